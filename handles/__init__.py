@@ -1,4 +1,4 @@
-"""What users of the Python API hold: small views on xDSL operations and values, by TVM's names."""
+"""Handles of the Python API: small views on xDSL operations and values, with TVM's names."""
 
 from . import equality as equality
 from . import module as module

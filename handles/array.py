@@ -1,4 +1,4 @@
-"""Sequences of nodes as TVM hands them out: not to be changed, and printed as their elements are."""
+"""Immutable sequences of nodes, as TVM returns them; they print as their elements do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T", covariant=True)
 
 
 class Array(Sequence[T]):
-    """`[A[0:4], B[i]]`: a sequence that cannot be changed. It equals any list or tuple of equal elements."""
+    """An immutable sequence: `[A[0:4], B[i]]`. It equals any list or tuple of equal elements."""
 
     __slots__ = ("_items",)
 

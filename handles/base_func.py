@@ -1,4 +1,4 @@
-"""What handles on Relax and tensor functions share: the operation, its name, its attributes, its text."""
+"""The common base of handles on Relax and tensor functions: operation, name, attributes, text."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .tir.attributes import attr_of, value_of
 
 
 class StaleHandleError(TiraxError, RuntimeError):
-    """A handle that no longer points at anything: what it stood for was removed by a rewrite."""
+    """A handle is no longer valid: a rewrite removed the operation or value it refers to."""
 
 
 class DictAttrs(Mapping[str, Any]):
-    """Attributes of a function or module as Python values; read only (`with_attr` gives a changed copy)."""
+    """Attributes of a function or module as Python values; read-only (`with_attr` returns a changed copy)."""
 
     __slots__ = ("_values",)
 
@@ -50,13 +50,13 @@ class DictAttrs(Mapping[str, Any]):
 
 
 class BaseFunc:
-    """What handles on Relax and tensor functions share. Changes give a copy, which belongs to no module yet."""
+    """Base of handles on Relax and tensor functions. Changes return a copy, which belongs to no module yet."""
 
     _op: Operation
 
     @property
     def op(self) -> Any:
-        """The xDSL operation. Raises `StaleHandleError` where a rewrite has removed the function."""
+        """The xDSL operation. Raises `StaleHandleError` if a rewrite has removed the function."""
         if self._op.regions[0].parent is None:
             raise StaleHandleError(
                 "the handle on a function no longer points at anything",
@@ -66,7 +66,7 @@ class BaseFunc:
 
     @classmethod
     def on(cls, op: Operation) -> Self:
-        """Return the handle of this class on an operation."""
+        """Return a handle of this class on an operation."""
         view = cls.__new__(cls)
         view._op = op
         return view
@@ -83,7 +83,7 @@ class BaseFunc:
 
     @property
     def attrs(self) -> DictAttrs:
-        """The attributes, `global_symbol` among them where the function is not private."""
+        """The attributes; they include `global_symbol` if the function is not private."""
         attrs = self.op.func_attrs
         own = {} if attrs is None else {k: value_of(v) for k, v in attrs.data.items()}
         return DictAttrs(own if self.private or self.is_local else {"global_symbol": self.name, **own})
@@ -130,7 +130,7 @@ class BaseFunc:
         self.op.func_attrs = DictionaryAttr(kept) if kept else None
 
     def script(self, **options: Any) -> str:
-        """Return the function as TVMScript; options as those of the printer."""
+        """Return the function as TVMScript; the options are those of the printer."""
         from ..script.printer import print_script
 
         return print_script(self.op, **options)
@@ -142,13 +142,13 @@ class BaseFunc:
         show_script(self.op, style=style, black_format=black_format, **options)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML shown by notebooks."""
         from ..script.printer.views import html_text
 
         return html_text(self.op)
 
     def __rich__(self) -> Any:
-        """What `rich` prints."""
+        """Return the object printed by `rich`."""
         from ..script.printer.views import highlighted
 
         return highlighted(self.op)

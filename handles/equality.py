@@ -1,7 +1,8 @@
 """Structural equality of any node: modules, functions, expressions, struct info, bindings, buffers, and lists of them.
 
-Bound variables are equal by where they are bound. A free one is equal to itself alone, or, where `map_free_vars` is
-set, to any that stands in the same places. So is a buffer always: as in TVM, it is defined where it is met first.
+Bound variables are compared by their binding positions. A free variable equals only itself or, with `map_free_vars`,
+any free variable that occurs at the same positions. Buffers are always compared in the latter way: as in TVM, a buffer
+is defined by its first occurrence.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from .tir.stmt import BlockBase, BlockRealize, operations_of
 
 
 class _NodeReader(Reader):
-    """Reads nodes that may belong to no function, as what can be compared."""
+    """Reads nodes, including those that belong to no function, into comparable contents."""
 
     def __init__(self, map_free_vars: bool):
         super().__init__()
@@ -68,48 +69,50 @@ class _NodeReader(Reader):
         return super()._attribute(attr) if self.map_free_vars or isinstance(attr, FloatAttr) else attr
 
     def detached(self, op: Operation) -> Hashable:
-        """Return an expression that is placed nowhere, or the right side of a binding."""
+        """Return the content of a detached expression, or of the right side of a binding."""
         operands = tuple(map(self.operand, op.operands))
         return (op.name, operands, self.properties(op, set()), self.types(op), self.inside(op) if op.regions else ())
 
     def function(self, func: BaseFunc) -> Hashable:
-        """As a function of a module is read: its variables are its own, but for those that nothing in it binds."""
+        """Read a function like one of a module: its variables are bound, except those that it does not define."""
         return equality.fingerprint(func.op), () if self.map_free_vars else _unbound(func.op)
 
     def bound(self, expr: Expr) -> Hashable:
-        """Return a Relax expression that is no variable."""
+        """Return the content of a Relax expression that is not a variable."""
         owner = expr.ssa.owner
         return self.detached(owner) if isinstance(owner, Operation) else self.operand(expr.ssa)
 
     def binding(self, binding: Binding) -> Hashable:
-        """Return the value, then the variable that stands for it from here on."""
+        """Return the content of the value, then define the variable that it is bound to."""
         value = self.node(binding.value)
         cast = self.node(binding.struct_info) if isinstance(binding, MatchCast) else None
         self.define(canonical(binding.var.ssa))
         return ("binding", value, cast, type(binding.var).__name__, self.attribute(binding.var.ssa.type))
 
     def sequence(self, expr: SeqExpr) -> Hashable:
-        """Blocks of bindings and the value that they end with."""
+        """Return the content of blocks of bindings and their result."""
         return ("sequence", tuple(map(self.node, expr.blocks)), self.node(expr.body))
 
     def statement(self, stmt: Stmt) -> Hashable:
-        """As it stands in a function; what it uses from outside is free."""
+        """Return the content of a statement; variables defined outside of it are free."""
         for op in operations_of(stmt):
             if not self.inline(op):
                 self.operation(_unplaced(stmt) if isinstance(stmt, BlockBase) else op)
         return ("statement",)
 
     def buffer(self, buffer: Buffer) -> Hashable:
-        """By its type, names aside."""
+        """Return the content of a buffer: its type, without names."""
         return ("buffer", self.operand(buffer.ssa))
 
     def table(self, table: Mapping[Any, Any]) -> Hashable:
-        """In the order of the keys."""
+        """Return the content of a dictionary, in the order of the keys."""
         return ("table", tuple(sorted((str(key), self.node(value)) for key, value in table.items())))
 
 
 def _unplaced(stmt: BlockBase) -> tir.BlockOp:
-    """What a block is wherever it runs: of a function its root block, of a `Block` one without values."""
+    """Return a block independent of where it runs: the root block of a function, or a `Block` without iterator
+    values.
+    """
     if isinstance(stmt.op, tir.FuncOp):
         inside = IRBlock()
         copied(stmt.op.body.block.ops, inside, {})
@@ -124,7 +127,7 @@ def _unplaced(stmt: BlockBase) -> tir.BlockOp:
 
 
 def _unbound(func: Operation) -> tuple[SSAValue, ...]:
-    """Return the variables that a function uses and nothing in it defines, in order."""
+    """Return the variables that a function uses but does not define, in order."""
     values = dict.fromkeys(v for op in func.walk() for v in op.operands)
     return tuple(v for v in values if not func.is_ancestor(v.owner))
 
@@ -159,47 +162,45 @@ _KINDS: tuple[tuple[Any, Callable[[Any, Any], Hashable]], ...] = (
     (int, lambda r, n: ("scalar", r.operand(const(n, i32 if abs(n) < 1 << 31 else i64).ssa))),
     (object, lambda r, n: (type(n).__name__, r.node(n.__tirax_parts__()) if hasattr(n, "__tirax_parts__") else n)),
 )
-"""How the kinds of nodes are read, the first that fits; what is left is compared by Python's equality."""
+"""The readers of the kinds of nodes; the first match is used. Other nodes are compared by Python's equality."""
 
 
 def _content(node: Any, map_free_vars: bool) -> Hashable:
-    """What a node says, and the expressions that it says by number."""
+    """Return the content of a node, with its expressions numbered."""
     reader = _NodeReader(map_free_vars)
     return reader.node(node), tuple(content for content, _ in reader.entries)
 
 
 @nesting_checked()
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
-    """Return whether two nodes are the same up to the names of bound variables, with `map_free_vars` of free ones,
-    too.
-    """
+    """Return whether two nodes are equal up to the names of bound variables; with `map_free_vars` also of free ones."""
     return _equal(lhs, rhs, map_free_vars)
 
 
 def _equal(lhs: Any, rhs: Any, map_free_vars: bool) -> bool:
-    """`structural_equal` for this file: whoever counts or wraps the public function sees the calls of users alone."""
+    """Internal `structural_equal`: users who wrap or count calls of the public function only see their own."""
     return _content(lhs, map_free_vars) == _content(rhs, map_free_vars)
 
 
 @nesting_checked()
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
-    """Return a number that structurally equal nodes share, within one process."""
+    """Return a number that is the same for structurally equal nodes, within one process."""
     return hash(_content(node, map_free_vars))
 
 
 def get_first_structural_mismatch(
     lhs: Any, rhs: Any, map_free_vars: bool = False
 ) -> tuple[ObjectPath, ObjectPath] | None:
-    """Where two nodes differ first, on either side; None where they are equal.
+    """Return the paths to the first difference of two nodes, on either side; None if they are equal.
 
-    The places lie within lists, dictionaries, modules, and what tensor functions are made of; of other nodes that
-    differ they are the nodes themselves.
+    Paths lead into lists, dictionaries, modules, and the parts of tensor functions; other nodes that differ are not
+    descended into.
     """
     return None if _equal(lhs, rhs, map_free_vars) else _mismatch(lhs, rhs, ObjectPath.root(), map_free_vars)
 
 
 def _mismatch(lhs: Any, rhs: Any, path: ObjectPath, map_free_vars: bool) -> tuple[ObjectPath, ObjectPath]:
-    """Where two nodes that differ do so first; both lie at `path`."""
+    """Return the paths to the first difference of two unequal nodes at `path`."""
     if isinstance(lhs, Array | list | tuple) and isinstance(rhs, Array | list | tuple):
         pairs = [(path.array_index(i), a, b) for i, (a, b) in enumerate(zip(lhs, rhs, strict=False))]
         n = len(pairs)
@@ -218,7 +219,7 @@ def _mismatch(lhs: Any, rhs: Any, path: ObjectPath, map_free_vars: bool) -> tupl
 
 @nesting_checked()
 def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
-    """Raise `StructuralInequalityError`, with the first difference and both of its sides, unless nodes are equal."""
+    """Raise `StructuralInequalityError`, with the first difference and both sides of it, unless the nodes are equal."""
     left, right = (n.op if isinstance(n, IRModule | BaseFunc) else n for n in (lhs, rhs))
     if isinstance(left, Operation) and isinstance(right, Operation):
         difference = equality.first_difference(left, right)

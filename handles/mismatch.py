@@ -1,4 +1,4 @@
-"""Where two nodes of programs differ first, by TVM's names of the parts that lead there.
+"""The first difference of two nodes, as a path of TVM's part names.
 
 for i in range(16): …   |   for i in range(32): …   ->   <root>.extent.value
 """
@@ -24,7 +24,7 @@ from .tir.prim_expr import PrimExpr, SizeVar, is_free
 from .tir.prim_func import PrimFunc
 
 Paths = tuple[ObjectPath, ObjectPath]
-"""The places on both sides."""
+"""The paths on both sides."""
 _PARTS = {
     "For": "loop_var min extent kind annotations body",
     "While": "condition body",
@@ -64,12 +64,12 @@ _NODES = (Stmt, PrimFunc, IterVar, Range, BufferRegion, MatchBufferRegion, Bindi
 
 
 def first_mismatch(lhs: Any, rhs: Any, path: ObjectPath, map_free_vars: bool) -> Paths | None:
-    """Where two nodes, both at `path`, differ first; None where no difference is found in what is looked at."""
+    """Return the paths to the first difference of two nodes at `path`; None if the parts looked at are equal."""
     return _Comparison(map_free_vars).node(lhs, rhs, path)
 
 
 class _Comparison:
-    """A walk through two nodes at once; variables of the one stand for those of the other."""
+    """A walk over two nodes in parallel, which maps the variables of one to those of the other."""
 
     def __init__(self, map_free_vars: bool):
         self._map_free_vars = map_free_vars
@@ -95,7 +95,7 @@ class _Comparison:
         return self.table(a.functions, b.functions, path.attr("functions"))
 
     def table(self, a: Mapping[Any, Any], b: Mapping[Any, Any], path: ObjectPath) -> Paths | None:
-        """Values under the same keys; variables that stand for each other are the same key."""
+        """Compare values under the same keys; variables that are mapped to each other are the same key."""
         keys = [(k, self._variables.get(_identity(k), _identity(k))) for k in a]
         theirs = {_identity(k): k for k in b}
         for key, counterpart in keys:
@@ -109,7 +109,7 @@ class _Comparison:
         return None if more is None else (path.missing_map_entry(), path.map_value(more))
 
     def sequence(self, a: Sequence[Any], b: Sequence[Any], path: ObjectPath) -> Paths | None:
-        """Elements first, then the lengths."""
+        """Compare elements first, then the lengths."""
         for i, (x, y) in enumerate(zip(a, b, strict=False)):
             mismatch = self.node(x, y, path.array_index(i))
             if mismatch is not None:
@@ -121,12 +121,12 @@ class _Comparison:
         return ends[0], ends[1]
 
     def named(self, a: Any, b: Any, path: ObjectPath) -> Paths | None:
-        """Nodes of one class, part by part."""
+        """Compare nodes of one class, part by part."""
         kind = type(a).__name__
         return self._parts(_PARTS.get(kind, ""), a, b, path) if kind == type(b).__name__ else (path, path)
 
     def buffer(self, a: Buffer, b: Buffer, path: ObjectPath) -> Paths | None:
-        """A buffer is what it was compared with when it was met first."""
+        """Compare buffers: a buffer is mapped to the one it was first compared with."""
         x, y = ("buffer", a.ssa), ("buffer", b.ssa)
         if x in self._variables or y in self._taken:
             return None if self._variables.get(x) == y else (path, path)
@@ -147,12 +147,12 @@ class _Comparison:
         return next((mismatch for place, x, y in pairs if (mismatch := self.node(x, y, place)) is not None), None)
 
     def number(self, a: ExtentInt, b: ExtentInt, path: ObjectPath) -> Paths | None:
-        """Return an extent, which TVM has as a node."""
+        """Compare extents, which are nodes in TVM."""
         place = path.attr("value")
         return None if a == b else (place, place)
 
     def function(self, a: Function, b: Function, path: ObjectPath) -> Paths | None:
-        """Return a Relax function: its parameters stand for those of the other."""
+        """Compare Relax functions, with their parameters mapped to each other."""
         if len(a.params) != len(b.params):
             return self.sequence(a.params, b.params, path.attr("params"))
         for x, y in zip(a.params, b.params, strict=True):
@@ -160,7 +160,7 @@ class _Comparison:
         return self._parts("body", a, b, path)
 
     def binding(self, a: Binding, b: Binding, path: ObjectPath) -> Paths | None:
-        """What is bound; from here on the variables stand for each other, in a local function already inside of it."""
+        """Compare bound values, and map the variables from here on; those of local functions already inside them."""
         if type(a) is not type(b):
             return path, path
         recursive = isinstance(a.value, Function)
@@ -170,9 +170,7 @@ class _Comparison:
         return mismatch if mismatch is not None or recursive else self._stand_for(a.var, b.var)
 
     def variable(self, a: Var, b: Var, path: ObjectPath) -> Paths | None:
-        """Return a variable of Relax; one that nothing binds is equal to itself, or to what it was compared with
-        first.
-        """
+        """Compare Relax variables; an unbound one equals itself, or the one that it was first compared with."""
         if a in self._variables or b in self._taken:
             return None if self._variables.get(a) == b else (path, path)
         if a != b and not self._map_free_vars:
@@ -199,7 +197,7 @@ class _Comparison:
 
 
 def _identity(value: Any) -> Any:
-    """What a variable is known by: its value, the name of a symbolic one or of a function."""
+    """Return the identity of a variable: its value, or the name of a symbolic variable or a function."""
     if isinstance(value, SizeVar | GlobalVar):
         return value.name if isinstance(value, SizeVar) else value.name_hint
     return cast(SSAValue, value.ssa) if isinstance(value, PrimExpr) else value
@@ -220,4 +218,4 @@ _KINDS: tuple[tuple[Any, Callable[..., Paths | None]], ...] = (
     (Mapping, _Comparison.table),
     (Array | list | tuple, _Comparison.sequence),
 )
-"""How nodes of a kind are compared, the first that fits; others are equal where Python says so."""
+"""The comparison for each kind of node; the first match is used. Others are compared by Python's equality."""

@@ -1,4 +1,4 @@
-"""`IRModule`: a handle on an xDSL module that holds Relax and tensor functions."""
+"""`IRModule`: a handle on an xDSL module that contains Relax and tensor functions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def callable_type(op: Operation) -> relax.CallableType:
 
 
 def set_name_in_module(op: Operation, name: str) -> None:
-    """Call a function `name`; the symbol that it had stays its `global_symbol`, unless it is private."""
+    """Rename a function to `name`; its old symbol stays its `global_symbol`, unless it is private."""
     if isinstance(op, relax.ExternOp):
         op.properties["sym_name"] = StringAttr(name)
         return
@@ -67,7 +67,7 @@ def _read(text: str) -> IRModule:
 
 
 class FunctionMap(dict[GlobalVar, Any]):
-    """Functions by their `GlobalVar`s, hashed by which functions they are, as TVM's maps are."""
+    """Functions by their `GlobalVar`s, which are hashed by identity of the function, as in TVM's maps."""
 
     def __hash__(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return hash(frozenset(self.items()))
@@ -76,7 +76,7 @@ class FunctionMap(dict[GlobalVar, Any]):
 class IRModule:
     """Functions by name: `mod["main"]`, `mod[gv]`.
 
-    `IRModule({"main": func})` makes one of functions (copies of those that belong to a module already); `IRModule(op)`
+    `IRModule({"main": func})` creates a module of functions (copied if they already belong to a module); `IRModule(op)`
     is a handle on an xDSL module.
     """
 
@@ -104,17 +104,17 @@ class IRModule:
         return IRModule(self.op.clone())
 
     def __reduce__(self) -> tuple[Callable[[str], IRModule], tuple[str]]:
-        """Pickled as the MLIR text, which is read again."""
+        """Pickle as MLIR text, which is parsed again."""
         return _read, (str(self.op),)
 
     @property
     def global_infos(self) -> dict[str, list[Any]]:
-        """What the module says of its devices, by kind: `{"vdevice": [VDevice("llvm"), …]}`."""
+        """The module's information about devices, by kind: `{"vdevice": [VDevice("llvm"), …]}`."""
         infos = global_infos(self.op.attributes)
         return {kind: [VDevice.of(i) if kind == VDEVICE else i for i in listed] for kind, listed in infos.items()}
 
     def update_global_info(self, name: str, global_info: Sequence[Any]) -> None:
-        """Say something else of one kind: `mod.update_global_info("vdevice", [VDevice("llvm")])`."""
+        """Replace the information of one kind: `mod.update_global_info("vdevice", [VDevice("llvm")])`."""
         infos = {**global_infos(self.op.attributes), name: [str(i) for i in global_info]}
         self._set_attr(GLOBAL_INFOS, infos)
 
@@ -125,7 +125,7 @@ class IRModule:
         return next((op for op in self._ops() if symbol_of(op) == name), None)
 
     def __getitem__(self, var: str | GlobalVar) -> Any:
-        """The function called `var`. Raises `NameLookupError` with a suggestion."""
+        """Return the function called `var`. Raises `NameLookupError` with a suggestion."""
         return func_of(self._op_of(var))
 
     def _op_of(self, var: str | GlobalVar) -> Operation:
@@ -163,7 +163,7 @@ class IRModule:
 
     @property
     def functions(self) -> dict[GlobalVar, Any]:
-        """The functions by their `GlobalVar`s, in the order of the module."""
+        """The functions by their `GlobalVar`s, in module order."""
         return FunctionMap({_global_var(op): func_of(op) for op in self._ops()})
 
     def functions_items(self) -> list[tuple[GlobalVar, Any]]:
@@ -178,7 +178,7 @@ class IRModule:
         return _global_var(self._op_of(name))
 
     def update_func(self, var: str | GlobalVar, func: BaseFunc) -> None:
-        """Put `func` under the name `var`, in place of the function that was there. Handles on that one stay good."""
+        """Add `func` under the name `var`, replacing an existing function. Handles on the old one stay valid."""
         require_function(func)
         name = _name(var)
         old = self._find(name)
@@ -196,12 +196,12 @@ class IRModule:
             old.detach()
 
     def update(self, other: IRModule | Mapping[Any, BaseFunc]) -> None:
-        """Put the functions of `other` in, in place of those of the same name."""
+        """Add the functions of `other`, replacing those of the same name."""
         for var, func in (other.functions if isinstance(other, IRModule) else other).items():
             self.update_func(var, func)
 
     def remove(self, var: str | GlobalVar) -> None:
-        """Take a function out."""
+        """Remove a function."""
         del self[var]
 
     @property
@@ -210,7 +210,7 @@ class IRModule:
         return DictAttrs({k: from_attr(v) for k, v in self.op.attributes.items() if k != GLOBAL_INFOS})
 
     def get_attr(self, attr_key: str) -> Any:
-        """Return the attribute of the module, None where there is none."""
+        """Return an attribute of the module, or None."""
         return self.attrs.get(attr_key)
 
     def _set_attr(self, key: str, value: Any) -> None:
@@ -239,23 +239,21 @@ class IRModule:
         return self.with_attr(attr_key, None)
 
     def clone(self) -> IRModule:
-        """Return a copy that shares nothing with this one."""
+        """Return a deep copy."""
         new = cloned(self.op)
         remember_in_copy(self.op, new)
         return IRModule(new)
 
     @staticmethod
     def from_expr(expr: BaseFunc, functions: Mapping[Any, BaseFunc] | None = None) -> IRModule:
-        """Return a module of one function, called by its `global_symbol`, or `main` where it has none. Raises
-        `TiraxError`.
-        """
+        """Return a module of one function, named by its `global_symbol`, by default `main`. Raises `TiraxError`."""
         require_function(expr)
         mod = IRModule(functions)
         mod["main" if expr.private else expr.name] = expr
         return mod
 
     def script(self, **options: Any) -> str:
-        """Return the module as TVMScript; options as those of the printer (`show_meta=True` keeps constants)."""
+        """Return the module as TVMScript; the options are those of the printer (`show_meta=True` prints constants)."""
         from ..script.printer import print_script
 
         return print_script(self.op, **options)
@@ -267,7 +265,7 @@ class IRModule:
         show_script(self.op, style=style, black_format=black_format, **options)
 
     def dot(self) -> str:
-        """Return the graph of the module as DOT, the language of Graphviz: operations and values, functions as
+        """Return the graph of the module in DOT, the language of Graphviz: operations and values, functions as
         clusters.
         """
         from ..ir.graphs.dot import dot_text
@@ -276,13 +274,13 @@ class IRModule:
         return dot_text(graph_of(self.op))
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """Return the HTML shown by notebooks."""
         from ..script.printer.views import html_text
 
         return html_text(self.op)
 
     def __rich__(self) -> Any:
-        """What `rich` prints."""
+        """Return the object printed by `rich`."""
         from ..script.printer.views import highlighted
 
         return highlighted(self.op)
@@ -306,7 +304,7 @@ def _global_var(op: Operation) -> GlobalVar:
 
 
 def _member(name: str, func: Any) -> Operation:
-    """Return the op that stands in the module for a function."""
+    """Return the op to insert into the module for a function."""
     if not isinstance(func, ExternFunc):
         return func.op
     return relax.ExternOp(name, func.global_symbol, cast(relax.CallableType, func.ssa.type))
@@ -316,7 +314,7 @@ show_modules_as(IRModule)
 
 
 def require_function(func: object) -> None:
-    """Raise `TiraxError` for what no module holds: other objects, and functions inside of functions."""
+    """Raise `TiraxError` unless the object is a function that a module can contain, which local functions are not."""
     if isinstance(func, ExternFunc):
         return
     if not isinstance(func, BaseFunc) or func.is_local:

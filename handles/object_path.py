@@ -1,4 +1,4 @@
-"""Places within nested objects: `ObjectPath.root().attr("args").array_index(2)` is `<root>.args[2]`."""
+"""Paths into nested objects: `ObjectPath.root().attr("args").array_index(2)` is `<root>.args[2]`."""
 
 from __future__ import annotations
 
@@ -8,41 +8,41 @@ from typing import Any
 
 @dataclass(frozen=True, repr=False)
 class ObjectPath:
-    """A place: a step from another place, `parent`; the root has none."""
+    """A path: a step from its `parent`; the root has none."""
 
     parent: ObjectPath | None
     step: Any = None
 
     @staticmethod
     def root(root_name: str | None = None) -> RootPath:
-        """Return the object itself, under a name."""
+        """Return the path of the object itself, under a name."""
         return RootPath(None, root_name)
 
     def attr(self, attr_key: str | None) -> ObjectPath:
-        """Return the attribute of this name; None where the name is not known."""
+        """Return the path of an attribute; None if its name is unknown."""
         return UnknownAttributeAccessPath(self) if attr_key is None else AttributeAccessPath(self, attr_key)
 
     def array_index(self, index: int) -> ArrayIndexPath:
-        """Return the element at an index."""
+        """Return the path of the element at an index."""
         return ArrayIndexPath(self, index)
 
     def missing_array_element(self, index: int) -> MissingArrayElementPath:
-        """Return an element that the other list has, and this one has not."""
+        """Return the path of an element that only the other list has."""
         return MissingArrayElementPath(self, index)
 
     def map_value(self, key: Any) -> MapValuePath:
-        """Return the value under a key."""
+        """Return the path of the value under a key."""
         return MapValuePath(self, key)
 
     def missing_map_entry(self) -> MissingMapEntryPath:
-        """Return an entry that the other dictionary has, and this one has not."""
+        """Return the path of an entry that only the other dictionary has."""
         return MissingMapEntryPath(self)
 
     def __len__(self) -> int:
         return 1 if self.parent is None else 1 + len(self.parent)
 
     def get_prefix(self, length: int) -> ObjectPath:
-        """Where the first `length` steps lead, the root being the first. Raises `IndexError` for other numbers."""
+        """Return the first `length` steps, including the root. Raises `IndexError` if `length` is out of range."""
         if length < 1:
             raise IndexError("Prefix length must be at least 1")
         if length > len(self):
@@ -53,7 +53,7 @@ class ObjectPath:
         return path
 
     def is_prefix_of(self, other: ObjectPath) -> bool:
-        """Return whether the other place is this one or within it."""
+        """Return whether the other path equals this one or continues it."""
         return len(self) <= len(other) and other.get_prefix(len(self)) == self
 
     def _text(self) -> str:
@@ -81,7 +81,7 @@ class AttributeAccessPath(ObjectPath):
 
 
 class UnknownAttributeAccessPath(ObjectPath):
-    """An attribute whose name is not known."""
+    """An attribute whose name is unknown."""
 
     def _text(self) -> str:
         return ".<unknown attribute>"

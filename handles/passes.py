@@ -1,4 +1,4 @@
-"""Passes made of Python functions: on modules, dataflow blocks, Relax functions and tensor functions."""
+"""Passes from Python functions: on modules, dataflow blocks, Relax functions and tensor functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .tir.prim_func import PrimFunc
 
 @dataclass(frozen=True)
 class PythonPass(Pass):
-    """A pass made of a Python function `(IRModule, PassContext) -> IRModule`."""
+    """A pass defined by a Python function `(IRModule, PassContext) -> IRModule`."""
 
     name = "python"
     function: Callable[[Any, PassContext], Any] = field(default=lambda mod, _ctx: mod)
@@ -45,7 +45,7 @@ class PythonPass(Pass):
 def _pass_decorator(
     wrap: Callable[[Any], Callable[[Any, PassContext], Any]], what: Any, info: Callable[[str], PassInfo]
 ) -> Any:
-    """A function becomes a pass; a class becomes one whose instances are passes."""
+    """Turn a function into a pass, and a class into one whose instances are passes."""
     if not isinstance(what, type):
         return PythonPass(wrap(what), info(what.__name__))
 
@@ -85,7 +85,7 @@ def _on_dataflow_blocks(function: Callable[[Any, Any, PassContext], Any], mod: A
 
 
 def _on_functions(kind: type, inner: Any) -> Callable[[Any, PassContext], Any]:
-    """What runs `inner`, or its method `transform_function`, on the functions of one of the two kinds."""
+    """Return a function that runs `inner`, or its method `transform_function`, on the functions of one kind."""
     function = getattr(inner, "transform_function", inner)
 
     def on_module(mod: Any, ctx: PassContext) -> Any:
@@ -98,7 +98,7 @@ def _on_functions(kind: type, inner: Any) -> Callable[[Any, PassContext], Any]:
 
 
 def _pass_maker(name: str, wrap: Callable[[Any], Callable[[Any, PassContext], Any]], doc: str) -> Callable[..., Any]:
-    """TVM's decorator `name`, with its parameters: `wrap` says how what is decorated runs on a module."""
+    """Return TVM's decorator `name`, with its parameters: `wrap` applies the decorated function to a module."""
 
     def maker(
         pass_func: Any = None,
@@ -147,6 +147,6 @@ prim_func_pass = _pass_maker(
 
 
 def apply_to_prim_funcs(function: Callable[[Any], Any]) -> PythonPass:
-    """Return a pass that replaces every tensor function of a module by what `function` makes of it."""
+    """Return a pass that replaces every tensor function of a module by the result of `function`."""
     applied = prim_func_pass(lambda func, _mod, _ctx: function(func), name="Apply")
     return cast(PythonPass, applied)

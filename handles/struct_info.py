@@ -1,8 +1,8 @@
-"""Struct info by the names that TVM users know: small views on the types of the relax dialect.
+"""Struct info under TVM's names: small views on the types of the relax dialect.
 
     TensorStructInfo((128, "n"), "float32").type        # !relax.tensor<[128, n], f32>
 
-Two views are equal where their types are. Extents are ints where they are constant and `SymExpr`s elsewhere.
+Two views are equal if their types are. Constant extents are ints, others `SymExpr`s.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from .types import Type, type_of_attribute
 
 
 def dtype_text(dtype: Attribute | None) -> str:
-    """TVM's name of a dtype, `""` for an unknown one."""
+    """Return TVM's name of a dtype, `""` if it is unknown."""
     return "" if dtype is None else dtype_name(dtype)
 
 
@@ -47,15 +47,13 @@ class StructInfo:
     __slots__ = ("type", "value_of")
     type: Attribute
     value_of: SSAValue | None
-    """The value of which it is known, where there is one: whose function's its variables are."""
+    """The value that it describes, if any: its variables belong to the value's function."""
     structural_equal: ClassVar[Callable[[Any, Any], bool]]
-    """What `==` is, as in TVM; `handles/equality.py` fills it in."""
+    """The implementation of `==`, as in TVM; set by `handles/equality.py`."""
 
     @staticmethod
     def of(t: Attribute, value: SSAValue | None = None) -> StructInfo:
-        """Return the view on a type, that of `value` if given. Raises `DTypeError` for a type that is no
-        struct info.
-        """
+        """Return the view on a type, that of `value` if given. Raises `DTypeError` if the type is not struct info."""
         cls = _VIEWS.get(type(t))
         if cls is None:
             raise DTypeError(f"{t} is no struct info")
@@ -68,7 +66,7 @@ class StructInfo:
         return getattr(self, "value_of", None)
 
     def __tirax_script_value__(self) -> Attribute:
-        """What it means in TVMScript that captures it."""
+        """Return its type, for TVMScript that captures it."""
         return self.type
 
     def __eq__(self, other: object) -> bool:
@@ -83,22 +81,22 @@ class StructInfo:
     __repr__ = __str__
 
     def script(self, **options: Any) -> str:
-        """Return the struct info as TVMScript; with `verbose_expr=True` its variables are declared before."""
+        """Return the struct info as TVMScript; with `verbose_expr=True` after declarations of its variables."""
         from ..script.printer.fragment import print_struct_info
 
         return print_struct_info(self.type, **options)
 
     def same_as(self, other: StructInfo) -> bool:
-        """Equality, by TVM's name for identity: views have no identity of their own."""
+        """Return whether both are equal, under TVM's name for identity: views have no identity of their own."""
         return self.type == other.type
 
     def is_base_of(self, derived: StructInfo) -> bool:
-        """Return whether this covers `derived`, as `struct_info_base_check` says."""
+        """Return whether this covers `derived`; see `struct_info_base_check`."""
         return base_check(self.type, derived.type) is BaseCheckResult.PASS
 
 
 class VDevice:
-    """A virtual device: a target, a number and a kind of memory; struct info holds it as a text such as `llvm:0`."""
+    """A virtual device: a target, an index and a memory scope; struct info stores it as text such as `llvm:0`."""
 
     __slots__ = ("memory_scope", "target", "vdevice_id")
 
@@ -109,7 +107,7 @@ class VDevice:
 
     @staticmethod
     def of(text: str) -> VDevice:
-        """Return the device of a text."""
+        """Parse a device."""
         kind, _, rest = text.partition(":")
         number, _, scope = rest.partition(":")
         return VDevice(kind, int(number or 0), scope or "global")
@@ -143,19 +141,19 @@ class _Shaped(StructInfo):
 
     @property
     def ndim(self) -> int:
-        """The rank, -1 where it is unknown."""
+        """The rank, or -1 if it is unknown."""
         return cast("relax.TensorType | relax.ShapeType", self.type).ndim.data
 
 
 class TensorStructInfo(_Shaped):
-    """A tensor: `TensorStructInfo((128, "n"), "float32")`; only the rank known: `TensorStructInfo(ndim=2)`."""
+    """A tensor: `TensorStructInfo((128, "n"), "float32")`, or only its rank: `TensorStructInfo(ndim=2)`."""
 
     __slots__ = ("_variable",)
 
     shape_expr: ClassVar[Callable[[Sequence[SymExpr], SSAValue | None], Any]]
-    """The handle on a shape; `expr` fills it in."""
+    """Creates the handle on a shape; set by `expr`."""
     shape_var: ClassVar[Callable[[str, StructInfo], Any]]
-    """The handle on a variable of a name; `expr` fills it in."""
+    """Creates the handle on a variable; set by `expr`."""
 
     def __init__(
         self,
@@ -185,7 +183,7 @@ class TensorStructInfo(_Shaped):
 
     @property
     def shape(self) -> Any:
-        """The extents as a `ShapeExpr`, or the variable whose value they are, None where they are unknown."""
+        """The extents as a `ShapeExpr`, or the shape variable; None if they are unknown."""
         variable = getattr(self, "_variable", None)
         if variable is not None:
             return variable
@@ -196,12 +194,12 @@ class TensorStructInfo(_Shaped):
 
     @property
     def dtype(self) -> str:
-        """TVM's name of the dtype, `""` where it is unknown."""
+        """TVM's name of the dtype, `""` if it is unknown."""
         return dtype_text(self._tensor.element)
 
     @property
     def vdevice(self) -> VDevice | None:
-        """The virtual device that the tensor is on, None where none is said; equal to its text, `llvm:0`."""
+        """The virtual device of the tensor, or None if unspecified; equal to its text, `llvm:0`."""
         v = self._tensor.vdevice
         return VDevice.of(v.data) if isinstance(v, StringAttr) else None
 
@@ -218,7 +216,7 @@ class ShapeStructInfo(_Shaped):
 
     @property
     def values(self) -> list[Dim] | None:
-        """The extents, None where they are unknown."""
+        """The extents, or None if they are unknown."""
         dims = cast(relax.ShapeType, self.type).dims
         return None if dims is None else [dim_value(d, self._owner) for d in dims]
 
@@ -244,7 +242,7 @@ class PrimStructInfo(StructInfo):
 
     @property
     def value(self) -> Dim | PrimExpr | None:
-        """The value where it is known."""
+        """The value if it is known, else None."""
         t = cast(relax.PrimType, self.type)
         if isinstance(t.value, FloatAttr):
             return const(t.value.value.data, t.dtype)
@@ -269,7 +267,9 @@ class TupleStructInfo(StructInfo):
 
 
 class FuncStructInfo(StructInfo):
-    """A function: `FuncStructInfo([a, b], ret, purity=True)`; `FuncStructInfo.opaque_func()` where nothing is known."""
+    """A function: `FuncStructInfo([a, b], ret, purity=True)`; `FuncStructInfo.opaque_func()` for an unknown
+    signature.
+    """
 
     __slots__ = ()
 
@@ -278,7 +278,7 @@ class FuncStructInfo(StructInfo):
 
     @classmethod
     def opaque_func(cls, *, ret: StructInfo | None = None, purity: bool = False) -> FuncStructInfo:
-        """Return a function of which at most the result is known."""
+        """Return a function with unknown parameters and, at most, a known result."""
         view = cls.__new__(cls)
         view.type = relax.CallableType.of(None, None if ret is None else ret.type, purity)
         return view
@@ -302,7 +302,7 @@ class FuncStructInfo(StructInfo):
 
     @property
     def derive_func(self) -> None:
-        """TVM's hook that infers results: there is none, `ret` says what is known."""
+        """TVM's hook that derives the result: always None, as `ret` is used."""
 
 
 _VIEWS: dict[type[Attribute], type[StructInfo]] = {
@@ -320,13 +320,13 @@ def _shape_type(shape: Any) -> Attribute:
 
 
 def _shape_variable(shape: Any) -> ShapeType | None:
-    """Return the type of a variable that is a shape; None for what is no variable."""
+    """Return the type of a variable that is a shape; None for other values."""
     info = shape.struct_info if hasattr(shape, "name_hint") else None
     return info.type if isinstance(info, StructInfo) and isinstance(info.type, ShapeType) else None
 
 
 def dims_of(shape: Any) -> list[SymExpr]:
-    """Return the extents of a shape given as a sequence, or as a `ShapeExpr`. Raises `ShapeError`."""
+    """Return the extents of a shape that is a sequence or a `ShapeExpr`. Raises `ShapeError`."""
     values = getattr(shape, "values", shape)
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise ShapeError("a shape is a sequence of extents", found=repr(shape))
@@ -334,16 +334,15 @@ def dims_of(shape: Any) -> list[SymExpr]:
 
 
 class StructInfoProxy:
-    """What stands for struct info that is made when it is asked for."""
+    """A placeholder for struct info that is created on demand."""
 
     def as_struct_info(self, dict_globals: object = None) -> StructInfo:
-        """Return the struct info; `dict_globals` is taken for TVM's sake."""
+        """Return the struct info; `dict_globals` is accepted for compatibility with TVM."""
         raise NotImplementedError
 
 
 def type_of(sinfo: Any) -> Attribute:
-    """Return the type of a struct info: a view, a proxy or a class such as `R.Object` that makes one, or the type
-    itself.
+    """Return the type of a struct info: a view, a proxy, a class such as `R.Object`, or the type itself.
 
     Raises `TiraxError` for anything else.
     """
@@ -364,19 +363,19 @@ def type_of(sinfo: Any) -> Attribute:
 
 
 def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckResult:
-    """Return whether `base` covers `derived`, and if not, how far it is from that.
+    """Return whether `base` covers `derived`, and if not, in which way it fails.
 
-    As in TVM the parameters of functions are compared in the same direction as their results; the verifier takes them
-    the other way, as subtyping has to.
+    As in TVM, parameters of functions are compared covariantly, like results; the verifier compares them
+    contravariantly, as subtyping requires.
     """
     return base_check(base.type, derived.type)
 
 
 def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
-    """Return the most specific struct info that covers both; that of functions is pure only where both are.
+    """Return the most specific struct info that covers both; a function is only pure if both are.
 
-    As in TVM parameters are joined as results are. Branches join functions more carefully: of those with different
-    parameters they keep the result alone.
+    As in TVM, parameters are joined like results. Branches join functions more conservatively: with different
+    parameters they only keep the result.
     """
     if isinstance(lhs, FuncStructInfo) and isinstance(rhs, FuncStructInfo):
         p, q = lhs.params, rhs.params
@@ -387,14 +386,12 @@ def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
 
 
 def get_static_type(sinfo: StructInfo) -> Type:
-    """Return the static type of what has this struct info: extents and values are not in it."""
+    """Return the static type for struct info, which omits extents and values."""
     return type_of_attribute(type_of(sinfo))
 
 
 def can_prove_shape_equal(lhs: Any, rhs: Any, ctx: object = None) -> bool:
-    """Return whether two shapes (sequences of extents or `ShapeExpr`s) are equal for certain; extents are at
-    least 0.
-    """
+    """Return whether two shapes (sequences of extents or `ShapeExpr`s) are provably equal; extents are nonnegative."""
     a, b = dims_of(lhs), dims_of(rhs)
     analyzer = Analyzer()
     return len(a) == len(b) and all(map(analyzer.can_prove_equal, a, b))
@@ -403,10 +400,10 @@ def can_prove_shape_equal(lhs: Any, rhs: Any, ctx: object = None) -> bool:
 def erase_to_well_defined(
     sinfo: StructInfo, shape_var_map: Mapping[Any, Any] | None = None, var_map: Mapping[Any, Any] | None = None
 ) -> StructInfo:
-    """Return the struct info where only the variables of `shape_var_map` are known; they are replaced by its values.
+    """Return the struct info when only the variables of `shape_var_map` are known, with their values substituted.
 
     A shape that mentions another variable falls back to its rank. Keys are symbolic variables or their names. `var_map`
-    does the same for variables of Relax whose values shapes are.
+    does the same for Relax variables whose values are shapes.
     """
     mapping = {cast(Var, dim_of(k)): dim_of(v) for k, v in (shape_var_map or {}).items()}
     shapes: dict[str, Attribute | str | None] = {
@@ -416,19 +413,17 @@ def erase_to_well_defined(
 
 
 def tir_vars_in_struct_info(sinfo: StructInfo) -> Array[Any]:
-    """Return the symbolic variables that a struct info mentions, in order, each once."""
+    """Return the distinct symbolic variables that a struct info mentions, in order."""
     return Array(map(dim_value, dict.fromkeys(v for e in expressions_in(type_of(sinfo)) for v in e.free_vars())))
 
 
 def definable_tir_vars_in_struct_info(sinfo: StructInfo) -> Array[Any]:
-    """Return the symbolic variables that a value of this struct info determines: those that are an extent by
-    themselves.
-    """
+    """Return the symbolic variables that a value of this struct info defines: those that are an extent on their own."""
     return Array(map(dim_value, definable_vars_of([type_of(sinfo)])))
 
 
 def collect_non_negative_expressions(sinfo: StructInfo) -> Array[Any]:
-    """Return the symbolic expressions that are not negative because they are extents, in order, each once."""
+    """Return the distinct symbolic expressions that are nonnegative because they are extents, in order."""
     extents: dict[SymExpr, None] = {}
     for leaf in leaf_types(type_of(sinfo)):
         if isinstance(leaf, TensorType | ShapeType):
@@ -440,8 +435,8 @@ def derive_call_ret_struct_info(func_sinfo: StructInfo, call: Any, ctx: object =
     """Return the struct info of a call of a function of `func_sinfo` with the arguments of `call`, whose callee is
     ignored.
 
-    Where nothing is known of the function, the call's `sinfo_args` say it. Raises `ShapeError` and `DTypeError` for
-    arguments that cannot fit, or of which too little is known: what is an object or of any rank has to be cast first.
+    If the function's signature is unknown, the call's `sinfo_args` are used. Raises `ShapeError` and `DTypeError` for
+    arguments that cannot match or are too vague: an object or a tensor of unknown rank must be cast first.
     """
     func = type_of(func_sinfo)
     if not isinstance(func, CallableType):

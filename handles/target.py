@@ -1,8 +1,8 @@
-"""Targets as programs of TVM know them: of any kind, with a host, of a tag; code is generated for those of kind `llvm`.
+"""TVM's targets: of any kind, with a host or a tag; code is generated for kind `llvm`.
 
     Target("cuda -arch=sm_80", host="llvm").host.kind.name      # "llvm"
 
-What no code is generated for is a description: it can be entered, passed on and asked, but not built for.
+Targets without code generation can be created, passed on and queried, but not built for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _UNDERSTOOD = frozenset(
         "device",
     )
 )  # fmt: skip
-"""Options of `llvm` that mean something here, or nothing anywhere."""
+"""Options of `llvm` that are supported here, or have no effect anywhere."""
 _LLVM_OPTIONS = _UNDERSTOOD | frozenset(
     (
         "model", "tag", "libs", "host", "mabi", "mfloat-abi", "fast-math", "fast-math-nnan", "fast-math-ninf",
@@ -35,7 +35,7 @@ _LLVM_OPTIONS = _UNDERSTOOD | frozenset(
 
 
 class Features:
-    """What a target can do, as attributes; what is not known of it is not there."""
+    """The features of a target, as attributes; unknown ones raise `AttributeError`."""
 
     def __init__(self, known: Mapping[str, Any]):
         self._known = known
@@ -50,9 +50,9 @@ class Features:
 
 
 class Target(_cpu.Target):
-    """A target of any kind, made of a text, a tag, a dictionary (also as JSON) or another target, and a host.
+    """A target of any kind, from a text, a tag, a dictionary (also as JSON) or another target, and a host.
 
-    Raises `TargetError` for what describes no target, `NameLookupError` for an unknown kind.
+    Raises `TargetError` for an invalid description, `NameLookupError` for an unknown kind.
     """
 
     kind: TargetKind
@@ -78,7 +78,7 @@ class Target(_cpu.Target):
         self._resolve()
 
     def _resolve(self) -> None:
-        """Find what code is generated for; where that cannot be it is said when it is asked for."""
+        """Resolve the target for code generation; an error is stored and raised when code is generated."""
         described = self._text(_UNDERSTOOD if self.kind.name == "llvm" else None)
         self._set("text", described)
         if self.kind.name != "llvm":
@@ -96,7 +96,7 @@ class Target(_cpu.Target):
         return " ".join([self.kind.name, *(f"-{k}={shlex.quote(v)}" for k, v in listed.items())])
 
     def __tirax_script_value__(self) -> TargetAttr:
-        """What it means in a script, and as an attribute."""
+        """Return the target as an attribute, also for scripts."""
         return TargetAttr.of(_config(self), None if self.host is None else self.host.__tirax_script_value__().config)
 
     def __getattr__(self, name: str) -> Any:
@@ -121,11 +121,11 @@ class Target(_cpu.Target):
 
     @property
     def device_name(self) -> str:
-        """The device that it is of a kind: the option `device`."""
+        """The device within its kind: the option `device`."""
         return str(self.attrs.get("device", ""))
 
     def get_attr(self, name: str) -> Any:
-        """Return an option, None where it is not given."""
+        """Return an option, or None if it is not set."""
         return self.attrs.get(name)
 
     def with_host(self, host: Any) -> Target:
@@ -133,11 +133,11 @@ class Target(_cpu.Target):
         return Target(self, host)
 
     def get_target_device_type(self) -> int:
-        """Return the number that TVM gives devices of this kind."""
+        """Return TVM's number of the device kind."""
         return self.kind.default_device_type
 
     def export(self) -> dict[str, Any]:
-        """Return the target as a dictionary, of which `Target` makes the same one again."""
+        """Return the target as a dictionary, from which `Target` creates an equal one."""
         if self.kind.name == "llvm" and self._wrong is None:
             return super().export()
         return {"kind": self.kind.name, **self.attrs}
@@ -157,13 +157,13 @@ class Target(_cpu.Target):
 
     @staticmethod
     def canon_target(target: Any) -> Target | None:
-        """Return a target of whatever describes one; None stays."""
+        """Return a target for anything that describes one; None stays None."""
         return target if target is None or isinstance(target, Target) else Target(target)
 
     @staticmethod
     def canon_target_and_host(target: Any, host: Any = None) -> tuple[Target | None, Target | None]:
-        """Return the target with its host, and the host. Raises `AssertionError` for a host without a target, as TVM
-        does.
+        """Return the target with its host, and the host. Raises `AssertionError` for a host without a target, as
+        in TVM.
         """
         if target is None:
             if host is not None:
@@ -174,7 +174,7 @@ class Target(_cpu.Target):
 
     @staticmethod
     def canon_multi_target(targets: Any) -> list[Target] | None:
-        """Return the targets of one description, of a list, or of a dictionary by device; None stays."""
+        """Return the targets for a single description, a list, or a dictionary by device; None stays None."""
         if targets is None:
             return None
         if isinstance(targets, Mapping) and "kind" not in targets:
@@ -183,7 +183,9 @@ class Target(_cpu.Target):
 
     @staticmethod
     def canon_multi_target_and_host(target: Any, host: Any = None) -> list[Target]:
-        """As `canon_multi_target`, each with the host. Raises `AssertionError` without a target, as TVM does."""
+        """Return the result of `canon_multi_target`, each with the host. Raises `AssertionError` without a
+        target, as in TVM.
+        """
         canonical = Target.canon_multi_target(target)
         if canonical is None:
             raise AssertionError("Target is not given.")
@@ -191,7 +193,7 @@ class Target(_cpu.Target):
 
     @staticmethod
     def canon_target_map_and_host(target_map: Mapping[Any, Any], host: Any = None) -> tuple[dict[Target, Any], Any]:
-        """Return the dictionary by targets, each with the host, and the host."""
+        """Return the dictionary keyed by targets, each with the host, and the host."""
         chosen = None if host is None else Target(host)
         return {Target(t, chosen): value for t, value in target_map.items()}, chosen
 
@@ -201,7 +203,7 @@ _UNKNOWN: dict[str, Any] = {
     "max_block_size_x": -1, "max_block_size_y": -1, "max_shared_memory_per_block": -1, "arch": "", "mabi": "",
     "l2_cache_size_bytes": 0, "supports_integer_dot_product": False,
 }  # fmt: skip
-"""What is said of an option that is not given."""
+"""Default values of options."""
 
 
 def _config(target: Any) -> dict[str, Any]:
@@ -243,5 +245,5 @@ arm_cpu = _named("llvm", "-keys=arm_cpu,cpu -device=arm_cpu")
 
 
 def create(target: Any) -> Target:
-    """Return a target of whatever describes one."""
+    """Return a target for anything that describes one."""
     return Target(target)

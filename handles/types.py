@@ -1,4 +1,4 @@
-"""Static types by TVM's names: what is known of a value besides its extents. Two are equal where they say the same."""
+"""Static types with TVM's names: the type of a value without its extents. They are compared structurally."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Type:
     """The base of static types."""
 
     def text(self, doc: Document) -> str:
-        """How it prints by the names of `doc`."""
+        """Return its text, with the names of `doc`."""
         raise NotImplementedError
 
     def script(self, **options: Any) -> str:
-        """Return the type as TVMScript; `options` are those of printing a program."""
+        """Return the type as TVMScript; the options are those of the printer."""
         return self.text(Document(PrinterConfig(**options)))
 
     def __str__(self) -> str:
         return self.script()
 
     def same_as(self, other: object) -> bool:
-        """Equality, by TVM's name for identity."""
+        """Return whether both are equal, under TVM's name for identity."""
         return self == other
 
 
@@ -80,7 +80,7 @@ class PointerType(Type):
 
     @property
     def _parts(self) -> tuple[Type, str]:
-        """No kind of memory is the global one."""
+        """Return the element type and the scope; an empty scope is the global one."""
         return self.element_type, self.storage_scope or "global"
 
     def text(self, doc: Document) -> str:
@@ -92,7 +92,7 @@ class PointerType(Type):
 
 @dataclass(frozen=True)
 class ShapeType(Type):
-    """A shape of a rank, -1 where it is unknown."""
+    """A shape of a rank, -1 if it is unknown."""
 
     ndim: int = -1
     span: Any = field(default=None, compare=False, repr=False)
@@ -103,7 +103,7 @@ class ShapeType(Type):
 
 @dataclass(frozen=True)
 class TensorType(Type):
-    """A tensor of a rank, -1 where it is unknown, and a dtype, `""` or `void` where it is unknown."""
+    """A tensor of a rank, -1 if it is unknown, and a dtype, `""` or `void` if it is unknown."""
 
     ndim: int = -1
     dtype: str = "float32"
@@ -118,7 +118,7 @@ class TensorType(Type):
 
 
 class _Sequence(Type):
-    """A type that is made of a list of others."""
+    """A type composed of a list of types."""
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,7 @@ class FuncType(_Sequence):
 
 
 def type_of_attribute(t: Attribute) -> Type:
-    """Return the static type that a type of the relax dialect has. Raises `DTypeError` for a type that is no struct
-    info.
-    """
+    """Return the static type for a type of the relax dialect. Raises `DTypeError` if the type is not struct info."""
     if isinstance(t, relax.TensorType):
         return TensorType(t.ndim.data, "" if t.element is None else dtype_name(t.element))
     if isinstance(t, relax.ShapeType):

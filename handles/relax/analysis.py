@@ -1,4 +1,4 @@
-"""Questions about Relax programs, by TVM's names."""
+"""Analyses of Relax programs, with TVM's names."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 
 
 def _bindings(root: Operation) -> Iterator[Binding]:
-    """Yield the bindings inside of `root`, each once."""
+    """Yield the distinct bindings inside `root`."""
     for op in root.walk():
         if isinstance(op, relax.DataflowOp):
             yield from (b for b in DataflowBlock(op).bindings if b.var.ssa.owner is op)
@@ -45,12 +45,12 @@ def _bindings(root: Operation) -> Iterator[Binding]:
 
 
 def get_var2val(func: Function) -> dict[Var, Expr]:
-    """What each variable of a function is bound to."""
+    """Return the value that each variable of a function is bound to."""
     return {b.var: b.value for b in _bindings(func.op)}
 
 
 def name_to_binding(func: Function) -> dict[str, list[Binding]]:
-    """Return the bindings by the names of their variables."""
+    """Return the bindings, grouped by the names of their variables."""
     bindings: dict[str, list[Binding]] = {}
     for b in _bindings(func.op):
         bindings.setdefault(b.var.name_hint, []).append(b)
@@ -66,7 +66,7 @@ def bound_vars(expr: Function | SeqExpr) -> list[Var]:
 
 
 def _collect(expr: Any, kind: type[_T]) -> list[_T]:
-    """Return the expressions of a class inside of `expr`, in order, each once."""
+    """Return the distinct expressions of a class inside `expr`, in order."""
     distinct: dict[_T, None] = {}
 
     def visit(e: object) -> None:
@@ -78,19 +78,19 @@ def _collect(expr: Any, kind: type[_T]) -> list[_T]:
 
 
 def all_vars(expr: Any) -> list[Var]:
-    """Return the variables in an expression, in order, each once: those that it binds, and those that it uses."""
+    """Return the distinct variables in an expression, in order: those that it binds, and those that it uses."""
     if not isinstance(expr, Function):
         return used_vars(expr)
     return list(dict.fromkeys([*bound_vars(expr), *free_vars(expr)]))
 
 
 def used_vars(expr: Any) -> list[Var]:
-    """Return the variables that an expression uses, in order, each once."""
+    """Return the distinct variables that an expression uses, in order."""
     return _collect(expr, Var)
 
 
 def all_global_vars(expr: Any) -> list[GlobalVar]:
-    """Return the functions that an expression names, each once."""
+    """Return the distinct functions that an expression refers to."""
     return _collect(expr, GlobalVar)
 
 
@@ -112,7 +112,7 @@ def _owner(value: SSAValue) -> Operation | None:
 
 
 def udchain(dfb: DataflowBlock | Function) -> dict[Var, list[Var]]:
-    """Return the variables that use each variable of a dataflow block or function, in order."""
+    """Return the users of each variable of a dataflow block or function, in order."""
     chain: dict[Var, list[Var]] = {}
     for binding in _bindings(dfb.op):
         chain.setdefault(binding.var, [])
@@ -122,12 +122,12 @@ def udchain(dfb: DataflowBlock | Function) -> dict[Var, list[Var]]:
 
 
 def contains_impure_call(expr: Function | SeqExpr, own_name: Var | GlobalVar | None = None) -> bool:
-    """Return whether a function, or the body of one, calls what may have effects.
+    """Return whether a function, or a function body, calls something that may have effects.
 
-    Calls of `own_name`, the function itself, are left out.
+    Calls of `own_name`, the function itself, are ignored.
 
-    A call in a local function counts where that is called, not where it is defined; a function of no module that is
-    known may do anything.
+    A call in a local function counts where that function is called, not where it is defined; a function that is not
+    known may have any effect.
     """
 
     def is_own(op: Operation) -> bool:
@@ -146,14 +146,12 @@ def contains_impure_call(expr: Function | SeqExpr, own_name: Var | GlobalVar | N
 
 
 def free_symbolic_vars(func: Function) -> list[Any]:
-    """Return the symbolic variables that a function mentions and does not determine, in order, each once."""
+    """Return the distinct symbolic variables that a function uses but does not define, in order."""
     return list(map(dim_value, symbolic_vars.undefined_vars(func.op)))
 
 
 def defined_symbolic_vars(func: Function) -> list[Any]:
-    """Return the symbolic variables that the parameters and match_casts of a function determine, in order,
-    each once.
-    """
+    """Return the distinct symbolic variables that the parameters and match_casts of a function define, in order."""
     return list(map(dim_value, symbolic_vars.defined_vars(func.op)))
 
 
@@ -161,9 +159,7 @@ def defined_symbolic_vars(func: Function) -> list[Any]:
 
 
 def called_global_vars(expr: Any) -> list[GlobalVar]:
-    """Return the functions that an expression calls (`all_global_vars` has those besides that it mentions), each
-    once.
-    """
+    """Return the distinct functions that an expression calls (`all_global_vars` also includes other references)."""
     callees: dict[GlobalVar, None] = {}
 
     def visit(e: object) -> None:
@@ -178,7 +174,7 @@ def called_global_vars(expr: Any) -> list[GlobalVar]:
 def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
     """Return the sets of functions that refer to themselves or to each other in a cycle, each sorted by name.
 
-    A reference counts also where it is no call. Linear: the strongly connected components of the references.
+    A reference counts even if it is not a call. Linear time: the strongly connected components of the references.
     """
     edges = {gv.name_hint: list(_references(f.op)) for gv, f in mod.functions.items()}
     recursive = [group for group in components(edges) if len(group) > 1 or group[0] in edges[group[0]]]
@@ -208,7 +204,7 @@ class _Components:
         self._open: dict[str, None] = {}
 
     def run(self, root: str) -> None:
-        """Visit what can be reached from `root` and was not visited yet."""
+        """Visit everything reachable from `root` that was not visited yet."""
         if root in self._index:
             return
         stack = [self._enter(root)]
@@ -243,10 +239,9 @@ class _Components:
 
 
 def computable_at_compile_time(func: Function) -> list[Var]:
-    """Return the parameters and variables that are known without the first `num_input` parameters, in order of
-    occurrence.
+    """Return the parameters and variables that do not depend on the first `num_input` parameters, in order.
 
-    Without the attribute `num_input` nothing is known.
+    Returns an empty list without the attribute `num_input`.
     """
     count = func.attrs.get("num_input")
     if count is None:
@@ -266,7 +261,7 @@ def computable_at_compile_time(func: Function) -> list[Var]:
 
 
 def _straight_line(block: Block) -> Iterator[Operation]:
-    """Yield the bindings of a block in order; a dataflow block comes after its own."""
+    """Yield the bindings of a block in order; a dataflow block comes after its own bindings."""
     for op in block.ops:
         if isinstance(op, relax.DataflowOp):
             yield from _straight_line(op.body.block)
@@ -275,7 +270,7 @@ def _straight_line(block: Block) -> Iterator[Operation]:
 
 
 def _outer_operands(op: Operation) -> set[SSAValue]:
-    """What an op, or the ops in its regions, use from outside of it."""
+    """Return the values that an op, or the ops in its regions, use from outside."""
     inside = set(op.walk())
     return {v for inner in inside for v in inner.operands if _owner(v) not in inside}
 
@@ -291,10 +286,9 @@ def _may_act(op: Operation) -> bool:
 
 
 def remove_all_unused(func: Function | SeqExpr) -> Any:
-    """Return a copy of the function without unused bindings of pure values, and without dataflow blocks that nothing
-    needs.
+    """Return a copy of the function without unused bindings of pure values, and without empty dataflow blocks.
 
-    Of a function's body it is the body of such a copy.
+    For the body of a function, return the body of such a copy.
     """
     if isinstance(func, SeqExpr):
         around = func.block.parent_op()

@@ -1,4 +1,4 @@
-"""`DataflowBlockRewrite`: a dataflow block changed binding by binding; and dataflow blocks built anew."""
+"""`DataflowBlockRewrite`: modify a dataflow block binding by binding; and replacement of dataflow blocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .function import DataflowBlock, Function, MatchCast, VarBinding
 
 
 class _Placer(Builder):
-    """A builder whose operands are first looked up among what a rewrite has replaced."""
+    """A builder whose operands are first looked up among the replaced values of a rewrite."""
 
     def __init__(self, current: Callable[[SSAValue], SSAValue], taken: Iterable[str]):
         super().__init__()
@@ -34,13 +34,13 @@ class _Placer(Builder):
         return super()._resolve(self._current(value))
 
     def bind_as(self, expr: Expr, name: str) -> SSAValue:
-        """Bind an expression to a variable of this name."""
+        """Bind an expression to a variable with this name."""
         self._names.reserve(name)
         return self._bind(expr, lambda: name)
 
     @contextmanager
     def into(self, block: Block, dataflow: relax.DataflowOp | None = None) -> Iterator[Scope]:
-        """Add to the end of a block, which is that of `dataflow` if that is given."""
+        """Append to a block, which is that of `dataflow` if there is one."""
         scope = Scope(block, dataflow)
         self._scopes.append(scope)
         try:
@@ -50,9 +50,9 @@ class _Placer(Builder):
 
 
 class DataflowBlockRewrite:
-    """Changes a dataflow block of a function; the function itself stays as it is.
+    """Modifies a copy of a function's dataflow block; the function itself is unchanged.
 
-    Variables are those of the function, or of what `mutated_dfb` and `mutated_root_fn` gave.
+    Variables are those of the function, or of the results of `mutated_dfb` and `mutated_root_fn`.
 
         rewrite = DataflowBlockRewrite(func.body.blocks[0], func)
         rewrite.replace_all_uses(a, b)
@@ -61,7 +61,7 @@ class DataflowBlockRewrite:
     """
 
     def __init__(self, dfb: DataflowBlock, root_fn: Function):
-        """`dfb` must be a block of `root_fn`. Raises `TiraxError` for another."""
+        """`dfb` must be a block of `root_fn`. Raises `TiraxError` otherwise."""
         if not root_fn.op.is_ancestor(dfb.op):
             raise TiraxError("the dataflow block is not one of the function", hint="e.g. func.body.blocks[0]")
         self._name = root_fn.name
@@ -82,18 +82,18 @@ class DataflowBlockRewrite:
         return op
 
     def _now(self, value: SSAValue) -> SSAValue:
-        """What stands for a value of the function, or of the copy, in the copy."""
+        """Return the value in the copy for a value of the function or of the copy."""
         while value in self._copies:
             value = self._copies[value]
         return value
 
     def _inside(self, value: SSAValue) -> SSAValue:
-        """What stands for a value in the block: for one that the block outputs the value inside."""
+        """Return the value inside the block: for an output of the block, the inner value."""
         now = self._now(value)
         return self._inner.get(now, now)
 
     def _own(self) -> None:
-        """Go on with a copy where somebody has a handle on what there is."""
+        """Continue with a fresh copy if a handle on the current one was returned."""
         if self._shown:
             values: dict[SSAValue, SSAValue] = {}
             blocks: dict[Block, Block] = {}
@@ -105,10 +105,10 @@ class DataflowBlockRewrite:
     # What can be done.
 
     def replace_all_uses(self, old_var: Var, new_var: Var) -> None:
-        """Let `new_var` stand in the place of `old_var` in the whole function; what binds `old_var` stays.
+        """Replace `old_var` by `new_var` in the entire function; the binding of `old_var` stays.
 
-        A variable that is local to the block becomes an output where it is needed outside. Raises `NameLookupError` for
-        a variable that the function does not have.
+        A variable that is local to the block becomes an output if it is used outside. Raises `NameLookupError` for a
+        variable that the function does not have.
         """
         self._own()
         old, new = canonical(self._known(old_var)), canonical(self._known(new_var))
@@ -121,10 +121,10 @@ class DataflowBlockRewrite:
                 use.operation.operands[use.index] = new
 
     def add(self, expr: Any, name: str | None = None, is_dfvar: bool = False) -> None:
-        """Bind an expression to a new variable, called `tmp` unless `name` says otherwise.
+        """Bind an expression to a new variable, named `name` or `tmp`.
 
-        It is an output of the block unless `is_dfvar`. As in TVM it comes as soon as what it uses is there, before what
-        was added there earlier, but never first: so it may take the place of what comes later.
+        It is an output of the block unless `is_dfvar`. As in TVM, the binding is inserted right after the last of its
+        operands, before bindings inserted there earlier, but never first: so it may be used by later bindings.
         """
         self._own()
         value = self._emit(to_expr(expr), name or self._placer.get_unique_name("tmp"))
@@ -132,7 +132,7 @@ class DataflowBlockRewrite:
             self._with_outputs([*self._outputs(), (value, name_of(value) or "tmp")])
 
     def add_binding(self, binding: VarBinding | MatchCast) -> None:
-        """Add a binding; its variable stands for the new one in what is added or replaced afterwards."""
+        """Add a binding; its variable refers to the new one in later additions and replacements."""
         self._own()
         expr = binding.value
         if isinstance(binding, MatchCast):
@@ -146,10 +146,9 @@ class DataflowBlockRewrite:
             self._with_outputs([*self._outputs(), (value, binding.var.name_hint)])
 
     def remove_unused(self, var: Var, allow_undef: bool = False) -> None:
-        """Remove the binding of a variable that nothing uses.
+        """Remove the binding of an unused variable.
 
-        Raises `TiraxError` for one that is used, `NameLookupError` for one that the block does not bind, unless
-        `allow_undef`.
+        Raises `TiraxError` if it is used, and `NameLookupError` if the block does not bind it, unless `allow_undef`.
         """
         if not self._binds(var):
             if allow_undef:
@@ -170,7 +169,7 @@ class DataflowBlockRewrite:
             erase(self._dataflow)
 
     def remove_all_unused(self) -> None:
-        """Remove all unused bindings of the function, and dataflow blocks that nothing needs."""
+        """Remove all unused bindings of the function, and empty dataflow blocks."""
         self._own()
         before = [pair for op in self._root.walk() if isinstance(op, relax.DataflowOp) for pair in _pairs(op)]
         remove_dead_bindings(self._root)
@@ -178,18 +177,18 @@ class DataflowBlockRewrite:
         self._copies.update({r: after[v] for v, r in before if v in after and after[v] is not r})
 
     def mutated_dfb(self) -> DataflowBlock:
-        """Return the block as it is now. Raises `TiraxError` where nothing is left of it."""
+        """Return the current block. Raises `TiraxError` if it was removed."""
         self._shown = True
         return DataflowBlock(self._dataflow)
 
     def mutated_root_fn(self) -> Function:
-        """Return the function as it is now. Raises `VerifyError` where a variable is used before its definition."""
+        """Return the current function. Raises `VerifyError` if a variable is used before its definition."""
         check_dominance(self._root)
         self._shown = True
         return Function.on(self._root)
 
     def mutate_irmodule(self, irmodule: IRModule) -> IRModule:
-        """Return a copy of a module with the function as it is now in the place of the old one."""
+        """Return a copy of a module in which the current function replaces the old one."""
         new = irmodule.clone()
         new[self._name] = self.mutated_root_fn().copy()
         return new
@@ -211,8 +210,8 @@ class DataflowBlockRewrite:
         return [(inner, name_of(outer) or "gv") for inner, outer in _pairs(self._dataflow)]
 
     def _output_of(self, value: SSAValue) -> SSAValue | None:
-        """Return the result of the block that stands for a value of it; of the variable's own name where there are
-        several.
+        """Return the block's result for one of its values; if there are several, prefer the one with the
+        variable's name.
         """
         results = [outer for inner, outer in _pairs(self._dataflow) if inner is value]
         return next((r for r in results if name_of(r) == name_of(value)), results[0] if results else None)
@@ -228,7 +227,7 @@ class DataflowBlockRewrite:
         return cast(SSAValue, self._output_of(value))
 
     def _with_outputs(self, outputs: list[tuple[SSAValue, str]]) -> None:
-        """Give the block other outputs; results stay what they are where the value and the name do."""
+        """Set the outputs of the block; results are kept if their value and name stay the same."""
         old = self._dataflow
         if outputs == self._outputs():
             return
@@ -251,7 +250,7 @@ class DataflowBlockRewrite:
         old.erase()
 
     def _emit(self, expr: Expr, name: str) -> SSAValue:
-        """Bind an expression where what it uses is there."""
+        """Bind an expression after its operands."""
         if self._block.first_op is self._dataflow.output_op:
             self._bind_outputs()
         self._inner = {outer: inner for inner, outer in _pairs(self._dataflow)}
@@ -274,7 +273,7 @@ class DataflowBlockRewrite:
         return value
 
     def _bind_outputs(self) -> None:
-        """Give a block that only names what it outputs a binding for each: something is to come after the first."""
+        """Bind each output of a block that has no bindings, so that new ones can be inserted after the first."""
         output = self._dataflow.output_op
         for i, outer in enumerate(self._dataflow.outputs):
             bind = relax.BindOp(output.values_[i])
@@ -283,8 +282,8 @@ class DataflowBlockRewrite:
             output.operands[i] = bind.result
 
     def _anchor(self, emitted: list[Operation]) -> Operation | None:
-        """Return the op after which new ones come: the last that they use, but at least the first binding; None for
-        no op.
+        """Return the op to insert new ones after: the last of their operands, at least the first binding; None
+        if there is no op.
         """
         inside = set(emitted)
         used = {v.owner for op in emitted for v in op.operands} - inside
@@ -294,7 +293,7 @@ class DataflowBlockRewrite:
 
 
 def _pairs(op: relax.DataflowOp) -> list[tuple[SSAValue, SSAValue]]:
-    """Return the outputs of a dataflow block: the values inside, and the results that stand for them."""
+    """Return the outputs of a dataflow block as pairs of inner value and result."""
     return list(zip(op.output_op.values_, op.outputs, strict=True))
 
 
@@ -307,9 +306,9 @@ def _between(last: Operation | None, end: Operation) -> Iterator[Operation]:
 
 
 def replace_dataflow(old: relax.DataflowOp, new: DataflowBlock, names: Iterable[str]) -> None:
-    """Put a dataflow block that belongs to no function in the place of one of a function.
+    """Replace a dataflow block of a function by one that belongs to no function.
 
-    What the old one outputs the new one must bind to the same variables. Raises `VerifyError` where it does not.
+    The new block must bind the outputs of the old one to the same variables. Raises `VerifyError` otherwise.
     """
     placer = _Placer(lambda v: v, names)
     parent = cast(Block, old.parent)

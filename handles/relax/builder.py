@@ -1,7 +1,7 @@
-"""Building Relax functions binding by binding: the core of `BlockBuilder`, and of what mutators build with.
+"""Building Relax functions binding by binding: the core of `BlockBuilder` and of mutators.
 
-The builder places detached ops (and copies ops that stand elsewhere). An operand is looked up among what was replaced
-(`remap`); one that is a detached op itself gets a binding of its own first, so that what is built is in normal form.
+The builder inserts detached ops (and copies ops that belong to other blocks). An operand is first looked up among the
+replaced values (`remap`); an operand that is itself a detached op is bound first, so that the result is in normal form.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from .function import BindingBlock, DataflowBlock, Function, If, MatchCast, SeqE
 
 @dataclass
 class Scope:
-    """Where bindings go: a block, in or outside of a dataflow block, with the outputs named so far."""
+    """The insertion point of bindings: a block, inside or outside a dataflow block, with the outputs so far."""
 
     block: Block
     dataflow: relax.DataflowOp | None = None
     outputs: list[tuple[SSAValue, Var]] = field(default_factory=list[tuple[SSAValue, Var]])
     first: Operation | None = None
-    """The op before the binding block that was begun; None at the start of the block."""
+    """The op before the current binding block; None at the start of the block."""
     detached: bool = False
-    """True if it belongs to no function: blocks of bindings may be built by themselves."""
+    """True if it belongs to no function: blocks of bindings may be built on their own."""
 
 
 class OpenScope:
-    """A scope that `Builder.begin_scope` began; as a context it gives its block, and ends."""
+    """A scope opened by `Builder.begin_scope`; as a context manager it returns its block and closes at the end."""
 
     def __init__(self, scopes: list[Scope], block: Block):
         self._scopes = scopes
@@ -61,7 +61,7 @@ class OpenScope:
         scopes.append(Scope(block))
 
     def close(self) -> None:
-        """End the scope, and those that were begun in it."""
+        """Close the scope, and those opened inside it."""
         self.is_open = False
         del self._scopes[self._depth :]
 
@@ -74,7 +74,7 @@ class OpenScope:
 
 @dataclass
 class _Frame:
-    """A function that is being built."""
+    """A function under construction."""
 
     name: str
     attrs: dict[str, Any]
@@ -104,12 +104,12 @@ class Builder:
     # The module.
 
     def get(self) -> IRModule:
-        """Return the module as it is now; what is built later does not change it."""
+        """Return the current module; it does not change when more is built."""
         self._shared = True
         return self._mod
 
     def finalize(self) -> IRModule:
-        """As `get`."""
+        """Like `get`."""
         return self.get()
 
     def _own_module(self) -> IRModule:
@@ -119,14 +119,14 @@ class Builder:
         return self._mod
 
     def update_func(self, gv: GlobalVar, updated_func: BaseFunc) -> None:
-        """Put a function in, in place of the one called `gv`."""
+        """Replace the function called `gv`."""
         self._own_module().update_func(gv, updated_func)
         self._by_hash = None
 
     def add_func(self, func: BaseFunc, func_name: str) -> GlobalVar:
-        """Add a function under a new name like `func_name`; a private one that is there already is shared.
+        """Add a function under a new name derived from `func_name`; an equal private function is reused.
 
-        Raises `TiraxError` for what no module holds.
+        Raises `TiraxError` for objects that a module cannot contain.
         """
         require_function(func)
         if func.private:
@@ -165,7 +165,7 @@ class Builder:
         pure: bool = True,
         private: bool = False,
     ) -> Iterator[None]:
-        """Build a function; `emit_func_output` ends it. Raises `TiraxError` where that is missing."""
+        """Build a function; `emit_func_output` ends it. Raises `TiraxError` if that is missing."""
         handles = None if params is None else _params(params)
         frame = _Frame(name, dict(attrs or {}), pure, private, handles is not None)
         self._frames.append(frame)
@@ -182,15 +182,15 @@ class Builder:
             del self._scopes[depth:]
 
     def _take_params(self, params: Sequence[Var]) -> None:
-        """Make the variables arguments of the function: the handles stand for these from now on."""
+        """Make the variables block arguments of the function: their handles refer to these from now on."""
         for old, new in take_params(self._scopes[-1].block, params).items():
             self._remap[old] = Var.on(new)
 
     @contextmanager
     def at_head(self) -> Iterator[None]:
-        """Build bindings that come first in the function that is being built, outside of dataflow blocks.
+        """Build bindings at the head of the current function, outside of dataflow blocks.
 
-        Raises `TiraxError` in a function within it.
+        Raises `TiraxError` inside a local function.
         """
         if len(self._frames) != 1:
             raise TiraxError("only the outermost function has a head to build at")
@@ -207,7 +207,7 @@ class Builder:
 
     @contextmanager
     def in_loop(self) -> Iterator[None]:
-        """Build what runs any number of times: `loop_depth` counts how many loops are around."""
+        """Build code that runs repeatedly: `loop_depth` counts the enclosing loops."""
         self.loop_depth += 1
         try:
             yield
@@ -215,15 +215,15 @@ class Builder:
             self.loop_depth -= 1
 
     def mark_impure(self) -> None:
-        """Let the function that is being built be one whose calls may have effects."""
+        """Mark the current function as one with effects."""
         self._frames[-1].pure = False
 
     def emit_func_output(self, output: Any, params: Sequence[Var] | Var | None = None) -> GlobalVar:
-        """End the function with its result; here the parameters are given if they were not before.
+        """End the function with its result; the parameters can be given here if they were not before.
 
-        The function joins the module; what names it there is returned. Raises `TiraxError` where the parameters are
-        missing or given twice, in a dataflow block and for a second result; `VerifyError` where a binding is used that
-        is not visible at its place. A variable that is no parameter is refused by what verifies the module.
+        The function is added to the module; returns its `GlobalVar`. Raises `TiraxError` if the parameters are missing
+        or given twice, inside a dataflow block and for a second result; `VerifyError` if a binding is used where it is
+        not visible. A free variable that is not a parameter is rejected by the verifier of the module.
         """
         if not self._frames:
             raise TiraxError("emit_func_output stands in a function", hint="with bb.function(…):")
@@ -260,11 +260,11 @@ class Builder:
         return self._scopes[-1]
 
     def known_functions(self) -> dict[str, FunctionOp]:
-        """Return the functions that have been built so far, by name."""
+        """Return the functions built so far, by name."""
         return functions(self._mod.op)
 
     def visible_variables(self) -> set[SymbolicVar]:
-        """Return the symbolic variables that what has been built around the innermost scope mentions."""
+        """Return the symbolic variables used by the code around the innermost scope."""
         types: dict[Attribute, None] = {}
         for block in {id(scope.block): scope.block for scope in self._scopes}.values():
             types |= {a.type: None for a in block.args}
@@ -272,9 +272,9 @@ class Builder:
         return set(relax.free_symbolic_vars(types))
 
     def begin_scope(self, params: Sequence[Var] | None = None) -> OpenScope:
-        """Build into a block of its own, with `params` as its arguments, until `end_scope`.
+        """Open a separate block, with `params` as its arguments, until `end_scope`.
 
-        `with bb.begin_scope() as block:` ends it by itself.
+        `with bb.begin_scope() as block:` closes it automatically.
         """
         opened = OpenScope(self._scopes, Block())
         try:
@@ -286,7 +286,7 @@ class Builder:
         return opened
 
     def end_scope(self) -> None:
-        """End the scope that `begin_scope` began last. Raises `TiraxError` where there is none."""
+        """Close the innermost scope opened by `begin_scope`. Raises `TiraxError` if there is none."""
         while self._open:
             opened = self._open.pop()
             if opened.is_open:
@@ -296,23 +296,23 @@ class Builder:
 
     @contextmanager
     def testing_scope(self, def_vars: Sequence[Any]) -> Iterator[None]:
-        """Build outside of a function, to try things out; the symbolic variables `def_vars` are determined."""
+        """Build outside of a function, for tests; the symbolic variables `def_vars` count as defined."""
         with self.begin_scope([Var("shape_var", ShapeStructInfo(def_vars))]):
             yield
 
     def current_block_is_dataflow(self) -> bool:
-        """Return whether bindings go into a dataflow block now."""
+        """Return whether bindings currently go into a dataflow block."""
         return bool(self._scopes) and self._scopes[-1].dataflow is not None
 
     @contextmanager
     def dataflow(self) -> Iterator[None]:
-        """Build a dataflow block; what `emit_output` gives is visible after it."""
+        """Build a dataflow block; results of `emit_output` are visible after it."""
         self._begin_dataflow_block()
         yield
         self._end_block()
 
     def _around(self) -> Scope:
-        """Return the scope around a block of bindings; one of its own outside of functions."""
+        """Return the scope that contains a block of bindings, a new one outside of functions."""
         if not self._scopes:
             self._scopes.append(Scope(Block(), detached=True))
         return self._scopes[-1]
@@ -330,7 +330,7 @@ class Builder:
         self._scopes.append(Scope(outer.block, None, first=outer.block.last_op))
 
     def _end_block(self) -> BindingBlock:
-        """End the block that was begun last; its handle."""
+        """End the current block and return its handle."""
         scope = self._scopes.pop()
         if self._scopes and self._scopes[-1].detached:
             self._scopes.pop()
@@ -354,7 +354,7 @@ class Builder:
     # Bindings.
 
     def emit(self, expr: Any, name_hint: str = "") -> Var:
-        """Bind an expression to a new variable (`lv` in a dataflow block, `gv` outside), which is returned."""
+        """Bind an expression to a new variable (`lv` in a dataflow block, `gv` outside) and return the variable."""
         return cast(Var, expr_of(self._bind(to_expr(expr), lambda: self._fresh(name_hint))))
 
     def emit_output(self, output: Any, name_hint: str = "") -> Var:
@@ -379,7 +379,7 @@ class Builder:
         return self._output(var, lambda: var.name_hint)
 
     def order_outputs(self, handles: Sequence[Expr | None]) -> None:
-        """Put the outputs of the dataflow block that is being built into an order; others stay behind them."""
+        """Sort the outputs of the current dataflow block by `handles`; others follow in their order."""
         position = {id(handle): i for i, handle in enumerate(handles)}
         self.scope.outputs.sort(key=lambda output: position.get(id(output[1]), len(position)))
 
@@ -389,7 +389,9 @@ class Builder:
         return cast(Var, expr_of(self._insert(op, self._fresh(name_hint))))
 
     def emit_normalized(self, binding: VarBinding | MatchCast) -> Var:
-        """Emit a binding whose variable the caller has made; the variable's handle stands for what was emitted."""
+        """Emit a binding whose variable was created by the caller; the variable's handle then refers to the
+        emitted value.
+        """
         var = binding.var
         again = var.ssa in self._remap
         emitted = self.emit_binding(binding, binding.value)
@@ -419,7 +421,7 @@ class Builder:
             remember(value.op).broken.append((NestedCall, message))
 
     def emit_block(self, block: BindingBlock) -> BindingBlock:
-        """Emit the bindings of a block, with its variables standing for what was emitted."""
+        """Emit the bindings of a block; its variables then refer to the emitted values."""
         if isinstance(block, DataflowBlock):
             self._begin_dataflow_block()
         else:
@@ -455,7 +457,7 @@ class Builder:
         return cast(Var, expr_of(self._bind(value, lambda: name if named else None)))
 
     def normalize(self, expr: Any) -> Expr:
-        """Return the expression with its operands bound; itself it is not bound."""
+        """Return the expression with its operands bound, without binding it."""
         normal = self._in_normal_form(to_expr(expr))
         if isinstance(normal, Function | SeqExpr):
             return normal
@@ -468,7 +470,7 @@ class Builder:
         return normal
 
     def lookup_binding(self, var: Var) -> Expr | None:
-        """What a variable is bound to, None for a parameter."""
+        """Return the value that a variable is bound to, or None for a parameter."""
         value = canonical(self._resolve(var.ssa))
         if not isinstance(value, OpResult):
             return None
@@ -477,15 +479,15 @@ class Builder:
         return bound_expr(value.op)
 
     def get_unique_name(self, name_prefix: str) -> str:
-        """Return a new name like `name_prefix`."""
+        """Return an unused name that begins with `name_prefix`."""
         return self._fresh(name_prefix)
 
     def set_remap(self, old: SSAValue, new: Expr) -> None:
-        """Let `new` stand for `old` in what is placed from now on."""
+        """Replace `old` by `new` in everything placed from now on."""
         self._remap[old] = new
 
     def get_remap(self, old: SSAValue) -> Expr | None:
-        """What stands for `old`, if anything does."""
+        """Return the replacement of `old`, or None."""
         replacement = self._remap.get(old)
         return self._remap.get(canonical(old)) if replacement is None else replacement
 
@@ -500,11 +502,11 @@ class Builder:
         return self._exported.get(value, value)
 
     def resolve(self, expr: Expr) -> SSAValue:
-        """Return the value that stands for `expr` here; nothing is placed."""
+        """Return the current value of `expr`, without inserting anything."""
         return self._resolve(expr.ssa)
 
     def place(self, expr: Expr) -> SSAValue:
-        """Return the value of `expr` here: leaves are copied in, what is not bound yet is bound to a new variable."""
+        """Return the value of `expr` here: leaves are copied, unbound calls are bound to new variables."""
         value = self._resolve(expr.ssa)
         if not isinstance(value, OpResult):
             return value
@@ -517,7 +519,7 @@ class Builder:
         return bound
 
     def _bind(self, expr: Expr, name: Callable[[], str | None]) -> SSAValue:
-        """Bind `expr` to a variable; its name is asked for when the operands have theirs."""
+        """Bind `expr` to a variable; `name` is called after the operands have been named."""
         expr = self._in_normal_form(expr)
         if isinstance(expr, Var):
             return self._insert(relax.BindOp(self.place(expr)), name())
@@ -532,7 +534,7 @@ class Builder:
         return self._insert(op, name())
 
     def _in_normal_form(self, expr: Expr) -> Expr:
-        """What stands for a call whose operator has a normal form of its own; anything else as it is."""
+        """Return the normal form of a call whose operator defines one; anything else unchanged."""
         name = ""
         for _ in range(MOST_STEPS):
             if not isinstance(expr, Call):
@@ -546,12 +548,12 @@ class Builder:
         raise endless(name)
 
     def _copy(self, op: Operation) -> Operation:
-        """Return a copy of an op; what its regions use from outside is what stands for it here."""
+        """Return a copy of an op, whose regions use the current values of variables from outside."""
         inside = (v for inner in op.walk() if inner is not op for v in inner.operands)
         return op.clone({v: new for v in inside if (new := self._resolve(v)) is not v})
 
     def _resolve_inside(self, op: Operation) -> None:
-        """Let the ops in the regions of a detached op use what stands for their operands here."""
+        """Replace the operands of ops in the regions of a detached op by their current values."""
         for inner in op.walk():
             if inner is not op:
                 for i, v in enumerate(inner.operands):
@@ -578,7 +580,7 @@ class Builder:
         return self._insert(op, None)
 
     def _place_operands(self, op: Operation) -> None:
-        """Place the operands of a detached op, those that are detached themselves first, and infer its result anew."""
+        """Place the operands of a detached op, detached ones first, and infer its result type again."""
         stack: list[Operation] = [op]
         while stack:
             last = stack[-1]
@@ -605,7 +607,7 @@ class Builder:
 
 
 class _Output(Var):
-    """An output of a dataflow block that is being built: the inner value until the block ends."""
+    """An output of a dataflow block under construction: the inner value until the block ends."""
 
     __slots__ = ("_name",)
 
@@ -622,16 +624,17 @@ class _Output(Var):
 
 
 def _params(params: Any) -> Sequence[Var]:
-    """Parameters given as one variable, as a sequence or as a `Tuple` of them."""
+    """Return parameters passed as one variable, a sequence or a `Tuple` of variables."""
     if isinstance(params, Var):
         return [params]
     return cast("Sequence[Var]", params.fields if isinstance(params, Tuple) else params)
 
 
 def take_params(block: Block, params: Sequence[Var]) -> dict[SSAValue, SSAValue]:
-    """Make variables arguments of a block, for which their handles stand from now on: what was -> what is.
+    """Make variables arguments of a block, which their handles refer to from now on; return the old values -> the new
+    ones.
 
-    Raises `TiraxError` for what is no variable and for one that is given twice.
+    Raises `TiraxError` if an object is not a variable or occurs twice.
     """
     olds: dict[SSAValue, SSAValue] = {}
     for var in params:
@@ -674,7 +677,7 @@ def finish_function(
     attrs: Mapping[str, Any],
     private: bool,
 ) -> relax.FuncOp:
-    """End `block` with a return and make it the body of a function."""
+    """End `block` with a return and make it the body of a new function."""
     block.add_op(relax.ReturnOp(value))
     if ret is None:
         bound = set(relax.free_symbolic_vars(a.type for a in block.args))
@@ -694,9 +697,7 @@ def build_function(
     attrs: Mapping[str, Any],
     private: bool,
 ) -> relax.FuncOp:
-    """Return a function that belongs to no module, of `params` and a body: an expression, or a block that has been
-    built.
-    """
+    """Return a function that belongs to no module, from `params` and a body: an expression, or a finished block."""
     if isinstance(body, SeqExpr) and body.block.parent is None:
         if not body.block.args:
             take_params(body.block, params)
@@ -716,7 +717,7 @@ def build_function(
 
 
 def _copy_sequence(seq: SeqExpr, params: Sequence[Var]) -> tuple[Block, SSAValue]:
-    """Return a copy of the bindings of a body, in a block whose arguments stand for `params`; and of its value."""
+    """Return a block with a copy of the bindings of a body, whose arguments replace `params`, and the copied result."""
     block = Block(arg_types=[p.ssa.type for p in params])
     copies: dict[SSAValue, SSAValue] = {}
     for var, arg in zip(params, block.args, strict=True):
@@ -729,7 +730,7 @@ def _copy_sequence(seq: SeqExpr, params: Sequence[Var]) -> tuple[Block, SSAValue
 
 
 def build_sequence(blocks: Sequence[BindingBlock], body: Any) -> Block:
-    """Return a block of bindings that belongs to no function yet, with the value of `body` at its end."""
+    """Return a block of bindings that belongs to no function yet and ends with the value of `body`."""
     builder = Builder()
     builder.remembers = True
     with builder.begin_scope() as block:
@@ -744,12 +745,12 @@ def build_sequence(blocks: Sequence[BindingBlock], body: Any) -> Block:
 
 
 def _may_be(declared: Attribute, inferred: Attribute) -> bool:
-    """Return whether one of both types says more of the other."""
+    """Return whether one of both types refines the other."""
     return is_base_of(declared, inferred) or is_base_of(inferred, declared)
 
 
 def build_branch(body: Expr) -> Block:
-    """Return the block of a branch: one that has been built, or of one expression."""
+    """Return the block of a branch: a finished block, or a new one for a single expression."""
     if isinstance(body, SeqExpr):
         if body.block.parent is None:
             return body.block
@@ -765,7 +766,7 @@ def build_branch(body: Expr) -> Block:
 
 
 def module_of(mod: IRModule | ModuleOp | None) -> IRModule | None:
-    """Return a module given as a handle or as an op."""
+    """Return the handle of a module that is a handle or an op."""
     return IRModule(mod) if isinstance(mod, ModuleOp) else mod
 
 

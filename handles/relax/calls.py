@@ -1,7 +1,7 @@
-"""Building calls outside of a function: `call_operator("relax.add", x, y)` is a detached op, its struct info inferred.
+"""Building calls outside of functions: `call_operator("relax.add", x, y)` is a detached op with inferred struct info.
 
-Arguments are handles or what stands for one: numbers, arrays, tuples of extents, names of dtypes. Attributes come by
-keyword, or by position after the arguments.
+Arguments are handles or values that convert to one: numbers, arrays, tuples of extents, dtype names. Attributes are
+passed by keyword, or by position after the arguments.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _PRIM_ARGS = {"relax.clip": frozenset({"min", "max"})}
 
 
 def to_expr(value: Any) -> Expr:
-    """What stands for an expression as a handle: numbers are prim values, arrays constants, sequences tuples.
+    """Convert a value to an expression: numbers to prim values, arrays to constants, sequences to tuples.
 
     Raises `TiraxError` for anything else.
     """
@@ -91,8 +91,9 @@ def _like(value: Any, other: Any) -> Any:
 def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
     """Return a call of the operator `name`, e.g. `call_operator("relax.nn.softmax", x, axis=-1)`.
 
-    Raises `NameLookupError` for an unknown operator, `TiraxError` for arguments that do not fit its signature. Where
-    shapes or dtypes do not fit, nothing is known of the result, and a builder that normalizes or binds it raises why.
+    Raises `NameLookupError` for an unknown operator, `TiraxError` for arguments that do not match its signature. If
+    shapes or dtypes do not match, the result's type is unknown, and a builder that normalizes or binds the call raises
+    the error.
     """
     if name in COMPOSITES:
         return expand(name, call_operator, args, kwargs)
@@ -170,7 +171,7 @@ def _attr(cls: type[relax.Operator], name: str, value: Any) -> Any:
 
 
 def _dtype_text(value: Any) -> Attribute | str | None:
-    """Return a data type given as a type, by name, or as numpy has it."""
+    """Return a data type that is a type, a name, or a numpy dtype."""
     if value is None or isinstance(value, Attribute):
         return value
     if isinstance(value, type) or type(value).__module__.startswith("numpy"):
@@ -181,7 +182,7 @@ def _dtype_text(value: Any) -> Attribute | str | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return an attribute's value as Python's own: numpy scalars, prim values and extents become numbers."""
+    """Return an attribute's value as a plain Python value: numpy scalars, prim values and extents become numbers."""
     if isinstance(value, tuple | list | ShapeExpr):
         return [_plain(v) for v in cast(Iterable[Any], value)]
     if isinstance(value, PrimValue | StringImm):
@@ -194,7 +195,7 @@ def _plain(value: Any) -> Any:
 
 
 def _reshape_target(x: SSAValue, shape: Any) -> SSAValue:
-    """Return the shape of a reshape; one extent may be -1 (what is left), and 0 keeps the extent of x there."""
+    """Return the shape of a reshape; one extent may be -1 (inferred), and 0 keeps the extent of x."""
     if isinstance(shape, Expr) and not isinstance(shape, ShapeExpr):
         return shape.ssa
     source = x.type.dims if isinstance(x.type, relax.TensorType) else None
@@ -211,7 +212,9 @@ def _reshape_target(x: SSAValue, shape: Any) -> SSAValue:
 
 
 def make_call(op: Any, args: Sequence[Any], attrs: Any = None, sinfo_args: Sequence[Any] = ()) -> Call:
-    """TVM's `Call(op, args, attrs, sinfo_args)`: `op` is an `Op`, `GlobalVar`, `ExternFunc` or a callable value."""
+    """Return TVM's `Call(op, args, attrs, sinfo_args)`: `op` is an `Op`, `GlobalVar`, `ExternFunc` or a callable
+    value.
+    """
     if isinstance(op, str):
         op = Op.get(op)
     if isinstance(op, Op):
@@ -246,8 +249,8 @@ def _with_format(name: str, args: Sequence[Any], attrs: dict[str, Any], place: i
 def call_value(func: Any, args: Sequence[Any], sinfo_args: Sequence[Any] = ()) -> Call:
     """Return a call of a Relax function of the module (`GlobalVar`) or of a callable value.
 
-    The result's struct info is `sinfo_args[0]`, else what the callee's says of these arguments, else object. Raises
-    `ShapeError` and `DTypeError` for arguments that cannot fit.
+    The result's struct info is `sinfo_args[0]`, else derived from the callee's signature and the arguments, else
+    object. Raises `ShapeError` and `DTypeError` for arguments that cannot match.
     """
     values = [to_expr(a).ssa for a in args]
     if isinstance(func, GlobalVar):
@@ -273,7 +276,7 @@ def _derived_result(name: str, t: Attribute, args: Sequence[SSAValue]) -> Attrib
 
 
 def _arguments(args: Any) -> list[SSAValue]:
-    """Return the inputs of a destination-passing call: a tuple of them, or one."""
+    """Return the inputs of a destination-passing call, which are one value or a tuple."""
     if isinstance(args, Tuple | tuple | list):
         return [to_expr(a).ssa for a in cast(Iterable[Any], args)]
     return [to_expr(args).ssa]
@@ -300,7 +303,7 @@ def _tir_vars(tir_vars: Any) -> list[SymExpr] | None:
 
 def call_tir(gvar: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
     """Return a call of a tensor function: inputs (one or a tuple), the outputs' struct info (one or a list),
-    scalars.
+    scalar arguments.
     """
     op = relax.CallTIROp(_callee_name(gvar), _arguments(args), _output(out_sinfo), _tir_vars(tir_vars))
     return Call.on(op.result)
@@ -309,8 +312,8 @@ def call_tir(gvar: Any, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Call
 def call_tir_with_grad(
     gvar: Any, args: Any, out_sinfo: Any, te_grad_name: str, te_grad_kwargs: Any = None, tir_vars: Any = None
 ) -> Call:
-    """Return a `call_tir` whose gradient the tensor function `te_grad_name` gives, called with `te_grad_kwargs`
-    besides.
+    """Return a `call_tir` whose gradient is computed by the tensor function `te_grad_name` with the extra
+    arguments `te_grad_kwargs`.
     """
     kwargs = None if te_grad_kwargs is None else cast(DictionaryAttr, attr_of(te_grad_kwargs))
     operands, dims = _arguments(args), _tir_vars(tir_vars)
@@ -318,7 +321,7 @@ def call_tir_with_grad(
 
 
 def invoke_closure(closure: Any, args: Any, sinfo_args: Any = ()) -> Call:
-    """Return a call of a closure with a tuple of arguments; as pure as the closure's type says."""
+    """Return a call of a closure with a tuple of arguments; its purity is that of the closure's type."""
     return call_value(closure, list(args), sinfo_args if isinstance(sinfo_args, list | tuple) else (sinfo_args,))
 
 
@@ -326,16 +329,14 @@ invoke_pure_closure = invoke_closure
 
 
 def call_tir_inplace(gvar: Any, args: Any, inplace_indices: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
-    """Return a `call_tir` that writes output i into input `inplace_indices[i]`, or into a new tensor where that is
-    -1.
-    """
+    """Return a `call_tir` that writes output i into input `inplace_indices[i]`, or into a new tensor for -1."""
     indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
     op = relax.CallTIRInplaceOp(_callee_name(gvar), _arguments(args), indices, _output(out_sinfo), _tir_vars(tir_vars))
     return Call.on(op.result)
 
 
 def call_dps_packed(func: Any, args: Any, out_sinfo: Any) -> Call:
-    """Return a call of a packed function that writes into outputs made for it."""
+    """Return a call of a packed function that writes into newly allocated outputs."""
     name = func.global_symbol if isinstance(func, ExternFunc) else _callee_name(func)
     return Call.on(relax.CallDPSPackedOp(name, _arguments(args), _output(out_sinfo)).result)
 
@@ -353,12 +354,12 @@ def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = ()) -> Call
 
 
 def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
-    """Return a call of a packed function that is trusted to be pure."""
+    """Return a call of a packed function that is assumed to be pure."""
     return _packed(relax.CallPurePackedOp, func, args, sinfo_args, attrs)
 
 
 def call_inplace_packed(func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = (), **attrs: Any) -> Call:
-    """Return a call of a packed function that changes the arguments `inplace_indices` and returns them."""
+    """Return a call of a packed function that modifies the arguments `inplace_indices` and returns them."""
     indices = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
     return _packed(relax.CallInplacePackedOp, func, args, sinfo_args, {"inplace_indices": indices, **attrs})
 
@@ -378,7 +379,7 @@ def _packed(
 
 
 def _one_output(sinfo_args: Sequence[Any]) -> Any:
-    """Return the struct info of the result; without one nothing is known of it, which `well_formed` does not accept."""
+    """Return the struct info of the result; without it the type is unknown, which `well_formed` rejects."""
     if len(sinfo_args) > 1:
         raise TiraxError("a call has one result", expected="sinfo_args=[…]", found=len(sinfo_args))
     return sinfo_args[0] if sinfo_args else relax.OBJECT
@@ -419,7 +420,7 @@ def operator_function(name: str) -> Callable[..., Call]:
 
 
 def _signature(cls: type[relax.Operator] | None, name: str) -> inspect.Signature:
-    """What `help` shows. Parameters that have to be given, and those before them, have no default."""
+    """Return the signature that `help` shows. Required parameters, and those before them, have no default."""
     if cls is None:
         _, *parameters = inspect.signature(COMPOSITES[name]).parameters.values()
         return inspect.Signature(parameters)
@@ -434,14 +435,14 @@ def _signature(cls: type[relax.Operator] | None, name: str) -> inspect.Signature
 
 
 def operators_in(prefix: str) -> list[str]:
-    """Return the names of the operators directly in a namespace such as `relax.nn.`, without it."""
+    """Return the names of the operators directly in a namespace such as `relax.nn.`, without the prefix."""
     known = [*relax.OPERATORS, *COMPOSITES]
     return sorted(n.removeprefix(prefix) for n in known if n.startswith(prefix) and "." not in n[len(prefix) :])
 
 
 @dataclass(frozen=True)
 class OperatorNamespace:
-    """The operators below a prefix such as `relax.acme.`: what plug-ins add, where no module of this package stands."""
+    """The operators with a prefix such as `relax.acme.`, which plug-ins add without a Python module."""
 
     prefix: str
 
@@ -453,7 +454,7 @@ class OperatorNamespace:
 
 
 def operator_attribute(module: str, prefix: str, name: str) -> Callable[..., Call] | OperatorNamespace:
-    """What a module of operators gives for an attribute: a function, or a namespace of operators.
+    """Return the attribute of a module of operators: a function, or a namespace of operators.
 
     Raises `AttributeError` with a suggestion.
     """
@@ -466,7 +467,7 @@ def operator_attribute(module: str, prefix: str, name: str) -> Callable[..., Cal
 
 
 def _infer_struct_info(name: str) -> Callable[[Any, Any], StructInfo] | None:
-    """What `FInferStructInfo` is: of a call, what is known of its result."""
+    """Return the operator's `FInferStructInfo`, which infers the struct info of a call."""
     return _struct_info_of_call if name in relax.OPERATORS else None
 
 

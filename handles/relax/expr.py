@@ -1,10 +1,10 @@
-"""Relax expressions by TVM's names: small handles on SSA values and operations. There is no second IR.
+"""Relax expressions with TVM's names: small handles on SSA values and operations. There is no second IR.
 
-A value that an op of a function gives is a `Var` where it is used and a `Call` (or `Tuple`, `If`, …) where it is bound;
-leaves without a name are `Constant`, `ShapeExpr` and so on. `expr_of(value)` is the first, `bound_expr(op)` the second.
+The result of an op in a function is a `Var` at its uses and a `Call` (or `Tuple`, `If`, …) at its binding; leaves
+without a name are `Constant`, `ShapeExpr` and so on. `expr_of(value)` returns the former, `bound_expr(op)` the latter.
 
-What is built outside of a function (`Var("x", …)`, `R.add(x, y)`) is a detached op, which a `BlockBuilder` places. A
-handle on something that a rewrite has removed raises `StaleHandleError` when it is used.
+An expression built outside of a function (`Var("x", …)`, `R.add(x, y)`) is a detached op, which a `BlockBuilder`
+places. A handle on something that a rewrite has removed raises `StaleHandleError` when it is used.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Attrs:
 
 
 class Expr(Operators):
-    """The base of handles. `ssa` is the SSA value (made where the handle was not yet placed in any IR)."""
+    """Base of handles on expressions. `ssa` is the SSA value (detached if the handle is not placed in any IR)."""
 
     __slots__ = ("_placed", "_value")
     _value: SSAValue | None
@@ -78,13 +78,13 @@ class Expr(Operators):
 
     @classmethod
     def on(cls, value: SSAValue) -> Self:
-        """Return the handle of this class on an SSA value."""
+        """Return a handle of this class on an SSA value."""
         view = cls.__new__(cls)
         view.point_at(value)
         return view
 
     def point_at(self, value: SSAValue) -> None:
-        """Make the handle stand for another SSA value: a builder does so when it places what was detached."""
+        """Redirect the handle to another SSA value: a builder does so when it places a detached expression."""
         self._value = value
         self._placed = False
 
@@ -92,7 +92,9 @@ class Expr(Operators):
         raise TiraxError(f"a {type(self).__name__} is not a value")
 
     def __tirax_script_value__(self) -> Any:
-        """What it means in TVMScript that captures it: leaves and what belongs to no function are values."""
+        """Return the meaning of the expression when TVMScript captures it: leaves and detached expressions are
+        values.
+        """
         value = self._value or self._make()
         owner = value.owner
         detached = isinstance(owner, Operation) and owner.parent is None and not owner.regions
@@ -100,7 +102,7 @@ class Expr(Operators):
 
     @property
     def ssa(self) -> SSAValue:
-        """The SSA value. Raises `StaleHandleError` where a rewrite has removed it."""
+        """The SSA value. Raises `StaleHandleError` if a rewrite has removed it."""
         value = self._value
         if value is None:
             value = self._value = self._make()
@@ -115,7 +117,7 @@ class Expr(Operators):
 
     @property
     def op_handle(self) -> Operation:
-        """The xDSL operation that gives the value. Raises `TiraxError` for a parameter, which no operation gives."""
+        """The xDSL operation that defines the value. Raises `TiraxError` for a parameter."""
         value = self.ssa
         if not isinstance(value, OpResult):
             raise TiraxError(f"no operation gives the parameter {name_of(value)}")
@@ -123,7 +125,7 @@ class Expr(Operators):
 
     @property
     def struct_info(self) -> StructInfo:
-        """What is known of the value."""
+        """The struct info of the value."""
         return StructInfo.of(self.ssa.type, self.ssa)
 
     @property
@@ -136,7 +138,7 @@ class Expr(Operators):
         return self.struct_info
 
     def same_as(self, other: object) -> bool:
-        """Return whether `other` is a handle on the same thing."""
+        """Return whether `other` is a handle on the same value."""
         return self == other
 
     def __eq__(self, other: object) -> bool:
@@ -151,7 +153,7 @@ class Expr(Operators):
         return f"{type(self).__name__}({name_of(self.ssa) or self.ssa.type})"
 
     def script(self, **options: Any) -> str:
-        """Return the expression as TVMScript; its variables are not declared."""
+        """Return the expression as TVMScript, without declarations of its variables."""
         from ...script.printer.relax_fragment import print_relax_expression
 
         return print_relax_expression(self.op_handle, **options)
@@ -193,8 +195,8 @@ def _is_argument(value: BlockArgument) -> bool:
 
 
 def canonical(value: SSAValue) -> SSAValue:
-    """Return the value that stands for a variable: an output of a dataflow block and the inner value of its name are
-    one.
+    """Return the canonical value of a variable: an output of a dataflow block and the inner value of the same
+    name are one variable.
     """
     if isinstance(value, OpResult) and isinstance(value.op, relax.DataflowOp):
         inner = value.op.output_op.values_[value.index]
@@ -224,7 +226,7 @@ class Id:
 
 
 class Var(Expr):
-    """A variable: `Var("x", TensorStructInfo((4,), "float32"))` makes a parameter that has no function yet."""
+    """A variable: `Var("x", TensorStructInfo((4,), "float32"))` creates a parameter that has no function yet."""
 
     __slots__ = ()
 
@@ -242,7 +244,7 @@ class Var(Expr):
         return Id(canonical(self.ssa), self.name_hint)
 
     def script(self, **options: Any) -> str:
-        """Its name."""
+        """Return its name."""
         return self.name_hint
 
     def __repr__(self) -> str:
@@ -256,7 +258,7 @@ class DataflowVar(Var):
 
 
 class GlobalVar(Expr):
-    """A function of a module by its name; as a value, a reference to it."""
+    """A function of a module, by its name; as a value, a reference to it."""
 
     __slots__ = ("_callable", "name_hint")
 
@@ -282,7 +284,7 @@ class GlobalVar(Expr):
         return hash(self.name_hint)
 
     def script(self, **options: Any) -> str:
-        """`I.GlobalVar("f")`"""
+        """Return `I.GlobalVar("f")`."""
         return repr(self)
 
     def __repr__(self) -> str:
@@ -290,7 +292,7 @@ class GlobalVar(Expr):
 
 
 class Constant(Expr):
-    """A constant tensor; `.data.numpy()` are its contents."""
+    """A constant tensor; `.data.numpy()` returns its contents."""
 
     __slots__ = ()
 
@@ -299,7 +301,7 @@ class Constant(Expr):
 
     @property
     def data(self) -> NDArray:
-        """The contents as an array of the runtime (a copy)."""
+        """The contents as a runtime array (a copy)."""
         from ...runtime import array
 
         return array(cast(relax.ConstantOp, self.op_handle).value.numpy())
@@ -325,7 +327,7 @@ class ShapeExpr(Expr):
 
     @classmethod
     def of_value(cls, dims: Sequence[SymExpr], value: SSAValue | None) -> Self:
-        """Return the shape of a value: its variables are those of the value's function."""
+        """Return the shape of a value: its variables belong to the value's function."""
         shape = cls(dims)
         shape._owner = value
         return shape
@@ -362,7 +364,7 @@ class ShapeExpr(Expr):
 
 
 class PrimValue(Expr):
-    """A scalar that is known when the program is compiled, symbolically perhaps: `PrimValue("n + 1")`."""
+    """A scalar known at compile time, possibly symbolic: `PrimValue("n + 1")`."""
 
     __slots__ = ()
 
@@ -410,12 +412,12 @@ class DataTypeImm(Expr):
 
     @property
     def value(self) -> str:
-        """The data type by TVM's name."""
+        """TVM's name of the data type."""
         return cast(relax.DataTypeOp, self.op_handle).text
 
 
 class NullValue(Expr):
-    """An object that stands for nothing."""
+    """The null object."""
 
     __slots__ = ()
 
@@ -424,7 +426,7 @@ class NullValue(Expr):
 
 
 class ExternFunc(Expr):
-    """A packed function by its name: a value, or a member of a module."""
+    """A packed function, by its name: a value, or a member of a module."""
 
     __slots__ = ()
     private: ClassVar[bool] = False
@@ -439,12 +441,12 @@ class ExternFunc(Expr):
 
 
 class Tuple(Expr):
-    """A tuple: `Tuple([a, b])`; `fields` are its parts."""
+    """A tuple: `Tuple([a, b])`; `fields` are its elements."""
 
     __slots__ = ("fields",)
 
     build_field: ClassVar[Callable[[Any], Expr]]
-    """What stands for an expression as a handle; `calls` fills it in."""
+    """Converts a value to an expression; set by `calls`."""
 
     def __init__(self, fields: Iterable[Any], span: object = None):
         self.fields: list[Expr] = [Tuple.build_field(f) for f in fields]
@@ -481,7 +483,7 @@ class Tuple(Expr):
 
 
 class TupleGetItem(Expr):
-    """A field of a tuple that is a variable."""
+    """A field of a tuple."""
 
     __slots__ = ()
 
@@ -498,15 +500,15 @@ class TupleGetItem(Expr):
 
 
 class Call(Expr):
-    """A call: of an operator, a tensor function (`relax.call_tir`), a packed function, a function or a closure.
+    """A call of an operator, a tensor function (`relax.call_tir`), a packed function, a function or a closure.
 
-    `Call(Op.get("relax.add"), [x, y])` builds one, inferring its struct info.
+    `Call(Op.get("relax.add"), [x, y])` builds one and infers its struct info.
     """
 
     __slots__ = ()
 
     build: ClassVar[Callable[..., Call]]
-    """The detached call; `calls` fills it in."""
+    """Builds the detached call; set by `calls`."""
 
     def __init__(
         self, op: Any, args: Sequence[Any], attrs: Any = None, sinfo_args: Sequence[Any] = (), span: object = None
@@ -514,7 +516,7 @@ class Call(Expr):
         self.point_at(Call.build(op, args, attrs, sinfo_args).ssa)
 
     def __repr__(self) -> str:
-        """`R.sum(x, axis=[1])`; calls inside of it that have no name are left out."""
+        """Return `R.sum(x, axis=[1])`; nested calls without a name are elided."""
         op = self.op_handle
         if name_of(self.ssa) is not None or not isinstance(op, relax.Operator):
             return super().__repr__()
@@ -525,18 +527,18 @@ class Call(Expr):
 
     @property
     def op(self) -> Any:
-        """What is called: an `Op`, `GlobalVar`, `ExternFunc` or `Var`."""
+        """The callee: an `Op`, `GlobalVar`, `ExternFunc` or `Var`."""
         return _callee(self.op_handle)
 
     @property
     def args(self) -> list[Expr]:
-        """The arguments as TVM has them: those of `relax.call_tir` are the function, a tuple and perhaps `tir_vars`."""
+        """The arguments as in TVM: those of `relax.call_tir` are the function, a tuple and possibly `tir_vars`."""
         op = self.op_handle
         return _CALL_ARGS.get(type(op), _operator_args)(op)
 
     @property
     def struct_info(self) -> StructInfo:
-        """What is known of the value. Raises why operands do not fit where they do not."""
+        """The struct info of the value. Raises the error if the operands do not match."""
         op = self.op_handle
         if isinstance(op, relax.Operator) and op.result_type == relax.OBJECT:
             return StructInfo.of(op.inferred())
@@ -544,7 +546,7 @@ class Call(Expr):
 
     @property
     def attrs(self) -> Attrs | None:
-        """The attributes, None where there are none."""
+        """The attributes, or None if there are none."""
         return _call_attrs(self.op_handle)
 
     @property
@@ -624,7 +626,7 @@ _CALL_ARGS: dict[type[Operation], Callable[[Operation], list[Expr]]] = {
 
 _CALL_ARGS |= {Print: _print_args, AssertOp: _assert_args}
 _FORMATTED = (Print, AssertOp)
-"""Operators whose `format` TVM has among the arguments."""
+"""Operators whose `format` is an argument in TVM."""
 
 
 _PACKED = (relax.CallPackedOp, relax.CallPurePackedOp, relax.CallInplacePackedOp)
@@ -663,7 +665,7 @@ VIEWS: dict[type[Operation], type[Expr]] = {
 
 
 def expr_of(value: SSAValue) -> Expr:
-    """Return the handle on a value where it is used: a variable, or a leaf or tuple that has no name."""
+    """Return the handle on a value at its uses: a variable, or an unnamed leaf or tuple."""
     if type(value) is not OpResult:  # isinstance takes long for xDSL's classes, and this is asked very often
         return Var.on(value)
     op = value.op
@@ -688,12 +690,12 @@ def _is_output(value: OpResult, dataflow: relax.DataflowOp) -> bool:
 
 @cache
 def _view_of(kind: type[Operation]) -> type[Expr] | None:
-    """Return the kind of handle on ops of a class, None where that depends on more."""
+    """Return the handle class for an op class, or None if it depends on more than the class."""
     return Call if issubclass(kind, relax.Operator | relax.CallBase) else VIEWS.get(kind)
 
 
 def bound_expr(op: Operation) -> Expr:
-    """Return the handle on an op where it is bound to a variable: a `Call`, `Tuple`, `If`, `Function`, …"""
+    """Return the handle on an op at its binding: a `Call`, `Tuple`, `If`, `Function`, …"""
     view = _view_of(type(op))
     if view is not None:
         return view.on(op.results[0])
@@ -710,10 +712,10 @@ _DEFAULT_DTYPES = {"int64": "int32", "float64": "float32"}
 
 
 def const(value: Any, dtype: Any = None) -> Constant:
-    """Return a constant tensor from a number, an array or anything numpy reads.
+    """Return a constant tensor from a number, an array or anything that numpy converts.
 
-    Without a dtype floats of 64 bits become float32 and integers of 64 bits int32, as in TVM; `dtype` may be struct
-    info, which must fit. Raises `ShapeError`, `DTypeError`, and what `runtime.from_dlpack` raises.
+    Without a dtype, 64-bit floats become float32 and 64-bit integers int32, as in TVM; `dtype` may be struct info,
+    which must match. Raises `ShapeError`, `DTypeError`, and the errors of `runtime.from_dlpack`.
     """
     import numpy as np
 

@@ -18,13 +18,13 @@ from .expr import VIEWS, DataflowVar, Expr, Var, bound_expr, canonical, expr_of
 class Function(BaseFunc, Expr):
     """A Relax function of a module, or a local one.
 
-    `Function([x, y], body, ret_struct_info)` makes one that belongs to no module yet.
+    `Function([x, y], body, ret_struct_info)` creates one that belongs to no module yet.
     """
 
     __slots__ = ()
 
     build: ClassVar[Callable[..., Operation]]
-    """The operation of a new function; `builder` fills it in."""
+    """Builds the operation of a new function; set by `builder`."""
 
     def __init__(
         self,
@@ -47,14 +47,14 @@ class Function(BaseFunc, Expr):
 
     @property
     def ssa(self) -> SSAValue:
-        """The value of a local function. Raises `TiraxError` for a function of the module, which is no value."""
+        """The value of a local function. Raises `TiraxError` for a function of the module, which has no value."""
         op = self.op
         if not isinstance(op, relax.ClosureOp):
             raise TiraxError(f"the function {self.name} is no value", hint="use its GlobalVar")
         return op.result
 
     def as_local(self) -> Function:
-        """Return a copy as a local function, which is a value; itself where it is one."""
+        """Return a copy as a local function, which is a value; a local function returns itself."""
         if isinstance(self.op, relax.ClosureOp):
             return self
         func = cast(relax.FuncOp, self.op.clone())
@@ -83,15 +83,15 @@ class Function(BaseFunc, Expr):
         return FuncStructInfo(params, self.ret_struct_info, self.is_pure)
 
     def bind_symbolic_vars(self, binding_map: Mapping[Any, Any]) -> Function:
-        """Return a copy with symbolic variables replaced: `{"n": 16}`. Raises `NameLookupError` for one that it has
-        not.
+        """Return a copy with symbolic variables replaced: `{"n": 16}`. Raises `NameLookupError` for an unknown
+        variable.
         """
         new = self.copy()
         bind_symbols([new.op], binding_map)
         return new
 
     def bind_params(self, binding_map: Mapping[Any, Any]) -> Function:
-        """Return a copy with parameters (by name or variable) replaced by constants; raises as `BindParams`."""
+        """Return a copy with parameters (by name or variable) replaced by constants. Raises like `BindParams`."""
         new = self.copy()
         bind_parameters(new.op, binding_map)
         return new
@@ -105,15 +105,15 @@ class Function(BaseFunc, Expr):
 
 
 class SeqExpr(Expr):
-    """Blocks of bindings and the expression that they end with: the body of a function or of a branch.
+    """Blocks of bindings and their result: the body of a function or of a branch.
 
-    `SeqExpr([block, …], body)` builds one of blocks that belong to no function yet; `SeqExpr(block)` is a handle.
+    `SeqExpr([block, …], body)` builds one from blocks that belong to no function yet; `SeqExpr(block)` is a handle.
     """
 
     __slots__ = ("block",)
 
     build: ClassVar[Callable[..., Block]]
-    """The block of a new sequence; `builder` fills it in."""
+    """Builds the block of a new sequence; set by `builder`."""
 
     def __init__(self, blocks: Block | Sequence[BindingBlock], body: Any = None, span: object = None):
         self.block = blocks if isinstance(blocks, Block) else SeqExpr.build(blocks, body)
@@ -124,14 +124,14 @@ class SeqExpr(Expr):
         return cast(Any, self.block.last_op).value
 
     def script(self, **options: Any) -> str:
-        """Return the bindings and the value as TVMScript, after declarations of what they take from elsewhere."""
+        """Return the bindings and the value as TVMScript, after declarations of the variables that they use."""
         from ...script.printer.relax_fragment import print_relax_sequence
 
         return print_relax_sequence(self.block, **options)
 
     @property
     def body(self) -> Expr:
-        """The value of the whole."""
+        """The result of the sequence."""
         return expr_of(self.ssa)
 
     @property
@@ -152,7 +152,9 @@ class SeqExpr(Expr):
 
 
 class BindingBlock:
-    """Consecutive bindings that are in no dataflow block: those of ops, or such that belong to no function yet."""
+    """Consecutive bindings outside of a dataflow block: of ops in a function, or ones that belong to no function
+    yet.
+    """
 
     __slots__ = ("_bindings", "_ops")
 
@@ -164,7 +166,7 @@ class BindingBlock:
             raise TiraxError("a block consists of bindings", expected="VarBinding or MatchCast", found=parts)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are handles on the same bindings; `structural_equal` compares what they say."""
+        """Return whether both are handles on the same bindings; `structural_equal` compares contents."""
         if not isinstance(other, BindingBlock) or self._bindings or other._bindings:
             return self is other
         return self._identity() == other._identity()
@@ -176,7 +178,7 @@ class BindingBlock:
         return tuple(map(id, self._ops))
 
     def script(self, **options: Any) -> str:
-        """Return the bindings as TVMScript, after declarations of what they take from elsewhere."""
+        """Return the bindings as TVMScript, after declarations of the variables that they use."""
         return _script(self.bindings, None, options)
 
     @property
@@ -191,10 +193,10 @@ class BindingBlock:
 
 
 class DataflowBlock(BindingBlock):
-    """A dataflow block; its last bindings are of outputs whose name differs from the inner value's.
+    """A dataflow block; its last bindings are those of outputs whose name differs from the inner value's.
 
-    `DataflowBlock([VarBinding(…), …])` is one that belongs to no function yet: what is bound to a `DataflowVar` is
-    local to it, what is bound to a `Var` it outputs.
+    `DataflowBlock([VarBinding(…), …])` belongs to no function yet: bindings to a `DataflowVar` are local to it,
+    bindings to a `Var` are its outputs.
     """
 
     __slots__ = ("_op",)
@@ -210,7 +212,7 @@ class DataflowBlock(BindingBlock):
         return (id(self._op),)
 
     def script(self, **options: Any) -> str:
-        """Return the block as TVMScript, after declarations of what it takes from elsewhere."""
+        """Return the block as TVMScript, after declarations of the variables that it uses."""
         if self._op is not None:
             outputs = list(self._op.output_op.values_)
             inside = [b for b in self.bindings if b.var.ssa.owner is not self._op]
@@ -240,7 +242,7 @@ class DataflowBlock(BindingBlock):
 
 
 class Binding:
-    """A variable and what it stands for."""
+    """A variable and its value."""
 
     __slots__ = ("value", "var")
 
@@ -249,7 +251,7 @@ class Binding:
         self.value = value
 
     def script(self, **options: Any) -> str:
-        """Return the binding as TVMScript, after declarations of what it takes from elsewhere."""
+        """Return the binding as TVMScript, after declarations of the variables that it uses."""
         return _script([self], None, options)
 
 
@@ -276,9 +278,7 @@ def _script(bindings: Iterable[Binding], outputs: Sequence[SSAValue] | None, opt
 
 
 def _parts(binding: Binding) -> tuple[SSAValue, Operation | SSAValue, Attribute | None]:
-    """Return the variable, what it stands for (the op itself where it is bound in a function), and what that is cast
-    to.
-    """
+    """Return the variable, its value (the op itself if it is bound in a function), and the type it is cast to."""
     variable, value = binding.var.ssa, binding.value
     owner = variable.owner
     if isinstance(owner, Operation) and owner.parent is not None:
@@ -288,7 +288,7 @@ def _parts(binding: Binding) -> tuple[SSAValue, Operation | SSAValue, Attribute 
 
 
 def binding_of(op: Operation) -> Binding:
-    """Return the binding that an op of a function is."""
+    """Return the binding for an op of a function."""
     result = op.results[0]
     var = expr_of(result)
     if isinstance(op, relax.MatchCastOp):
@@ -302,7 +302,7 @@ class If(Expr):
     __slots__ = ()
 
     build: ClassVar[Callable[[Expr], Block]]
-    """The block of a new branch; `builder` fills it in."""
+    """Builds the block of a new branch; set by `builder`."""
 
     def __init__(self, cond: Expr, true_branch: Expr, false_branch: Expr, span: object = None):
         regions = [Region(If.build(branch)) for branch in (true_branch, false_branch)]

@@ -1,5 +1,5 @@
-"""Functors and visitors of Relax with TVM's names: override `visit_call_` etc. of `PyExprVisitor`, which walks over a
-function. `frontend.mutator` has the one that builds functions anew.
+"""Functors and visitors of Relax with TVM's names: override `visit_call_` etc. of `PyExprVisitor`, which walks a
+function. `frontend.mutator` has the mutator, which rebuilds functions.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def method_of(expr: Any) -> str | None:
 
 
 def dispatch(visitor: Any, expr: Any, *args: Any) -> Any:
-    """Call the method for the class of `expr` (or for its nearest base). Raises `TiraxError` where there is none."""
+    """Call the method for the class of `expr` (or for its nearest base). Raises `TiraxError` if there is none."""
     name = method_of(expr)
     if name is None:
         raise TiraxError("nothing to visit", expected="a Relax expression", found=type(expr).__name__)
@@ -64,11 +64,11 @@ def dispatch(visitor: Any, expr: Any, *args: Any) -> Any:
 
 
 def _ignore(self: Any, expr: Any) -> None:
-    """Nothing is inside of it."""
+    """Visit a leaf, which has no parts."""
 
 
 def _refuse(self: Any, expr: Any, *args: Any) -> Any:
-    """Raise `UnsupportedError`: a subclass says what is to be done here."""
+    """Raise `UnsupportedError`: a subclass must define this method."""
     raise UnsupportedError(
         f"{type(self).__name__} says nothing about a {type(expr).__name__}",
         hint=f"define {next(n for c in type(expr).__mro__ if (n := _METHODS.get(c)) is not None)}",
@@ -76,13 +76,15 @@ def _refuse(self: Any, expr: Any, *args: Any) -> Any:
 
 
 class ExprFunctor:
-    """Calls a method by the class of an expression: `visit_expr(expr, …)` calls `visit_call_(expr, …)` and so on.
+    """Dispatches on the class of an expression: `visit_expr(expr, …)` calls `visit_call_(expr, …)` and so on.
 
-    A subclass defines the methods that it needs; for another expression `UnsupportedError` is raised.
+    A subclass defines the methods that it needs; other expressions raise `UnsupportedError`.
     """
 
     def visit_expr(self, expr: Any, *args: Any) -> Any:
-        """What the method for the class of `expr` gives. Raises `TiraxError` for what is no Relax expression."""
+        """Return the result of the method for the class of `expr`. Raises `TiraxError` if it is not a Relax
+        expression.
+        """
         return dispatch(self, expr, *args)
 
     visit_call_ = visit_constant_ = visit_data_type_imm_ = visit_dataflow_var_ = visit_extern_func_ = _refuse
@@ -92,10 +94,10 @@ class ExprFunctor:
 
 
 class PyExprVisitor:
-    """Walks over Relax expressions; each method visits what is inside of its argument.
+    """Visits Relax expressions; each method visits the parts of its argument.
 
-    `visit_struct_info` is called with the struct info that is declared: of parameters and results of functions, of
-    calls that declare it, and of match_casts.
+    `visit_struct_info` is called with declared struct info: of parameters and results of functions, of calls that
+    declare it, and of match_casts.
     """
 
     def visit_expr(self, expr: Any) -> None:
@@ -107,7 +109,7 @@ class PyExprVisitor:
     visit_struct_info = _ignore
 
     def visit_dataflow_var_(self, var: DataflowVar) -> None:
-        """By default as other variables."""
+        """Visit a dataflow variable, by default like other variables."""
         self.visit_var_(var)
 
     def visit_tuple_(self, tup: Tuple) -> None:
@@ -183,14 +185,14 @@ class PyExprVisitor:
 
 
 def visitor(cls: type[_T]) -> type[_T]:
-    """TVM's decorator of subclasses of `PyExprVisitor`; others may be derived from `cls._cls`, as from `cls`."""
+    """TVM's decorator of subclasses of `PyExprVisitor`; both `cls._cls` and `cls` can be subclassed."""
     undecorated: Any = cls
     undecorated._cls = cls
     return cls
 
 
 def post_order_visit(expr: Any, fvisit: Callable[[Expr], None]) -> None:
-    """Call `fvisit` for every expression inside of `expr`, parts first, each once."""
+    """Call `fvisit` once for every expression inside `expr`, in post-order."""
     seen: set[tuple[type[Expr], Any]] = set()
 
     class Post(PyExprVisitor):

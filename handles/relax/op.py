@@ -16,16 +16,16 @@ CALLS = frozenset(
         relax.CallPurePackedOp, relax.CallTIRInplaceOp, relax.CallTIROp, relax.CallValueOp,
     )
 )  # fmt: skip
-"""Calls that TVM has operators for."""
+"""Call ops that are operators in TVM."""
 
 
 class Op:
-    """An operator by name, `Op.get("relax.add")`; two of the same name are equal."""
+    """An operator by name, `Op.get("relax.add")`; two with the same name are equal."""
 
     __slots__ = ("name",)
 
     provided: ClassVar[dict[str, Callable[[str], Any]]] = {}
-    """What gives an attribute that this package has of an operator, by the attribute; each room adds its own."""
+    """The providers of built-in operator attributes, by attribute; each package adds its own."""
 
     def __init__(self, name: str):
         self.name = name
@@ -43,9 +43,9 @@ class Op:
         return sorted({*relax.OPERATORS, *CALLS})
 
     def get_attr(self, attr_name: str) -> Any:
-        """Return an attribute, None where there is none.
+        """Return an attribute, or None.
 
-        Of what this package has: `FInferStructInfo(call, builder)`, `FPurity`, `FLegalize(builder, call)` and
+        Built-in attributes are `FInferStructInfo(call, builder)`, `FPurity`, `FLegalize(builder, call)` and
         `FPrimalGradient(var, call, gradient, builder)`.
         """
         value = registered.registered(self.name, attr_name)
@@ -55,11 +55,11 @@ class Op:
         return None if value is registered.RESET else value
 
     def has_attr(self, attr_name: str) -> bool:
-        """Return whether there is an attribute of this name."""
+        """Return whether the operator has this attribute."""
         return self.get_attr(attr_name) is not None
 
     def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> None:
-        """Give the operator an attribute; see `register_op_attr`."""
+        """Set an attribute of the operator; see `register_op_attr`."""
         provide = Op.provided.get(attr_name)
         if provide is not None and provide(self.name) == value:
             registered.forget(self.name, attr_name)
@@ -67,7 +67,7 @@ class Op:
             registered.register(self.name, attr_name, value, plevel)
 
     def reset_attr(self, attr_name: str) -> None:
-        """Take an attribute away: `LegalizeOps` leaves an operator that has no `FLegalize`."""
+        """Remove an attribute: `LegalizeOps` keeps an operator without `FLegalize`."""
         registered.reset(self.name, attr_name)
 
     def __tirax_script_value__(self) -> Any:

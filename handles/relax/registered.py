@@ -1,4 +1,4 @@
-"""Operators that a program extends or declares: `register_op_attr`."""
+"""User-defined operators and operator attributes: `register_op_attr`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .op import Op
 
 
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
-    """Give an operator an attribute, TVM's way to extend it while a program runs; a decorator without `value`.
+    """Set an attribute of an operator, TVM's way to extend it at run time; a decorator without `value`.
 
-    `FLegalize(builder, call)` says what `LegalizeOps` makes of it, `FPrimalGradient(var, call, gradient, builder)` what
-    its gradients are, `FInferStructInfo(call, builder)` what it gives, `FPurity` whether it has no effects;
-    `FNormalize(builder, call)` what a builder and `Normalize` put in its place, the call itself where it may stand. A
-    name that is no operator becomes one, of any number of arguments. Of several values that of the highest level
-    counts. Raises `TiraxError` for a second one of the same level.
+    `FLegalize(builder, call)` returns the legalized call for `LegalizeOps`, `FPrimalGradient(var, call, gradient,
+    builder)` its gradients, `FInferStructInfo(call, builder)` its struct info, `FPurity` is true if it has no effects;
+    `FNormalize(builder, call)` returns the normal form for builders and `Normalize`, or the call itself. An unknown
+    name becomes a new operator with any number of arguments. Of several values, the one with the highest level is used.
+    Raises `TiraxError` for a second value of the same level.
     """
 
     def define(attr_value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Handles on TIR: scalar expressions, buffers, statements, functions, index maps.
 
-Expressions, buffers and statements have methods that make one another. What a class needs from a file that builds on it
-is a class variable of it, which that file fills in; importing this folder imports all of them.
+Expressions, buffers and statements have methods that create one another. If a class depends on a module that imports
+it, the dependency is a class variable that this module sets; importing this package imports all of them.
 """
 
 from . import buffer_access as buffer_access

@@ -1,4 +1,4 @@
-"""Attributes of functions, modules and statements as users write and read them: numbers, texts, arrays, lists."""
+"""Attributes of functions, modules and statements as Python values: numbers, strings, arrays, lists."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .prim_expr import PrimExpr
 
 
 def attr_of(value: Any) -> Attribute | None:
-    """Return a Python value, an array, a scalar constant, a target, or a list or mapping of them, as an attribute.
+    """Convert a Python value, an array, a scalar constant, a target, or a list or mapping of them, to an attribute.
 
-    Raises `TiraxError` for what cannot be one.
+    Raises `TiraxError` for anything else.
     """
     if value is None or isinstance(value, Attribute | bool | int | float | str):
         return to_attr(value)
@@ -44,7 +44,7 @@ def attr_of(value: Any) -> Attribute | None:
 
 
 def value_of(attr: Attribute) -> Any:
-    """What `attr_of` was given; arrays are copies."""
+    """Return the inverse of `attr_of`; arrays are copies."""
     if isinstance(attr, TensorDataAttr):
         return array(attr.numpy())
     if isinstance(attr, TargetAttr):

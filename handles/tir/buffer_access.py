@@ -1,4 +1,4 @@
-"""Accesses of buffers by handles: `A[i, j]`, `A.vload`, `A.access_ptr`."""
+"""Buffer accesses through handles: `A[i, j]`, `A.vload`, `A.access_ptr`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _listed(buffer: Buffer, indices: Any) -> list[Any]:
 
 
 def element_or_region(buffer: Buffer, indices: Any) -> Any:
-    """`A[i, j]` is an element, `A[i, 0:4]` a vector, `A[0:n, 0:4]` a part of the buffer."""
+    """Index a buffer: `A[i, j]` is an element, `A[i, 0:4]` a vector, `A[0:n, 0:4]` a region."""
     items = _listed(buffer, indices)
     if not any(isinstance(i, slice) for i in items):
         return CLASSES["BufferLoad"](buffer, items)
@@ -61,7 +61,7 @@ def _place(buffer: Buffer, begin: Any, lanes: int) -> list[Any]:
 
 
 def vector_load(buffer: Buffer, begin: Any, dtype: str | None = None, predicate: PrimExpr | None = None) -> PrimExpr:
-    """`A.vload([i, 0], "float32x4")`, of the lanes that a `predicate` names."""
+    """Return `A.vload([i, 0], "float32x4")`; `predicate` masks the lanes."""
     element = buffer.type.dtype if dtype is None else dtype_of(dtype)
     if scalar_of(element) != buffer.type.dtype:
         raise TiraxError("the buffer is of another dtype", expected=buffer.dtype, found=dtype)
@@ -69,14 +69,16 @@ def vector_load(buffer: Buffer, begin: Any, dtype: str | None = None, predicate:
 
 
 def vector_store(buffer: Buffer, begin: Any, value: Any, predicate: PrimExpr | None = None) -> BufferStore:
-    """`A.vstore([i, 0], v)`, of the lanes that a `predicate` names."""
+    """Return `A.vstore([i, 0], v)`; `predicate` masks the lanes."""
     stored = value if isinstance(value, PrimExpr) else tx.const(value, buffer.type.dtype)
     return BufferStore(buffer, stored, _place(buffer, begin, lanes_of(stored.type)), predicate)
 
 
 def _span(t: tir.BufferType, start: PrimExpr) -> PrimExpr:
-    """How many elements of memory a buffer takes from `start` on; those of a row that is longer than the row of data
-    included, written as rows of that length."""
+    """Return the number of elements of memory that a buffer spans from `start` on, including row padding.
+
+    For padded rows it is written as the number of rows times their stride.
+    """
     strides = t.explicit_strides
     if strides:
         return tx.from_sym(strides[0]) * tx.from_sym(t.dims[0]) - start
@@ -91,7 +93,7 @@ def access_ptr(
     offset: Any = 0,
     extent: Any = None,
 ) -> PrimExpr:
-    """Return the address of a part, for reading (`r`), writing (`w`) or both, from `offset` on."""
+    """Return the address of a part of the buffer, from `offset` on, for reading (`r`), writing (`w`) or both."""
     if content_lanes != 1:
         raise TiraxError("an address is of elements", expected="content_lanes=1", found=content_lanes)
     mask = access_mask
@@ -106,10 +108,10 @@ def access_ptr(
 
 
 def offset_of(buffer: Buffer, indices: Any) -> PrimExpr:
-    """Return the sum of indices times strides, and the offset of the buffer; digits of one number become that number
-    again.
+    """Return the sum of indices times strides plus the buffer's offset, simplified: split indices of one number are
+    recombined.
 
-    What steps furthest comes first; else terms stand in the order of the indices that they begin in.
+    Terms are sorted by decreasing stride, otherwise by the order of the indices.
     """
     t = buffer.type
     out = (Const(0, t.dims[0].dtype) if t.dims else Const(0, i32)) if t.elem_offset is None else t.elem_offset
@@ -127,10 +129,9 @@ def _furthest_first(e: SymExpr) -> SymExpr:
 
 
 def flattened(buffer: Buffer) -> Buffer:
-    """Return the same memory with one dimension for each run of axes between separators, the buffer itself where it
-    has these.
+    """Return a flat buffer over the same memory, with one dimension per group of axes between separators.
 
-    A run of axes with strides is as long as its first one reaches.
+    A buffer that is already flat is returned unchanged. A group of strided axes is as long as its first axis spans.
     """
     t = buffer.type
     cuts = [0, *(s.data for s in t.separators), t.rank]

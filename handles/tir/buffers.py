@@ -1,4 +1,4 @@
-"""Handles on what tensor functions consist of: buffers, parameters, statements."""
+"""Handles on the parts of tensor functions: buffers, parameters, statements."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from .dims import Dim, dim_of, dim_value
 from .prim_expr import PrimExpr, Var
 
 _ADDRESSES: SideTable[SSAValue, PrimExpr | None] = SideTable("address")
-"""The variables that buffers without a function were declared at."""
+"""The data variables that detached buffers were declared with."""
 _SOURCES: SideTable[Operation, Operation] = SideTable("statement")
-"""Statements in others by those that were given for them, of which they are copies."""
+"""Copied statements -> the statements they were copied from."""
 
 
 class Buffer:
-    """A buffer: a parameter, an allocation, or (`decl_buffer`) one that has no function yet."""
+    """A buffer: a parameter, an allocation, or a detached one (`decl_buffer`)."""
 
     __slots__ = ("ssa",)
 
     READ: ClassVar = 1
     WRITE: ClassVar = 2
-    """What `access_ptr` is for, as bits of its mask."""
+    """Bits of the mask of `access_ptr`."""
 
     def __init__(self, value: SSAValue):
         self.ssa = value
@@ -52,7 +52,7 @@ class Buffer:
 
     @property
     def strides(self) -> Array[Dim]:
-        """The strides in elements where they are given, else none."""
+        """The explicit strides in elements, empty if there are none."""
         return Array(map(dim_value, self.type.explicit_strides or ()))
 
     @property
@@ -73,7 +73,7 @@ class Buffer:
         return self.type.offset_factor.data or 1
 
     def scope(self) -> str:
-        """Return the memory that the buffer lies in, `global` by default."""
+        """Return the memory scope of the buffer, `global` by default."""
         return self.type.scope.data
 
     @property
@@ -124,11 +124,11 @@ def decl_buffer(
     axis_separators: Sequence[int] = (),
     buffer_type: str = "",
 ) -> Buffer:
-    """Return a buffer that has no function yet, at the address `data` where one is given.
+    """Return a detached buffer, at the address `data` if given.
 
-    With `buffer_type="auto_broadcast"` strides along extents of 1 are 0.
+    With `buffer_type="auto_broadcast"`, strides along extents of 1 are 0.
 
-    Raises `ShapeError` for separators that are no increasing axes.
+    Raises `ShapeError` for separators that are not increasing axes.
     """
     dims = shape if isinstance(shape, Sequence) and not isinstance(shape, str) else [shape]
     if list(axis_separators) != sorted({int(s) for s in axis_separators if 0 <= int(s) <= len(dims)}):
@@ -152,22 +152,22 @@ def decl_buffer(
 
 
 def _extents(values: Sequence[Any]) -> list[SymExpr]:
-    """Extents as tensor functions have them: numbers are int32."""
+    """Return extents as in tensor functions: numbers are int32."""
     return [Const(v, i32) if isinstance(v, int) else dim_of(v) for v in values]
 
 
 def note_source(copy: Operation, statement: Operation) -> None:
-    """`copy` stands in another statement for `statement`, of which it is a copy: handles on both are equal."""
+    """Record that `copy` is a copy of `statement` inside another statement: handles on both are equal."""
     _SOURCES[copy] = _SOURCES.get(statement, statement)
 
 
 class Stmt:
-    """A statement: a handle on an op. `children` are the statements inside of it."""
+    """A statement: a handle on an op. `children` are the statements inside it."""
 
     __slots__ = ("op",)
 
     operations: ClassVar[Callable[[Any], list[Operation]]]
-    """The operations that it consists of; `stmt` fills it in."""
+    """Returns the operations of a statement; set by `stmt`."""
 
     def __init__(self, op: Operation):
         self.op = op
@@ -191,14 +191,14 @@ class Stmt:
         return self == other
 
     def __getstate__(self) -> Any:
-        """A copy of what it is a handle on, with variables of its own."""
+        """Return a copy of its operations, with variables of its own."""
         return self.op.clone()
 
     def __setstate__(self, state: Any) -> None:
         self.op = state
 
     def script(self, **options: Any) -> str:
-        """Return the statement as TVMScript, after what it takes from elsewhere."""
+        """Return the statement as TVMScript, after declarations of the values that it uses."""
         from ...script.printer.fragment import print_statements
 
         return print_statements(self.operations(), **options)
@@ -211,13 +211,13 @@ class Stmt:
 
 
 def statements_of(block: Block) -> list[Stmt]:
-    """Return the statements of a block of ops, without the expressions they use."""
+    """Return the statements of a block of ops, without the expressions that they use."""
     expressions = (*tir.EXPRESSION_OPS, ValueOp)
     return [Stmt(op) for op in block.ops if not isinstance(op, expressions)]
 
 
 class Param(Var):
-    """A parameter of a tensor function; two handles on the same one are equal, and may be keys of a dictionary."""
+    """A parameter of a tensor function; two handles on the same one are equal and have equal hashes."""
 
     __slots__ = ()
 

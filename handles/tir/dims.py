@@ -24,13 +24,13 @@ from .symbolic_nodes import SymbolicNodes
 Dim = int | PrimExpr
 
 _VARIABLES: WeakValueDictionary[SymExpr, SSAValue] = WeakValueDictionary()
-"""The variables that extents were last made of: who reads an extent finds the variable that it was given."""
+"""The variables that extents were last built from: reading an extent returns the original variable."""
 _EXTENTS: WeakSet[SSAValue] = WeakSet()
-"""The variables that extents were made of: they are known by their names."""
+"""The variables that extents were built from: they are identified by name."""
 
 
 class ExtentInt(int):
-    """A constant extent: an integer that knows its dtype, and itself as its value, as an `IntImm` does."""
+    """A constant extent: an integer that knows its dtype, and has a `value` like an `IntImm`."""
 
     dtype: str
 
@@ -53,7 +53,7 @@ def dim_of(value: Any) -> SymExpr:
     """Return an extent as a symbolic expression: an int, text such as `"n + 1"`, a `SymExpr` or a scalar TIR
     expression.
 
-    Raises `DTypeError` for a scalar that is no integer, `ShapeError` for anything else.
+    Raises `DTypeError` for a scalar that is not an integer, `ShapeError` for anything else.
     """
     if isinstance(value, SymExpr):
         return value
@@ -78,9 +78,9 @@ def dim_of(value: Any) -> SymExpr:
 
 
 def prim_type_of(value: Any, dtype: Attribute | None = None) -> PrimType:
-    """Return the struct info of a scalar that is known: as `dim_of`, or a float, a constant or variable for one.
+    """Return the struct info of a known scalar: an extent as for `dim_of`, or a float, a constant or a variable.
 
-    Raises `ShapeError` for anything else, and `DTypeError` where it is not of `dtype`.
+    Raises `ShapeError` for anything else, and `DTypeError` if it is not of `dtype`.
     """
     if isinstance(value, float):
         value = const(value, dtype)
@@ -124,14 +124,14 @@ def _fold(node: ast.expr) -> SymExpr | int:
 
 
 def is_extent_var(value: SSAValue) -> bool:
-    """Return whether a variable stands in extents, where it is known by its name."""
+    """Return whether a variable occurs in extents, where it is identified by name."""
     return value in _EXTENTS
 
 
 def dim_value(expr: SymExpr, owner: SSAValue | None = None) -> Dim:
-    """Return an extent as users read it: an int where it is constant, else an expression of the variables it was given.
+    """Return an extent as users read it: an int if it is constant, else an expression over its original variables.
 
-    `owner`: the value whose extent it is.
+    `owner` is the value that has the extent.
     """
     if expr.constant is None:
         return expr.fold(_Declared(owner))
@@ -158,8 +158,8 @@ class _Declared(SymbolicNodes):
 
 
 def _was_parsed(value: SSAValue | None) -> bool:
-    """Return whether a program was parsed from text: then its variables are its own, whatever Python holds of their
-    names.
+    """Return whether a program was parsed from text: then its variables are its own, unrelated to Python
+    variables of the same names.
     """
     if value is None:
         return False

@@ -1,4 +1,4 @@
-"""Domains of loops and blocks by TVM's names: ranges, iterators, regions of buffers."""
+"""Domains of loops and blocks, with TVM's names: ranges, iterators, regions of buffers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .prim_expr import ExprLike, PrimExpr, as_sym
 
 @dataclass(frozen=True, eq=False)
 class Range:
-    """`Range(begin, end)`: `extent` values from `min`; `Range(end)` begins at 0."""
+    """`Range(begin, end)`: `extent` values from `min` on; `Range(end)` begins at 0."""
 
     min: PrimExpr
     extent: PrimExpr
@@ -31,7 +31,7 @@ class Range:
 
     @staticmethod
     def from_min_extent(min_value: ExprLike, extent: ExprLike, span: object = None) -> Range:
-        """`extent` values from `min_value`."""
+        """Return the range of `extent` values from `min_value` on."""
         new = Range.__new__(Range)
         size = tx.convert(extent)
         object.__setattr__(new, "min", tx.convert(min_value, size))
@@ -47,7 +47,7 @@ def _expr_or_none(value: object) -> PrimExpr | None:
 
 
 def range_of(least: SymExpr | SSAValue, extent: SymExpr | SSAValue) -> Range:
-    """`extent` values from `least`."""
+    """Return the range of `extent` values from `least` on."""
     size = dim_node(extent)
     first = dim_node(least)
     return Range.from_min_extent(tx.const(int(first), size.type) if first.constant is not None else first, size)
@@ -56,7 +56,7 @@ def range_of(least: SymExpr | SSAValue, extent: SymExpr | SSAValue) -> Range:
 class IterVar(PrimExpr):
     """An iterator of a block: its variable, its domain and its kind (0 spatial, 2 reduction, 3 scan, 4 opaque).
 
-    One of threads (1) needs no domain: how many there are says who launches them. In expressions it is its variable.
+    A thread iterator (1) needs no domain: its extent is set by the launch. In expressions it is its variable.
     """
 
     __slots__ = ("dom", "iter_type", "thread_tag", "var")
@@ -82,7 +82,7 @@ class IterVar(PrimExpr):
 
     @property
     def domain(self) -> Range:
-        """The domain of an iterator of a block, which has one. Raises `TiraxError` for one of threads without."""
+        """The domain of a block iterator. Raises `TiraxError` for a thread iterator without one."""
         if self.dom is None:
             raise TiraxError(f"the iterator '{self.var}' has no domain", hint="give it a range: IterVar((0, 4), …)")
         return self.dom
@@ -100,7 +100,7 @@ ITER_KINDS = {number: kind for kind, number in ITER_TYPES.items()}
 
 @dataclass(frozen=True, eq=False)
 class BufferRegion:
-    """A part of a buffer: a range of each dimension."""
+    """A region of a buffer: a range for each dimension."""
 
     buffer: Buffer
     region: Sequence[Range]
@@ -110,20 +110,20 @@ class BufferRegion:
 
 
 def _interval(r: Range) -> str:
-    """`i`, where it has one element, or `i:i + 4`, as a script writes it: the end is the sum, unless it is a number."""
+    """Return `i` for a single element, or `i:i + 4` as in scripts: the end is a sum unless it is constant."""
     return str(r.min) if r.extent == 1 else f"{r.min}:{r.min + r.extent}"
 
 
 @dataclass(frozen=True, eq=False)
 class MatchBufferRegion:
-    """A buffer that is a part of another one."""
+    """A buffer that is a view on a region of another one."""
 
     buffer: Buffer
     source: BufferRegion
 
 
 def domain_of(dom: Range | None) -> tuple[SymExpr, SymExpr]:
-    """First value and extent. Raises `TiraxError` where there is none."""
+    """Return first value and extent. Raises `TiraxError` if there is no domain."""
     if dom is None:
         raise TiraxError("an iterator of a block has a domain")
     extent = as_sym(dom.extent)
@@ -132,6 +132,6 @@ def domain_of(dom: Range | None) -> tuple[SymExpr, SymExpr]:
 
 
 def region_of(buffer: SSAValue, op: tir.RegionOp | tir.MatchBufferOp) -> BufferRegion:
-    """Return the part of a buffer that an operation names."""
+    """Return the region of a buffer in an operation."""
     ranges = [Range.from_min_extent(expr_node(s), dim_node(e)) for s, e in zip(op.starts, op.extents, strict=True)]
     return BufferRegion(Buffer(buffer), ranges)

@@ -1,8 +1,8 @@
 """TVM's classes of scalar expressions: `isinstance(e, Add)`, `e.a`, `Add(a, b)`.
 
-An expression is a `PrimExpr`, a handle on an SSA value; a class here is a kind of operation behind it, with the names
-of its parts. So `a + b` is an `Add`, whoever made it. A class that is called makes an operation that belongs nowhere
-yet, of operands of one type, and folds nothing.
+An expression is a `PrimExpr`, a handle on an SSA value; a class here represents a kind of defining operation, with the
+names of its parts. So `a + b` is an `Add`, however it was created. Calling a class creates a detached operation on
+operands of one type, without folding.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from .symbolic_nodes import SymbolicNodes
 
 
 class EqualOp:
-    """What TVM's `a == b` of expressions is; here that is an `EQ`, so that nothing is of this class."""
+    """The class of TVM's `a == b` of expressions, which is an `EQ` here: it has no instances."""
 
 
 class NotEqualOp:
-    """As `EqualOp`, of `a != b`."""
+    """Like `EqualOp`, for `a != b`."""
 
 
 Getter = Callable[[Any], Any]
@@ -44,20 +44,18 @@ Getter = Callable[[Any], Any]
 
 @dataclass(frozen=True)
 class CallOp:
-    """What a call calls: `tir.exp`, `tir.call_extern`, or a function of the module."""
+    """The callee of a call: `tir.exp`, `tir.call_extern`, or a function of the module."""
 
     name: str
 
     @staticmethod
     def get(name: str) -> CallOp:
-        """Return the operator of this name."""
+        """Return the operator with this name."""
         return CallOp(name)
 
 
 def expr_node(value: SSAValue) -> PrimExpr:
-    """Return the handle on a value as programs of TVM know it: variables are `Var`s, symbolic extents arithmetic on
-    them.
-    """
+    """Return TVM's node for a value: variables are `Var`s, symbolic extents arithmetic on them."""
     op = value.owner
     if not isinstance(op, Operation) or not _is_expression(op):
         return Param(value)
@@ -77,7 +75,7 @@ class _Nodes(SymbolicNodes):
 
 
 def dim_node(dim: SymExpr | SSAValue) -> PrimExpr:
-    """Return an extent or a bound as an expression."""
+    """Return an extent or a loop bound as an expression."""
     return symbolic_node(dim) if isinstance(dim, SymExpr) else expr_node(dim)
 
 
@@ -86,7 +84,7 @@ def _is_expression(op: Operation) -> bool:
 
 
 class _Kind(type):
-    """The type of the classes: an expression is an instance of the class of its operation."""
+    """The metaclass: an expression is an instance of the class of its operation."""
 
     row: _Row
 
@@ -99,7 +97,7 @@ class _Kind(type):
 
 @dataclass(frozen=True)
 class _Row:
-    """A class: its operations, the names of its parts and how they are got, and how one is made."""
+    """A class: its operations, the names and getters of its parts, and its constructor."""
 
     ops: tuple[type[Operation], ...]
     parts: dict[str, Getter]
@@ -164,7 +162,7 @@ def _let(var: PrimExpr, value: ExprLike, body: ExprLike) -> SSAValue:
 
 
 def argument(value: Any) -> SSAValue:
-    """Return an argument of a call: a string, a buffer, a number or an expression."""
+    """Convert an argument of a call: a string, a buffer, a number or an expression."""
     if isinstance(value, str):
         return tir.StringImmOp(value).result
     return value.ssa if isinstance(value, Buffer) else _ssa(value)
@@ -207,13 +205,15 @@ def _call_args(op: tir.CallExpr) -> list[Any]:
 
 
 def _lane_count(lanes: Any) -> tuple[int, bool]:
-    """How many lanes are said, and whether times `vscale()`. Raises `TiraxError` for another expression."""
+    """Return the number of lanes, and whether it is multiplied by `vscale()`. Raises `TiraxError` for other
+    expressions.
+    """
     factor = tir.vscale_factor(lanes.ssa) if isinstance(lanes, PrimExpr) else None
     return (int(lanes), False) if factor is None else (factor, True)
 
 
 def _lanes(op: Any) -> ExtentInt | PrimExpr:
-    """Return a number that knows its dtype, or `vscale()` times one."""
+    """Return the number of lanes with its dtype, or `vscale()` times a number."""
     t = op.result.type
     count = cast("VectorType[Attribute]", t).get_shape()[0]
     if not is_scalable(t):
@@ -392,7 +392,7 @@ def part_of(expr: PrimExpr, name: str) -> Any:
 
 
 def value_part(expr: PrimExpr) -> Any:
-    """Return the part called `value`, the SSA value of what has none."""
+    """Return the part called `value`, or the SSA value if there is none."""
     op = expr.ssa.owner
     kind = _class_of(op) if isinstance(op, Operation) else None
     return expr.ssa if kind is None or "value" not in kind.row.parts else kind.row.parts["value"](op)
@@ -410,7 +410,7 @@ def named_parts(expr: PrimExpr) -> dict[str, Any]:
 
 
 def parts_of(expr: PrimExpr) -> list[PrimExpr | Buffer]:
-    """Return the expressions and buffers that an expression is made of, in order."""
+    """Return the child expressions and buffers of an expression, in order."""
     op = expr.ssa.owner
     kind = _class_of(op) if isinstance(op, Operation) else None
     parts = [] if kind is None else [get(op) for get in kind.row.parts.values()]

@@ -1,4 +1,4 @@
-"""Index maps by TVM's names: `IndexMap.from_func(lambda i: (i // 4, i % 4))`, a view on `sym.index_map`."""
+"""Index maps with TVM's names: `IndexMap.from_func(lambda i: (i // 4, i % 4))`, a view on `sym.index_map`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_O
 
 
 class _AxisSeparator:
-    """The mark between groups of axes, see `IndexMap.from_func_with_separators`."""
+    """The marker between groups of axes, see `IndexMap.from_func_with_separators`."""
 
     def __repr__(self) -> str:
         return "IndexMap.AXIS_SEPARATOR"
 
 
 class IndexMap:
-    """A function from indices to indices; `mapping` is what the dialect holds.
+    """A function from indices to indices; `mapping` is its form in the dialect.
 
-    Two maps are equal where they are the same function up to the names of variables.
+    Two maps are equal if they are the same function up to the names of variables.
     """
 
     AXIS_SEPARATOR = _AxisSeparator()
@@ -50,7 +50,7 @@ class IndexMap:
 
     @staticmethod
     def of(mapping: IndexMapping | IndexMapAttr) -> IndexMap:
-        """Return the view on what the dialect holds."""
+        """Return the view on a mapping of the dialect."""
         out = IndexMap.__new__(IndexMap)
         out.mapping = mapping.data if isinstance(mapping, IndexMapAttr) else mapping
         return out
@@ -63,9 +63,9 @@ class IndexMap:
         *,
         index_dtype: str = "int64",
     ) -> IndexMap:
-        """Return the map that a function of indices describes; `ndim` is how many there are, where it takes `*args`.
+        """Return the map that a Python function describes; `ndim` is the number of indices if it has `*args`.
 
-        Raises `TiraxError` where it gives anything but integer expressions, axis separators too.
+        Raises `TiraxError` if it returns anything but integer expressions, including axis separators.
         """
         index_map, separators = IndexMap.from_func_with_separators(
             mapping_function, ndim, inverse_index_map, index_dtype=index_dtype
@@ -86,8 +86,8 @@ class IndexMap:
         *,
         index_dtype: str = "int64",
     ) -> tuple[IndexMap, list[int]]:
-        """Return the map that a function describes, and before which of its results `IndexMap.AXIS_SEPARATOR`
-        stands.
+        """Return the map that a function describes, and the positions of `IndexMap.AXIS_SEPARATOR` among its
+        results.
         """
         args, kwargs = _parameters(mapping_function, ndim, index_dtype)
         results = mapping_function(*args, **kwargs)
@@ -110,32 +110,32 @@ class IndexMap:
 
     @property
     def inverse_index_map(self) -> IndexMap | None:
-        """The inverse that was given with the map."""
+        """The inverse passed to the constructor, or None."""
         return None if self.mapping.inverse_map is None else IndexMap.of(self.mapping.inverse_map)
 
     def is_equivalent_to(self, other_map: IndexMap) -> bool:
-        """Return whether both certainly are the same function."""
+        """Return whether both are provably the same function."""
         return self.mapping.equivalent(other_map.mapping)
 
     def map_indices(self, indices: Sequence[Any]) -> Array[PrimExpr]:
-        """Return the new indices of old ones. Raises `ShapeError` where there are not as many as the map takes."""
+        """Return the new indices for old ones. Raises `ShapeError` if their number is wrong."""
         mapping = self._typed(indices)
         return Array(from_sym(e) for e in mapping.apply([_operand(i, mapping.params) for i in indices]))
 
     def map_shape(self, shape: Sequence[Any]) -> Array[PrimExpr]:
-        """Return the shape that a buffer of `shape` has afterwards. Raises `ShapeError` where nothing bounds new
-        indices.
+        """Return the shape of a buffer of `shape` after the map. Raises `ShapeError` if the new indices are
+        unbounded.
         """
         mapping = self._typed(shape)
         return Array(from_sym(e) for e in mapping.shape([_operand(d, mapping.params) for d in shape]))
 
     def _typed(self, values: Sequence[Any]) -> IndexMapping:
-        """Return the map over indices of the dtype that expressions among the values have."""
+        """Return the map over indices of the dtype of the expressions among the values."""
         types = [v.type for v in values if isinstance(v, PrimExpr) and isinstance(v.type, IntegerType)]
         return retyped_mapping(self.mapping, types[0]) if types else self.mapping
 
     def map_ndarray(self, arr_src: Any) -> Any:
-        """Return the array with its elements moved; padding is zero."""
+        """Return the array with its elements rearranged; padding is zero."""
 
         from ...interpreter.index_maps import move_elements  # late: few ask for it, and it brings the interpreter
 
@@ -143,19 +143,19 @@ class IndexMap:
         return moved.view(type(arr_src)) if isinstance(arr_src, np.ndarray) else moved
 
     def inverse(self, shape: Sequence[Any]) -> IndexMap:
-        """Return the inverse on indices below `shape`. Raises `ShapeError` where the map is not one to one or pads."""
+        """Return the inverse on indices below `shape`. Raises `ShapeError` if the map is not one-to-one or pads."""
         return IndexMap.of(self.mapping.inverse([_operand(d, self.mapping.params) for d in shape]))
 
     def non_surjective_inverse(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:
-        """Return the inverse on indices below `shape`, and a condition on new indices: those that are padding.
+        """Return the inverse on indices below `shape`, and the condition under which new indices are padding.
 
-        Raises `ShapeError` where two indices become one.
+        Raises `ShapeError` if the map is not one-to-one.
         """
         inverse = self.mapping.padded_inverse([_operand(d, self.mapping.params) for d in shape])
         return IndexMap.of(inverse.map), from_sym(inverse.padding)
 
     def script(self) -> str:
-        """`T.index_map(lambda i: (i // 4, i % 4))`"""
+        """Return `T.index_map(lambda i: (i // 4, i % 4))`."""
         from ...script.printer.symbolic import print_index_map
 
         return print_index_map(self.mapping)
@@ -173,7 +173,7 @@ class IndexMap:
 
 
 def index_mapping(value: Any) -> IndexMapping:
-    """What stands for an index map: a view, an attribute or a function. Raises `TiraxError` for anything else."""
+    """Convert a view, an attribute or a function to an index map. Raises `TiraxError` for anything else."""
     if isinstance(value, IndexMapping):
         return value
     if isinstance(value, IndexMapAttr):
@@ -188,7 +188,7 @@ def index_mapping(value: Any) -> IndexMapping:
 def _parameters(
     function: Callable[..., Any], ndim: int | None, dtype: str
 ) -> tuple[list[PrimExpr], dict[str, PrimExpr]]:
-    """Return a variable for each parameter: those by position, and those by name only."""
+    """Return a variable for each parameter: the positional ones, and the keyword-only ones by name."""
     declared = inspect.signature(function).parameters
     args: list[PrimExpr] = [SizeVar(n, dtype) for n, p in declared.items() if p.kind in _POSITIONAL]
     kwargs: dict[str, PrimExpr] = {
@@ -205,7 +205,7 @@ def _parameters(
 
 
 def _operand(value: Any, params: Sequence[Var]) -> SymExpr:
-    """Return an index; a Python integer takes the type of the map's."""
+    """Return an index; a Python integer gets the type of the map's indices."""
     if isinstance(value, int) and not isinstance(value, bool):
         return Const(value, params[0].dtype)
     return as_sym(value) if isinstance(value, PrimExpr) else dim_of(value)
@@ -221,7 +221,7 @@ def retyped_mapping(mapping: IndexMapping, dtype: IntegerType) -> IndexMapping:
 
 
 def _index(value: Any, params: Sequence[Var]) -> SymExpr:
-    """Return a result of the function; a Python integer takes the type of the indices."""
+    """Return a result of the function; a Python integer gets the type of the indices."""
     if isinstance(value, bool) or not (isinstance(value, PrimExpr | SymExpr | int) or hasattr(value, "__index__")):
         raise TiraxError(
             "an index map gives integer expressions", expected="PrimExprs, or one", found=type(value).__name__

@@ -1,4 +1,6 @@
-"""Functions of `tvm.tir` that build calls: foreign functions, intrinsics of LLVM, and intrinsics beside those of te."""
+"""Functions of `tvm.tir` that build calls: external functions, LLVM intrinsics, and intrinsics that te does not
+have.
+"""
 
 from __future__ import annotations
 
@@ -44,27 +46,27 @@ pow = power
 
 
 def call_packed(*args: Any, span: object = None) -> PrimExpr:
-    """`call_packed("name", a, b)`: a packed function; a buffer is passed as an array."""
+    """Return a call of a packed function: `call_packed("name", a, b)`; a buffer is passed as an array."""
     return _Call("int32", "tvm_call_packed", args)
 
 
 def call_intrin(dtype: DTypeLike, func_name: str | CallOp, *args: Any, span: object = None) -> PrimExpr:
-    """Return an intrinsic by name, `tir.exp`."""
+    """Return a call of an intrinsic by name, such as `tir.exp`."""
     return _Call(dtype, func_name, args)
 
 
 def call_extern(dtype: DTypeLike, func_name: str, *args: Any, span: object = None) -> PrimExpr:
-    """Return a C function."""
+    """Return a call of a C function."""
     return _Call(dtype, "call_extern", (func_name, *args))
 
 
 def call_pure_extern(dtype: DTypeLike, func_name: str, *args: Any, span: object = None) -> PrimExpr:
-    """Return a C function without effects."""
+    """Return a call of a C function without effects."""
     return _Call(dtype, "call_pure_extern", (func_name, *args))
 
 
 def _llvm_call(dtype: DTypeLike, kind: str, name: str, args: tuple[Any, ...]) -> PrimExpr:
-    """Return a call; TVM's count of the arguments that are part of the signature, an uint32, is no argument."""
+    """Return a call; TVM's leading uint32, the number of arguments in the signature, is dropped."""
     _require_known(name)
     first = args[0] if args else None
     number = first.constant if isinstance(first, PrimExpr) and first.dtype == "uint32" else None
@@ -74,30 +76,30 @@ def _llvm_call(dtype: DTypeLike, kind: str, name: str, args: tuple[Any, ...]) ->
 
 
 def call_tir(global_var: Any, *args: Any) -> PrimExpr:
-    """Return a call of a tensor function of the module by its `GlobalVar`; buffers are given by address (`A.data`)."""
+    """Return a call of a tensor function of the module by its `GlobalVar`; buffers are passed by address (`A.data`)."""
     returned = getattr(getattr(global_var.struct_info, "ret", None), "dtype", None)
     result = dtype_of(returned) if isinstance(returned, str) else tir.VOID
     return PrimExpr(tir.CallOp(global_var.name_hint, [argument(a) for a in args], result).result)
 
 
 def _require_known(name: Any) -> None:
-    """Raise `NameLookupError` for a name that is no intrinsic of LLVM."""
+    """Raise `NameLookupError` unless the name is an LLVM intrinsic."""
     if isinstance(name, str) and not is_llvm_intrinsic(name):
         raise NameLookupError(f"Unknown llvm intrinsic function {name}", expected="such as llvm.fma", found=name)
 
 
 def call_llvm_intrin(dtype: DTypeLike, name: str, *args: Any, span: object = None) -> PrimExpr:
-    """Return an intrinsic of LLVM, for its effect too. Raises `NameLookupError` for a name that LLVM does not have."""
+    """Return a call of an LLVM intrinsic, which may have effects. Raises `NameLookupError` for an unknown name."""
     return _llvm_call(dtype, "call_llvm_intrin", name, args)
 
 
 def call_llvm_pure_intrin(dtype: DTypeLike, name: str, *args: Any, span: object = None) -> PrimExpr:
-    """Return an intrinsic of LLVM without effects. Raises `NameLookupError` for a name that LLVM does not have."""
+    """Return a call of an LLVM intrinsic without effects. Raises `NameLookupError` for an unknown name."""
     return _llvm_call(dtype, "call_llvm_pure_intrin", name, args)
 
 
 def address_of(obj: Buffer | PrimExpr, span: object = None) -> PrimExpr:
-    """Return the address of an element; of the first one of a buffer."""
+    """Return the address of an element; for a buffer that of the first one."""
     element = obj
     if isinstance(obj, Buffer):
         zeros = [tir.ConstOp(0, d.dtype).result for d in obj.type.dims]
@@ -109,7 +111,9 @@ def address_of(obj: Buffer | PrimExpr, span: object = None) -> PrimExpr:
 
 
 def reinterpret(dtype: DTypeLike, value: ExprLike, span: object = None) -> PrimExpr:
-    """Return the same bits as another type; itself as its own. Raises `DTypeError` where there are not as many."""
+    """Return the same bits as another type; the value itself for its own type. Raises `DTypeError` if the sizes
+    differ.
+    """
     x = convert(value)
     element = dtype_of(dtype) if isinstance(dtype, str) else dtype
     if x.type == element:
@@ -121,7 +125,7 @@ def reinterpret(dtype: DTypeLike, value: ExprLike, span: object = None) -> PrimE
 
 
 def ceildiv(lhs: ExprLike, rhs: ExprLike, span: object = None) -> PrimExpr:
-    """ceil(lhs / rhs) of integers."""
+    """Return ceil(lhs / rhs) of integers."""
     a, b = match_types(lhs, rhs)
     return floordiv(subtract(add(a, b), const(1, a.type)), b)
 
@@ -139,7 +143,7 @@ copysign, hypot, ldexp, nextafter = (_pair(n) for n in ("copysign", "hypot", "ld
 
 
 def clz(x: ExprLike) -> PrimExpr:
-    """How many bits of an integer are 0 before the first that is 1: an int32. Raises `DTypeError` for floats."""
+    """Count the leading zero bits of an integer, as an int32. Raises `DTypeError` for floats."""
     value = convert(x)
     if is_float(value.type):
         raise DTypeError("clz is for integers", found=value.dtype)
@@ -147,23 +151,23 @@ def clz(x: ExprLike) -> PrimExpr:
 
 
 def likely(cond: ExprLike, span: object = None) -> PrimExpr:
-    """Return a condition that mostly holds."""
+    """Mark a condition as likely."""
     value = convert(cond)
     return PrimExpr(tir.CallIntrinOp("likely", [value.ssa], value.type).result)
 
 
 def isnullptr(x: PrimExpr, span: object = None) -> PrimExpr:
-    """Return whether an address is null."""
+    """Return whether an address is null, as an expression."""
     return PrimExpr(tir.CallIntrinOp("isnullptr", [x.ssa], i1).result)
 
 
 def assume(cond: ExprLike) -> PrimExpr:
-    """Return a condition that passes may take for granted."""
+    """Return a condition that passes may assume."""
     return PrimExpr(tir.CallIntrinOp("assume", [convert(cond).ssa], i1).result)
 
 
 def undef() -> PrimExpr:
-    """Some number, whichever."""
+    """Return an undefined value."""
     return PrimExpr(tir.CallIntrinOp("undef", [], i32).result)
 
 
@@ -194,24 +198,26 @@ def vectorcombine(dtype: DTypeLike, vec1: PrimExpr, vec2: PrimExpr) -> PrimExpr:
 
 
 def vscale() -> PrimExpr:
-    """How many times the least length the vectors of the machine have; code is generated for fixed lengths only."""
+    """Return the vector length of the machine as a multiple of the minimum; code is only generated for fixed
+    lengths.
+    """
     return PrimExpr(tir.CallIntrinOp("vscale", [], i32).result)
 
 
 def ignore_loop_partition(predicate: ExprLike) -> PrimExpr:
-    """Return a condition that no loop is parted for."""
+    """Mark a condition by which loops are not partitioned."""
     return PrimExpr(tir.CallIntrinOp("ignore_loop_partition", [convert(predicate).ssa], i1).result)
 
 
 def pointer_variable(dtype: str | None, storage_scope: str) -> Var:
-    """Return a variable that is an address of elements of a data type, of `void`, or of None: of anything."""
+    """Return a pointer variable to elements of a data type, to `void`, or (None) to anything."""
     element = tir.VOID if dtype == "void" else dtype and dtype_of(dtype)
     t = tir.HandleType(element, StringAttr(storage_scope)) if element else tir.HANDLE
     return Var.of(placeholder_value(t, "handle"))
 
 
 def handle_add_byte_offset(handle: PrimExpr, offset: ExprLike) -> PrimExpr:
-    """Return an address some bytes further on."""
+    """Return an address advanced by some bytes."""
     values = [handle.ssa, convert(offset).ssa]
     return PrimExpr(tir.CallIntrinOp("handle_add_byte_offset", values, tir.HANDLE).result)
 
@@ -234,13 +240,13 @@ def q_multiply_shift_per_axis(
     is_lshift_required: ExprLike,
     is_rshift_required: ExprLike,
 ) -> PrimExpr:
-    """As `q_multiply_shift`, with shifts to the left and to the right that differ from axis to axis."""
+    """Like `q_multiply_shift`, with left and right shifts that differ from axis to axis."""
     values = [convert(v).ssa for v in (x, y, ls, rs, q, is_lshift_required, is_rshift_required)]
     return PrimExpr(tir.CallIntrinOp("q_multiply_shift_per_axis", values, i32).result)
 
 
 def q_multiply_shift(x: ExprLike, y: ExprLike, q: ExprLike, s: ExprLike) -> PrimExpr:
-    """round(x * y * 2**-q * 2**s) of 32 bit integers, halves up."""
+    """Return round(x * y * 2**-q * 2**s) of 32-bit integers, halves rounded up."""
     values = [convert(v).ssa for v in (x, y, q, s)]
     return PrimExpr(tir.CallIntrinOp("q_multiply_shift", values, i32).result)
 

@@ -37,14 +37,14 @@ Around = Callable[[Stmt], Stmt]
 
 
 class BufferVar:
-    """A buffer whose elements are read and written by index; one index counts through all dimensions."""
+    """A buffer whose elements are read and written by index; a single index addresses the flattened buffer."""
 
     def __init__(self, builder: IRBuilder, buffer: Buffer):
         self._builder, self._buffer = builder, buffer
 
     @property
     def buffer(self) -> Buffer:
-        """The buffer itself, as a parameter of a `PrimFunc`, say."""
+        """The buffer itself, for example as a parameter of a `PrimFunc`."""
         return self._buffer
 
     def asobject(self) -> Buffer:
@@ -75,14 +75,14 @@ class BufferVar:
 
 
 def _with_alias(buffer: Buffer, body: Stmt, data: PrimExpr) -> Stmt:
-    """Return a body in which a buffer stands for an address; no statement says so, as in TVM."""
+    """Return a body in which a buffer is bound to an address, without a statement, as in TVM."""
     declaration = DeclBuffer(buffer, body, data=data)
     cast(tir.DeclBufferOp, declaration.op).alias = True
     return declaration
 
 
 def _unflattened(index: ExprLike, dims: Sequence[SymExpr]) -> list[ExprLike]:
-    """Return the index of each dimension of a number that counts through all of them."""
+    """Return the index of each dimension for a flat index."""
     out: list[ExprLike] = []
     rest = tx.convert(index)
     for extent in reversed(dims[1:]):
@@ -93,17 +93,17 @@ def _unflattened(index: ExprLike, dims: Sequence[SymExpr]) -> list[ExprLike]:
 
 
 class IRBuilder:
-    """Statements in the order in which they are emitted; see the module."""
+    """Builds statements in the order in which they are emitted; see the module."""
 
     def __init__(self) -> None:
         self._frames: list[list[Stmt | Around]] = [[]]
 
     def emit(self, stmt: Stmt | PrimExpr | Around) -> None:
-        """A statement, an expression for its effect, or a function that puts a statement around what follows."""
+        """Emit a statement, an expression for its effect, or a function that wraps all that follows in a statement."""
         self._frames[-1].append(Evaluate(stmt) if isinstance(stmt, PrimExpr) else stmt)
 
     def _closed(self) -> Stmt:
-        """What the innermost frame holds, as one statement."""
+        """Return the innermost frame as one statement."""
         body: Stmt | None = None
         for item in reversed(self._frames.pop()):
             if not isinstance(item, Stmt):
@@ -122,7 +122,7 @@ class IRBuilder:
     def for_range(
         self, begin: ExprLike, end: ExprLike, name: str = "i", dtype: str | None = None, kind: str = "serial"
     ) -> Generator[tx.Var]:
-        """A loop from `begin` up to `end`; `kind` is serial, parallel, vectorize or unroll."""
+        """Open a loop from `begin` up to `end`; `kind` is serial, parallel, vectorize or unroll."""
         if kind not in _KINDS:
             raise TiraxError(f"there are no loops of the kind '{kind}'", expected=", ".join(_KINDS))
         first, last = tx.match_types(begin, end)
@@ -132,16 +132,16 @@ class IRBuilder:
             yield var
 
     def while_loop(self, condition: ExprLike) -> AbstractContextManager[None]:
-        """Return a loop as long as the condition holds."""
+        """Open a loop that runs while the condition holds."""
         return self._frame(lambda body: While(condition, body))
 
     def if_scope(self, cond: ExprLike) -> AbstractContextManager[None]:
-        """What runs where the condition holds."""
+        """Open the code that runs if the condition holds."""
         return self._frame(lambda body: IfThenElse(cond, body))
 
     @contextmanager
     def else_scope(self) -> Generator[None]:
-        """What runs where the condition of the `if_scope` just before does not hold."""
+        """Open the code that runs if the condition of the preceding `if_scope` does not hold."""
         frame = self._frames[-1]
         before = frame[-1] if frame else None
         if not isinstance(before, IfThenElse) or before.else_case is not None:
@@ -151,11 +151,11 @@ class IRBuilder:
             yield
 
     def scope_attr(self, node: Any, attr_key: str, value: ExprLike | str) -> None:
-        """A note on all that follows in the scope."""
+        """Annotate everything that follows in the scope."""
         self.emit(lambda body: AttrStmt(node, attr_key, value, body))
 
     def let(self, var_name: str, value: ExprLike) -> tx.Var:
-        """Return a name for a value, in all that follows in the scope."""
+        """Bind a name to a value, for everything that follows in the scope."""
         bound = tx.convert(value)
         var = tx.Var(var_name, bound.type)
         self.emit(lambda body: LetStmt(var, bound, body))
@@ -164,7 +164,7 @@ class IRBuilder:
     def allocate(
         self, dtype: str, shape: Any, name: str = "buf", axis_separators: object = None, scope: str = "global"
     ) -> BufferVar:
-        """Memory for all that follows in the scope."""
+        """Allocate memory for everything that follows in the scope."""
         sizes = list(shape) if isinstance(shape, tuple | list) else [shape]
         buffer = decl_buffer(sizes, dtype, name, scope=scope)
         address = PrimExpr(tx.placeholder_value(tir.HandleType(dtype_of(dtype), StringAttr(scope)), name))
@@ -172,19 +172,19 @@ class IRBuilder:
         return BufferVar(self, buffer)
 
     def pointer(self, content_type: str, name: str = "ptr", scope: str = "global") -> BufferVar:
-        """Return the address of as many elements as the caller says, `<name>_size`: a parameter of `PrimFunc`."""
+        """Return a pointer to a number of elements chosen by the caller, `<name>_size`: a parameter of `PrimFunc`."""
         return BufferVar(self, decl_buffer([tx.SizeVar(f"{name}_size", "int32")], content_type, name, scope=scope))
 
     def buffer_ptr(self, buf: Buffer, shape: object = None) -> BufferVar:
-        """Return a buffer by its elements."""
+        """Return access to a buffer by its elements."""
         return BufferVar(self, buf)
 
     def likely(self, expr: ExprLike) -> PrimExpr:
-        """Return a condition that mostly holds."""
+        """Mark a condition as likely."""
         return likely(expr)
 
     def get(self) -> Stmt:
-        """What was emitted, as one statement; the builder can be used no more."""
+        """Return everything emitted as one statement; the builder cannot be used afterwards."""
         if len(self._frames) != 1:
             raise TiraxError("a scope is open still", hint="get() stands after all `with`s")
         return self._closed()

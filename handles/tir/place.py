@@ -1,4 +1,4 @@
-"""Expressions in blocks: the tree of detached operations behind a handle, cloned to where it is computed."""
+"""Placing expressions in blocks: the tree of detached operations behind a handle is cloned to where it is computed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .prim_expr import PrimExpr, as_sym, cast, is_free, promoted, simplified, wi
 
 
 def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
-    """Clone the tree of detached ops of `expr` to the end of `block`; returns the value there.
+    """Clone the tree of detached ops of `expr` to the end of `block`; return the value there.
 
-    Values in `mapping` are replaced; what is placed is added to it, so that shared subtrees are placed once. Variables
-    that are not in it are symbolic ones by their names. Values that are defined in a block already stay as they are.
+    Values in `mapping` are replaced; placed values are added to it, so that shared subtrees are placed once. Variables
+    that are not in it become symbolic variables by name. Values that are already defined in a block are kept.
     """
     value = expr.ssa if isinstance(expr, PrimExpr) else expr
 
@@ -33,7 +33,7 @@ def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAVa
 
 
 def _placed(value: SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
-    """Return the value of an operation whose operands have been placed, but for indices: these are simplified first."""
+    """Return the value of an operation after placing its operands; indices are simplified first."""
     mapped = mapping.get(value)
     if mapped is not None:
         return mapped
@@ -60,13 +60,13 @@ def _index(op: Operation, position: int, value: SSAValue) -> SSAValue:
 
 
 def _unified(operands: list[SSAValue], block: Block) -> list[SSAValue]:
-    """Return two operands whose types the mapping made different, in one type again."""
+    """Convert two operands, whose types the mapping may have changed, to one type."""
     dtype = promoted(operands[0].type, operands[1].type)
     return [place(cast(dtype, PrimExpr(v)), block, {}) for v in operands]
 
 
 def _retyped_indices(operands: list[SSAValue], block: Block) -> list[SSAValue]:
-    """Return a buffer and indices; constant ones take the dtype of their dimension, which the mapping may have
+    """Return a buffer and indices; constant ones get the dtype of their dimension, which the mapping may have
     changed.
     """
     buffer, *indices = operands
@@ -88,7 +88,7 @@ def _place_side(region: Region, mapping: Mapping[SSAValue, SSAValue]) -> Region:
 
 
 def _rebuilt(op: Operation, operands: list[SSAValue]) -> Operation:
-    """`op` on other operands."""
+    """Return `op` with other operands."""
     if isinstance(op, tir.BinaryExpr):
         return type(op)(operands[0], operands[1])
     if isinstance(op, tir.LoadOp):

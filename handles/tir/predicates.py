@@ -1,4 +1,4 @@
-"""Predicates of accesses: which lanes of a vector are loaded, or stored."""
+"""Predicates of accesses: masks of the lanes of a vector that are loaded or stored."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .prim_expr import PrimExpr
 
 
 def check_predicate(predicate: PrimExpr, accessed: Attribute, what: str) -> None:
-    """Raise `DTypeError` unless a predicate has as many booleans as there are lanes."""
+    """Raise `DTypeError` unless a predicate has one bool per lane."""
     mask, lanes = predicate.type, lanes_of(accessed)
     if scalar_of(mask) != i1:
         name = dtype_name(scalar_of(mask))
@@ -30,9 +30,7 @@ def check_predicate(predicate: PrimExpr, accessed: Attribute, what: str) -> None
 
 
 def only_index(indices: Sequence[SSAValue]) -> SSAValue:
-    """Return the index of a buffer of one dimension, for which alone there are predicates. Raises `TiraxError` for
-    others.
-    """
+    """Return the index into a one-dimensional buffer; predicates require one. Raises `TiraxError` otherwise."""
     if len(indices) != 1:
         raise TiraxError("a predicate is for a buffer of one dimension", found=f"{len(indices)} dimensions")
     return indices[0]

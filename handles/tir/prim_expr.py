@@ -1,8 +1,8 @@
 """Scalar TIR expressions as Python values: operators on handles that build detached `tir` ops.
 
-A `PrimExpr` is a handle on an SSA value. The op behind it stands in no block; `place` clones the tree of such ops into
-one. Python numbers take the other operand's dtype; mixed dtypes are promoted as TVM does; constants are folded and
-neutral elements dropped, nothing more.
+A `PrimExpr` is a handle on an SSA value. Its op belongs to no block; `place` clones the tree of such ops into one.
+Python numbers get the other operand's dtype; mixed dtypes are promoted as in TVM; constants are folded and neutral
+elements dropped, nothing more.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _type(dtype: DTypeLike) -> Attribute:
 
 
 def _operator(name: str, swapped: bool = False) -> Callable[[PrimExpr, ExprLike], PrimExpr]:
-    """Python's operator for a function of this module."""
+    """Return Python's operator for a function of this module."""
 
     def operator(self: PrimExpr, other: ExprLike) -> PrimExpr:
         build = globals()[name]
@@ -53,13 +53,13 @@ def _operator(name: str, swapped: bool = False) -> Callable[[PrimExpr, ExprLike]
 
 
 class SymbolicTruthError(TiraxError, ValueError):
-    """Python asked whether an expression holds that has no value yet."""
+    """The truth value of a symbolic expression was requested."""
 
 
 class PrimExpr:
     """A scalar expression; `ssa` is its SSA value, the result of a detached op or a block argument.
 
-    Its kind and its parts are those of the classes of `expr_kinds`: `isinstance(e, Add)`, `e.a`.
+    Its kind and its parts are described by the classes of `expr_kinds`: `isinstance(e, Add)`, `e.a`.
     """
 
     __slots__ = ("__weakref__", "ssa")
@@ -78,7 +78,7 @@ class PrimExpr:
         self.ssa = value
 
     def __tirax_script_value__(self) -> Any:
-        """What it means in TVMScript that captures it: a constant, or an integer over symbolic variables."""
+        """Return its meaning when TVMScript captures it: a constant, or an integer over symbolic variables."""
         owner = self.ssa.owner
         if isinstance(owner, tir.ConstOp) and not (isinstance(self.type, IntegerType) and self.type != i1):
             return owner
@@ -91,7 +91,7 @@ class PrimExpr:
 
     @property
     def value(self) -> Any:
-        """What TVM calls the value of a constant, a conversion, a broadcast or a let; of others `ssa`."""
+        """TVM's `value` of a constant, a conversion, a broadcast or a let; `ssa` for other expressions."""
         return self.value_part()
 
     def __getattr__(self, name: str) -> Any:
@@ -106,25 +106,25 @@ class PrimExpr:
 
     @property
     def dtype(self) -> str:
-        """The dtype by TVM's name; `handle` of an address, `void` of a call that gives nothing."""
+        """TVM's name of the dtype; `handle` for an address, `void` for a call without a result."""
         if isinstance(self.ssa.type, tir.HandleType):
             return "handle"
         return "void" if self.ssa.type == tir.VOID else dtype_name(self.ssa.type)
 
     @property
     def constant(self) -> Number | None:
-        """The value of a constant, None for other expressions."""
+        """The value of a constant, or None for other expressions."""
         owner = self.ssa.owner
         if isinstance(owner, tir.ConstOp):
             return owner.py_value
         return None
 
     def astype(self, dtype: DTypeLike) -> PrimExpr:
-        """Return the expression converted to `dtype`; constants at once."""
+        """Return the expression converted to `dtype`; constants are converted at once."""
         return cast(dtype, self)
 
     def equal(self, other: ExprLike) -> PrimExpr:
-        """`self == other` as an expression."""
+        """Return `self == other` as an expression."""
         return equal(self, other)
 
     def asobject(self) -> PrimExpr:
@@ -132,7 +132,7 @@ class PrimExpr:
         return self
 
     def same_as(self, other: object) -> bool:
-        """Return whether both handles stand for the same value; the address of a buffer is the same each time."""
+        """Return whether both are handles on the same value; a buffer has a single address."""
         if not isinstance(other, PrimExpr):
             return False
         a, b = self.ssa.owner, other.ssa.owner
@@ -144,7 +144,9 @@ class PrimExpr:
         return hash(origin(self.ssa))
 
     def __bool__(self) -> bool:
-        """The truth of a constant; of `a == b` whether both are the same expression. Raises `TiraxError` otherwise."""
+        """Return the truth value of a constant; for `a == b` whether both are the same expression. Raises
+        `TiraxError` otherwise.
+        """
         known = self.constant
         if known is not None:
             return bool(known)
@@ -205,7 +207,7 @@ class PrimExpr:
         return self.script()
 
     def script(self, **options: Any) -> str:
-        """Return the expression as TVMScript; its variables are not declared."""
+        """Return the expression as TVMScript, without declarations of its variables."""
         from ...script.printer.fragment import print_expression
 
         return print_expression(self.ssa, **options)
@@ -214,7 +216,7 @@ class PrimExpr:
 
 
 class _Computed(PrimExpr):
-    """What is no variable."""
+    """Base of expressions that are not variables."""
 
     __slots__ = ()
 
@@ -223,20 +225,20 @@ ExprLike = PrimExpr | Number
 
 
 def placeholder_value(dtype: Attribute, name: str | None = None) -> SSAValue:
-    """Return a value of `dtype` that stands for something defined later: the argument of a block of its own."""
+    """Return a placeholder of `dtype` for a value defined later: the argument of a block of its own."""
     value = Block(arg_types=[dtype]).args[0]
     set_name(value, name)
     return value
 
 
 class _Free(Block):
-    """What defines the placeholder of a variable."""
+    """The owner of a variable's placeholder."""
 
 
 class Var(PrimExpr):
-    """A variable: a placeholder that `place` replaces by what its mapping says, else by the symbolic variable.
+    """A variable: a placeholder that `place` replaces by its mapping, else by the symbolic variable.
 
-    Integers may be negative; as an extent it is the symbolic variable of its name, which is not.
+    An integer variable may be negative; in an extent it is the symbolic variable of its name, which may not.
     """
 
     __slots__ = ()
@@ -248,7 +250,7 @@ class Var(PrimExpr):
 
     @classmethod
     def of(cls, placeholder: SSAValue) -> Var:
-        """Return the variable that a placeholder stands for."""
+        """Return the variable of a placeholder."""
         var = cls.__new__(cls)
         var.ssa = placeholder
         return var
@@ -267,9 +269,10 @@ class Var(PrimExpr):
 
 
 class SizeVar(PrimExpr):
-    """A symbolic variable by name, as it stands in shapes; its value at run time is `sym.value`.
+    """A symbolic variable by name, as in shapes; its run-time value is `sym.value`.
 
-    `owner`: the value in whose shape it was found. Functions have variables of equal names: its function's is meant.
+    `owner` is the value whose shape has the variable: functions may have variables of equal names, and it belongs to
+    the owner's function.
     """
 
     __slots__ = ("name", "owner")
@@ -285,7 +288,9 @@ class SizeVar(PrimExpr):
 
 
 def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
-    """Return a constant. Without a dtype: that of a numpy scalar; float32, int32 or bool as the Python value is."""
+    """Return a constant. Without a dtype, a numpy scalar keeps its own, and Python values become float32, int32
+    or bool.
+    """
     if isinstance(value, np.generic):
         dtype, value = dtype or str(value.dtype), value.item()
     if dtype is None:
@@ -331,14 +336,12 @@ def min_value(dtype: DTypeLike) -> PrimExpr:
 
 
 def infinity(dtype: DTypeLike) -> PrimExpr:
-    """Positive infinity of a floating point dtype."""
+    """Return positive infinity of a floating point dtype."""
     return const(math.inf, dtype)
 
 
 def convert(value: object, like: PrimExpr | None = None) -> PrimExpr:
-    """Return a Python number or an expression as an expression; a number takes the dtype of `like` where that can
-    hold it.
-    """
+    """Convert a Python number to an expression; it gets the dtype of `like` if that can represent it."""
     if isinstance(value, PrimExpr):
         return value
     number = getattr(value, "item", None)
@@ -351,7 +354,7 @@ def convert(value: object, like: PrimExpr | None = None) -> PrimExpr:
 
 
 def cast(dtype: DTypeLike, value: ExprLike) -> PrimExpr:
-    """`value` converted to `dtype`, lane by lane: constants at once, floats to integers truncate."""
+    """Return `value` converted to `dtype`, lane by lane: constants at once, floats to integers by truncation."""
     x, element = convert(value), _type(dtype)
     if lanes_of(x.type) == 1 < lanes_of(element):
         return PrimExpr(tir.BroadcastOp(cast(scalar_of(element), x).ssa, lanes_of(element)).result)
@@ -370,7 +373,7 @@ def cast(dtype: DTypeLike, value: ExprLike) -> PrimExpr:
 
 
 def promoted(a: Attribute, b: Attribute) -> Attribute:
-    """Return the dtype that operands of two dtypes are converted to: a float's first, then the wider, then the
+    """Return the dtype that operands of two dtypes are converted to: floats first, then the wider, then the
     unsigned.
     """
     for x, y in ((a, b), (b, a)):
@@ -384,7 +387,7 @@ def promoted(a: Attribute, b: Attribute) -> Attribute:
 
 
 def match_types(a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:
-    """Return two operands converted to one dtype; a scalar beside a vector becomes one of as many lanes.
+    """Return two operands converted to one dtype; a scalar is broadcast to the lanes of a vector.
 
     Raises `DTypeError` for vectors of different lengths.
     """
@@ -398,7 +401,7 @@ def match_types(a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:
 
 
 def _with_lanes(x: PrimExpr, like: PrimExpr) -> PrimExpr:
-    """Return a scalar in as many lanes as `like` has."""
+    """Broadcast a scalar to as many lanes as `like` has."""
     lanes, expected = lanes_of(x.type), lanes_of(like.type)
     if 1 != lanes != expected != 1:
         raise DTypeError("vectors of different lengths", expected=like.dtype, found=x.dtype)
@@ -406,7 +409,7 @@ def _with_lanes(x: PrimExpr, like: PrimExpr) -> PrimExpr:
 
 
 class OperandError(TiraxError, ValueError):
-    """An operation that no value can come from: a division by 0, a shift by more bits than there are."""
+    """An operation without a defined result: division by 0, a shift by more bits than the operand has."""
 
 
 _DIVISIONS = frozenset({"div", "truncmod", "floordiv", "floormod"})
@@ -461,7 +464,7 @@ _MEANINGS = {
     **{kind: f"a {OPERATIONS[kind].symbol} b" for kind in COMPARISONS},
 }
 BINARY = {name: _binary(name, meaning) for name, meaning in _MEANINGS.items()}
-"""The binary operations on numbers of one kind, by the names of scalar operations."""
+"""The binary operations on operands of one type, by the names of scalar operations."""
 add, subtract, multiply, truncmod = (BINARY[n] for n in ("add", "sub", "mul", "truncmod"))
 minimum, maximum = BINARY["min"], BINARY["max"]
 equal, not_equal, less, less_equal, greater, greater_equal = (BINARY[n] for n in ("eq", "ne", "lt", "le", "gt", "ge"))
@@ -470,7 +473,7 @@ _div, _and, _or = (BINARY[n] for n in ("div", "and", "or"))
 
 
 def div(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """Return the quotient; of integers truncated (C's division)."""
+    """Return the quotient; truncated for integers (C's division)."""
     return _div(a, b)
 
 
@@ -478,8 +481,8 @@ truncdiv = div
 
 
 def divide(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """Return the quotient of floating point numbers. Raises `DTypeError` for two integers, which divide in several
-    ways.
+    """Return the quotient of floating point numbers. Raises `DTypeError` for two integers, whose division is
+    ambiguous.
     """
     x, y = match_types(a, b)
     if not is_float(x.type):
@@ -496,7 +499,7 @@ def truth(value: ExprLike) -> PrimExpr:
 
 
 def logical_and(*args: ExprLike) -> PrimExpr:
-    """Return whether all hold."""
+    """Return the conjunction of conditions."""
     out = truth(args[0])
     for a in args[1:]:
         out = _and(out, truth(a))
@@ -504,12 +507,16 @@ def logical_and(*args: ExprLike) -> PrimExpr:
 
 
 def all_of(*args: ExprLike, span: object = None) -> PrimExpr:
-    """Return whether all hold. Raises `OperandError` for none, `DTypeError` for what is not bool."""
+    """Return the conjunction of conditions. Raises `OperandError` for none, `DTypeError` for operands that are
+    not bool.
+    """
     return logical_and(*_booleans(args))
 
 
 def any_of(*args: ExprLike, span: object = None) -> PrimExpr:
-    """Return whether one holds. Raises `OperandError` for none, `DTypeError` for what is not bool."""
+    """Return the disjunction of conditions. Raises `OperandError` for none, `DTypeError` for operands that are
+    not bool.
+    """
     return logical_or(*_booleans(args))
 
 
@@ -524,7 +531,7 @@ def _booleans(args: Sequence[ExprLike]) -> list[PrimExpr]:
 
 
 def logical_or(*args: ExprLike) -> PrimExpr:
-    """Return whether one holds."""
+    """Return the disjunction of conditions."""
     out = truth(args[0])
     for a in args[1:]:
         out = _or(out, truth(a))
@@ -532,7 +539,7 @@ def logical_or(*args: ExprLike) -> PrimExpr:
 
 
 def logical_not(value: ExprLike) -> PrimExpr:
-    """Return whether it does not hold."""
+    """Return the negation of a condition."""
     x = truth(value)
     if x.constant is not None:
         return const(not x.constant, i1)
@@ -540,13 +547,13 @@ def logical_not(value: ExprLike) -> PrimExpr:
 
 
 def call_intrin(dtype: DTypeLike, name: str, *args: ExprLike) -> PrimExpr:
-    """Return a pure intrinsic by TVM's name (a prefix `tir.` is dropped)."""
+    """Return a call of a pure intrinsic by TVM's name (a prefix `tir.` is dropped)."""
     values = [convert(a).ssa for a in args]
     return PrimExpr(tir.intrinsic(name.removeprefix("tir."), values, _type(dtype)).result)
 
 
 def _half_away(x: float) -> float:
-    """x rounded to the nearest integer, halves away from 0."""
+    """Round x to the nearest integer, halves away from 0."""
     return math.copysign(math.floor(abs(x) + 0.5), x)
 
 
@@ -560,7 +567,11 @@ _ROUNDED: dict[str, Callable[[float], float]] = {
 
 
 def _unary_intrinsic(name: str, integers: str = "float32") -> Callable[[ExprLike], PrimExpr]:
-    """`integers`: the float that an integer operand becomes; `same` for functions that leave integers as they are."""
+    """Return a function that builds a unary intrinsic.
+
+    `integers` is the float type that integer operands are converted to; `same` for functions that are the identity on
+    integers.
+    """
 
     def build(x: ExprLike) -> PrimExpr:
         e = convert(x)
@@ -589,7 +600,7 @@ round_ = _unary_intrinsic("round", "same")
 
 
 def abs_(value: ExprLike) -> PrimExpr:
-    """|x|"""
+    """Return |x|."""
     x = convert(value)
     if is_float(x.type):
         return call_intrin(x.type, "fabs", x)
@@ -597,7 +608,7 @@ def abs_(value: ExprLike) -> PrimExpr:
 
 
 def isnan(value: ExprLike) -> PrimExpr:
-    """Return whether x is NaN; never for integers."""
+    """Return whether x is NaN, as an expression; never for integers."""
     x = convert(value)
     truth = tir.with_lanes(i1, x.type)
     if not is_float(scalar_of(x.type)):
@@ -606,7 +617,7 @@ def isnan(value: ExprLike) -> PrimExpr:
 
 
 def isinf(value: ExprLike) -> PrimExpr:
-    """Return whether x is infinite; never for integers."""
+    """Return whether x is infinite, as an expression; never for integers."""
     x = convert(value)
     if not is_float(x.type):
         return const(False, i1)
@@ -614,7 +625,7 @@ def isinf(value: ExprLike) -> PrimExpr:
 
 
 def isfinite(value: ExprLike) -> PrimExpr:
-    """Return whether x is neither infinite nor NaN; always for integers."""
+    """Return whether x is neither infinite nor NaN, as an expression; always for integers."""
     x = convert(value)
     if not is_float(x.type):
         return const(True, i1)
@@ -623,7 +634,7 @@ def isfinite(value: ExprLike) -> PrimExpr:
 
 
 def power(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """a to the b."""
+    """Return a to the power b."""
     x, y = match_types(a, b)
     return call_intrin(x.type, "pow", x, y)
 
@@ -646,7 +657,7 @@ def _check_shift(x: PrimExpr, by: PrimExpr) -> None:
 
 
 def _wrapped(value: int, dtype: Attribute) -> PrimExpr:
-    """Return a constant of as many bits as `dtype` has."""
+    """Return a constant wrapped to the bits of `dtype`."""
     if dtype == i1:
         return const(value & 1, dtype)
     low, high = _integer_range(dtype)
@@ -674,7 +685,7 @@ bitwise_xor = _integer_intrinsic("bitwise_xor")
 
 
 def bitwise_not(value: ExprLike) -> PrimExpr:
-    """~x of integers."""
+    """Return ~x of integers."""
     x = convert(value)
     if is_float(x.type):
         raise DTypeError("bitwise_not is for integers", expected="an integer dtype", found=x.dtype)
@@ -682,7 +693,7 @@ def bitwise_not(value: ExprLike) -> PrimExpr:
 
 
 def select(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> PrimExpr:
-    """`true_value` where the condition holds; all three are evaluated."""
+    """Return `true_value` if the condition holds, else `false_value`; both are evaluated."""
     c, (x, y) = truth(condition), match_types(true_value, false_value)
     if c.constant is not None:
         return x if c.constant else y
@@ -693,7 +704,7 @@ Select = select
 
 
 def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> PrimExpr:
-    """`true_value` where the condition, a bool, holds; only the value that is taken is evaluated."""
+    """Return `true_value` if the condition, a bool, holds, else `false_value`; only the selected one is evaluated."""
     (c,), (x, y) = _booleans([condition]), match_types(true_value, false_value)
     if c.constant is not None:
         return x if c.constant else y
@@ -707,9 +718,9 @@ def load(buffer: SSAValue, indices: Sequence[ExprLike]) -> PrimExpr:
 
 
 def index_of(value: ExprLike) -> PrimExpr:
-    """Return an expression as an index: a bool, and what has less than a byte, is converted.
+    """Return an expression as an index: bools and integers of less than a byte are converted.
 
-    Raises `DTypeError` for what is no integer.
+    Raises `DTypeError` if it is not an integer.
     """
     expr = convert(value)
     if not isinstance(scalar_of(expr.type), IntegerType):
@@ -719,7 +730,9 @@ def index_of(value: ExprLike) -> PrimExpr:
 
 
 def children(value: SSAValue) -> list[SSAValue]:
-    """What the op behind a value reads, in the order of evaluation; the sides of a branch after its condition."""
+    """Return the operands of the op that defines a value, in evaluation order; the sides of a branch follow its
+    condition.
+    """
     owner = value.owner
     if not isinstance(owner, Operation):
         return []
@@ -733,7 +746,7 @@ _EXPRESSIONS = frozenset((*tir.EXPRESSION_OPS, ValueOp))
 
 
 def same_tree(a: SSAValue, b: SSAValue) -> bool:
-    """Return whether two values are the same expression, read as trees; buffers and lets are themselves only."""
+    """Return whether two values are the same expression tree; buffers and lets only equal themselves."""
     a, b = origin(a), origin(b)
     if a is b:
         return True
@@ -752,7 +765,7 @@ _INDEX_TYPES = (i32, i64)
 
 
 def _is_closed(value: SSAValue) -> bool:
-    """Return whether an expression is made of detached operations alone: it has no variables."""
+    """Return whether an expression consists of detached operations only and has no variables."""
     op = value.owner
     if not isinstance(op, Operation) or op.parent is not None or isinstance(op, ValueOp):
         return False
@@ -760,32 +773,32 @@ def _is_closed(value: SSAValue) -> bool:
 
 
 def is_free(value: SSAValue) -> bool:
-    """Return whether a value is an integer `Var` by itself, which nothing defines."""
+    """Return whether a value is an integer `Var` that nothing defines."""
     return isinstance(value.owner, _Free) and isinstance(value.type, IntegerType)
 
 
 def with_names(expr: SymExpr) -> SymExpr:
-    """Return the expression over symbolic variables by their names, in the places of `Var`s."""
+    """Return the expression with `Var`s replaced by symbolic variables of their names."""
     free = {v: named_var(v) for v in expr.free_vars() if v.value is not None and is_free(v.value)}
     return expr.substitute(free) if free else expr
 
 
 def named_var(var: sym.Var) -> sym.Var:
-    """Return the variable by its name, also where it stands for an SSA value (`tir.Var("n", "int64")`)."""
+    """Return the variable by its name, also if it refers to an SSA value (`tir.Var("n", "int64")`)."""
     if isinstance(var.name, str):
         return var
     return sym.Var(name_of(var.name) or "n", var.dtype)
 
 
 def _named(expr: PrimExpr) -> SymExpr:
-    """Return the expression over symbolic variables by their names."""
+    """Return the expression over symbolic variables by name."""
     symbolic = as_sym(expr)
     return symbolic.substitute({v: named_var(v) for v in symbolic.free_vars()})
 
 
 def as_sym(expr: PrimExpr | SSAValue) -> SymExpr:
-    """Return an integer expression in canonical form; what has none (loads, casts, …) is a variable over its SSA
-    value.
+    """Return an integer expression in canonical form; one without (loads, casts, …) becomes a variable over its
+    SSA value.
     """
     return sym_expr_of(expr.ssa if isinstance(expr, PrimExpr) else expr)
 

@@ -1,4 +1,4 @@
-"""Handles on tensor functions, and tensor functions made of handles: `PrimFunc(…)`, `with_body`, `specialize`."""
+"""Handles on tensor functions, and tensor functions built from handles: `PrimFunc(…)`, `with_body`, `specialize`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .stmt import add_to, body_of, operations_of, stmt_of
 class PrimFunc(BaseFunc):
     """A tensor function.
 
-    `PrimFunc([a, n], body, buffer_map={a: buffer})` makes one that belongs to no module yet. A parameter may be a
+    `PrimFunc([a, n], body, buffer_map={a: buffer})` creates one that belongs to no module yet. A parameter may be a
     buffer itself.
     """
 
@@ -51,17 +51,17 @@ class PrimFunc(BaseFunc):
 
     @property
     def params(self) -> list[Param]:
-        """The parameters; a buffer's is its handle, which `buffer_map` maps to the buffer."""
+        """The parameters; that of a buffer is its handle, which `buffer_map` maps to the buffer."""
         return [Param(p) for p in self.op.params]
 
     @property
     def buffer_map(self) -> dict[Param, Buffer]:
-        """The buffers by the parameters that hold them."""
+        """The buffers by their parameters."""
         return {Param(p): Buffer(p) for p in self.op.buffer_params}
 
     @property
     def handle_names(self) -> list[str]:
-        """The names of the parameters as TVM has them: of handles, not of the buffers that are matched to them."""
+        """TVM's names of the parameters: those of handles, not of the buffers matched to them."""
         names = self.op.handle_names
         if isinstance(names, ArrayAttr):
             return [cast(StringAttr, n).data for n in names]
@@ -69,38 +69,40 @@ class PrimFunc(BaseFunc):
 
     @property
     def body(self) -> Stmt:
-        """What the function does: its root block, where it has blocks, else the statement in it, or the sequence."""
+        """The body: the root block if the function has blocks, else the statement in it or the sequence."""
         block = self.op.body.block
         return stmt_of(self.op) if has_root_block(list(block.ops)) else body_of(block)
 
     def with_body(self, new_body: Stmt, span: object = None) -> PrimFunc:
-        """Return the function with another body, a copy of `new_body`; it belongs to no module yet."""
+        """Return the function with a copy of `new_body` as its body; it belongs to no module yet."""
         return _with_body(self, new_body)
 
     def specialize(self, param_map: Mapping[Any, Any]) -> PrimFunc:
-        """Return the function for some parameters: scalars by expressions, which drops them, buffers by such of other
-        shapes.
+        """Return the function specialized for some parameters: scalars replaced by expressions, buffers by ones of
+        other shapes.
 
-        Raises `TiraxError` for what is no parameter, and `ShapeError` where a buffer does not fit the parameter.
+        Raises `TiraxError` for an unknown parameter, and `ShapeError` if a buffer does not match its parameter.
         """
         return _specialized(self, param_map)
 
     @property
     def __name__(self) -> str:
-        """The name of the Python function that was decorated. Raises `AttributeError` for others, which have none."""
+        """The name of the decorated Python function. Raises `AttributeError` for other functions, which have none."""
         if self.python_name is None:
             raise AttributeError("a tensor function that is not decorated has no Python name", name="__name__")
         return self.python_name
 
     @property
     def ret_type(self) -> str:
-        """The dtype of a scalar result, `""` where there is none."""
+        """The dtype of the scalar result, `""` if there is none."""
         t = self.op.ret_type
         return "" if t is None else dtype_name(t)
 
     @property
     def struct_info(self) -> StructInfo:
-        """What a caller knows: buffers are tensors; a function that writes into none and has no effects is pure."""
+        """The signature seen by callers: buffers are tensors; a function that writes to no buffer and has no
+        effects is pure.
+        """
         params = [_param_info(p) for p in self.op.params]
         result = tuple_type(()) if self.op.ret_type is None else relax.PrimType.of(self.op.ret_type)
         return FuncStructInfo(params, StructInfo.of(result), purity=first_effect(self.op) is None)
@@ -117,7 +119,7 @@ def _param_info(param: SSAValue) -> StructInfo:
 
 
 def _extent(dim: SymExpr) -> SymExpr:
-    """Constant extents of tensors are int64, whatever a buffer's are."""
+    """Return an extent of a tensor: constants are int64, whatever the type of a buffer's extents."""
     return dim if dim.constant is None else Const(dim.constant)
 
 
@@ -128,7 +130,7 @@ def _function_op(
     buffer_map: Mapping[Any, Buffer],
     attrs: Mapping[str, Any],
 ) -> tir.FuncOp:
-    """Return the operation behind `PrimFunc(…)`. It is private unless `attrs` has a `global_symbol`."""
+    """Return the operation of `PrimFunc(…)`. It is private unless `attrs` has a `global_symbol`."""
     own_attrs = dict(attrs)
     symbol = own_attrs.pop("global_symbol", None)
     buffers = {key.ssa: buffer for key, buffer in buffer_map.items()}
@@ -168,7 +170,7 @@ def _refuse_other_buffers(buffers: Mapping[SSAValue, Buffer], mapping: Mapping[S
 
 
 def _erase_unused_addresses(block: Block) -> None:
-    """Addresses of buffers that nothing in the body asks for by their handles."""
+    """Erase the addresses of buffers that the body does not use."""
     for op in list(block.ops):
         if isinstance(op, tir.BufferDataOp) and op.result.first_use is None:
             op.detach()
@@ -176,7 +178,7 @@ def _erase_unused_addresses(block: Block) -> None:
 
 
 def _fill(block: Block, body: Stmt, mapping: dict[SSAValue, SSAValue]) -> None:
-    """A copy of the body; of a block that says no more than that it is the root what it holds."""
+    """Copy the body into a block; a plain root block is replaced by its contents."""
     ops = operations_of(body)
     root = ops[0] if len(ops) == 1 else None
     if isinstance(root, tir.BlockOp) and _is_plain_root(root):
@@ -213,7 +215,7 @@ def _with_region(old: tir.FuncOp, block: Block, handle_names: Any) -> tir.FuncOp
 
 
 def _specialized(func: PrimFunc, param_map: Mapping[Any, Any]) -> PrimFunc:
-    """Return a copy of `func` in which what `param_map` names is known."""
+    """Return a copy of `func` with the parameters of `param_map` replaced."""
     old = cast(tir.FuncOp, func.op)
     symbols: dict[Var, SymExpr] = {}
     dropped: dict[SSAValue, PrimExpr] = {}
@@ -238,7 +240,7 @@ def _specialized(func: PrimFunc, param_map: Mapping[Any, Any]) -> PrimFunc:
 
 
 def _parameter(func: tir.FuncOp, key: Any) -> SSAValue:
-    """Return the parameter that a handle on it, or on its buffer, or its name stands for."""
+    """Return the parameter for a handle on it or on its buffer, or for its name."""
     for param in func.params:
         same = isinstance(key, Param | Buffer) and key.ssa is param
         if same or (isinstance(key, str | SizeVar) and name_of(param) == (key if isinstance(key, str) else key.name)):
@@ -247,7 +249,7 @@ def _parameter(func: tir.FuncOp, key: Any) -> SSAValue:
 
 
 def _match(param: SSAValue, value: Any, symbols: dict[Var, SymExpr]) -> None:
-    """The symbolic variables of a buffer from those of another one."""
+    """Bind the symbolic variables of a buffer to the extents of another one."""
     declared = cast(tir.BufferType, param.type)
     if not isinstance(value, Buffer) or len(value.type.dims) != len(declared.dims):
         raise ShapeError("a buffer of as many dimensions is expected", expected=declared, found=repr(value))
@@ -269,7 +271,7 @@ def _typed(value: int, like: Var) -> SymExpr:
 
 
 def _drop(func: tir.FuncOp, position: int, value: PrimExpr) -> None:
-    """Take a parameter out; the value is computed first thing in the body."""
+    """Remove a parameter; its value is computed at the head of the body."""
     block = func.body.block
     param = block.args[position]
     if param.uses:

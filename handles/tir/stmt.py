@@ -1,11 +1,11 @@
-"""TVM's classes of statements: views on the operations of a tensor function, and ways to make new ones.
+"""TVM's classes of statements: views on the operations of a tensor function, and constructors of new ones.
 
-A statement is a handle on an operation. The body of a loop is one statement: the one in it, or a `SeqStmt` of several;
-what gives a name to something (`LetStmt`, `Allocate`, …) has as its body all that follows it. A block is seen in two
-ways, as in TVM: `BlockRealize` binds its iterators, `Block` is what it does.
+A statement is a handle on an operation. The body of a loop is one statement: the only one in it, or a `SeqStmt` of
+several; the body of a statement that names something (`LetStmt`, `Allocate`, …) is all that follows it. A block has two
+views, as in TVM: `BlockRealize` binds its iterators, `Block` is its computation.
 
-A class that is called makes a statement that belongs to no function yet: its parts are copied, with the new loop
-variables and iterators in the place of the `Var`s that were given for them.
+Calling a class creates a statement that belongs to no function yet: its parts are copied, with new loop variables and
+iterators replacing the `Var`s passed for them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ T = TypeVar("T")
 
 
 class ForKind(IntEnum):
-    """How a loop runs."""
+    """The kind of a loop."""
 
     SERIAL = 0
     PARALLEL = 1
@@ -78,12 +78,12 @@ def _view(cls: type[Stmt], op: Operation) -> Any:
 
 
 def stmt_of(op: Operation) -> Stmt:
-    """Return the handle on a statement, of TVM's class of it."""
+    """Return the handle on a statement, of TVM's class for it."""
     return _view(_CLASSES.get(type(op), Stmt), op)
 
 
 def opens_scope(op: Operation) -> bool:
-    """Return whether all that follows is the body of a statement."""
+    """Return whether everything that follows is the body of a statement."""
     return issubclass(_CLASSES.get(type(op), Stmt), _Named)
 
 
@@ -93,7 +93,7 @@ def _until_scope(ops: Sequence[Operation]) -> list[Operation]:
 
 
 def statements_in(block: IRBlock) -> list[Operation]:
-    """Return the statements of a block, without the expressions that they use and buffers that nothing declares."""
+    """Return the statements of a block, without the expressions that they use and undeclared buffers."""
     return [op for op in block.ops if _is_statement(op)]
 
 
@@ -109,19 +109,19 @@ def _after(op: Operation) -> Iterator[Operation]:
 
 
 def sequence(ops: Sequence[Operation]) -> Stmt:
-    """Return one statement of operations that follow each other; of none an `Evaluate` of 0, as TVM has it."""
+    """Return consecutive operations as one statement; `Evaluate(0)` if there are none, as in TVM."""
     if not ops:
         return Evaluate(0)
     return stmt_of(ops[0]) if len(_until_scope(ops)) == 1 else SeqStmt.of(ops)
 
 
 def body_of(block: IRBlock) -> Stmt:
-    """What a block holds as one statement."""
+    """Return the contents of a block as one statement."""
     return sequence(statements_in(block))
 
 
 class _Part(Generic[T]):
-    """A part of a statement: what `read` makes of something that its operation has."""
+    """A part of a statement: `read` converts a property of its operation."""
 
     def __init__(self, read: Callable[[Any], T], path: str):
         self.read, self.get = read, attrgetter(path)
@@ -135,7 +135,7 @@ def _each(read: Callable[[Any], T]) -> Callable[[Any], list[T]]:
 
 
 class SeqStmt(Stmt):
-    """Statements one after the other."""
+    """A sequence of statements."""
 
     __slots__ = ("_ops",)
 
@@ -148,14 +148,14 @@ class SeqStmt(Stmt):
 
     @classmethod
     def of(cls, ops: Sequence[Operation]) -> SeqStmt:
-        """Return the handle on operations that follow each other in a block."""
+        """Return the handle on consecutive operations of a block."""
         seq = cls.__new__(cls)
         seq._ops, seq.op = list(ops), ops[0]
         return seq
 
     @property
     def seq(self) -> list[Stmt]:
-        """The statements; the last one's body is the rest, where it gives a name to something."""
+        """The statements; the body of one that names something is the rest of the sequence, so it is the last."""
         return [stmt_of(op) for op in _until_scope(self._ops)]
 
     def __getstate__(self) -> list[Operation]:
@@ -185,10 +185,10 @@ class _Built(Stmt):
 
     __slots__ = ()
     PARTS: tuple[str, ...] = ()
-    """What a visitor looks at, in order."""
+    """The parts that visitors visit, in order."""
 
     def _set(self, make: Callable[[IRBlock], Operation]) -> None:
-        """Be what `make` makes, at the end of a block of its own."""
+        """Set the operation to the result of `make`, at the end of a block of its own."""
         block = IRBlock()
         op = make(block)
         block.add_op(op)
@@ -196,7 +196,7 @@ class _Built(Stmt):
 
 
 class _Named(_Built):
-    """A statement whose result the statements after it, its body, may use."""
+    """A statement whose result is visible in the statements after it, its body."""
 
     __slots__ = ()
 
@@ -209,7 +209,7 @@ class _Named(_Built):
 
 
 class For(_Built):
-    """A loop: `body` for each value of `loop_var`, `extent` of them from `min`."""
+    """A loop: `body` for each of the `extent` values of `loop_var` from `min` on."""
 
     __slots__ = ()
     PARTS = ("min", "extent", "body")
@@ -265,7 +265,7 @@ _KINDS = list(tir.ForKind)
 
 
 class While(_Built):
-    """`body` as long as the `condition` holds."""
+    """Runs `body` while the `condition` holds."""
 
     __slots__ = ()
     PARTS = ("condition", "body")
@@ -278,7 +278,7 @@ class While(_Built):
 
 
 class IfThenElse(_Built):
-    """`then_case` where the `condition` holds, else `else_case`, which may be None."""
+    """Runs `then_case` if the `condition` holds, else `else_case`, which may be None."""
 
     __slots__ = ()
     PARTS = ("condition", "then_case", "else_case")
@@ -331,12 +331,12 @@ class BufferStore(_Built):
 
     @property
     def predicate(self) -> PrimExpr | None:
-        """Which lanes are stored; None for all."""
+        """The mask of the stored lanes; None for all."""
         return expr_node(self.op.mask) if isinstance(self.op, tir.MaskedStoreOp) else None
 
 
 class Evaluate(_Built):
-    """An expression for its effect."""
+    """Evaluates an expression for its effect."""
 
     __slots__ = ()
     PARTS = ("value",)
@@ -348,7 +348,7 @@ class Evaluate(_Built):
 
 
 class AssertStmt(_Named):
-    """Stops the function where the `condition` does not hold; `body` is what follows."""
+    """Stops the function if the `condition` does not hold; `body` is what follows."""
 
     __slots__ = ()
     PARTS = ("condition", "body")
@@ -366,7 +366,7 @@ class AssertStmt(_Named):
 
 
 class AttrStmt(_Built):
-    """A note, `attr_key` and `value`, about `node` on a body."""
+    """An annotation of a body, `attr_key` with `value`, about `node`."""
 
     __slots__ = ()
     PARTS = ("value", "body")
@@ -416,10 +416,10 @@ def _about(node: Any, block: IRBlock) -> Attribute | SSAValue | None:
 
 
 class LetStmt(_Named):
-    """`body`, in which `var` is `value`.
+    """Binds `var` to `value` in `body`.
 
-    A size (`te.size_var`) stands in extents by its name: there its value is put in. Raises `UnsupportedError` where
-    that value is none of constants and sizes.
+    A size (`te.size_var`) is identified by name in extents, where its value is substituted. Raises `UnsupportedError`
+    if that value is not composed of constants and sizes.
     """
 
     __slots__ = ()
@@ -435,7 +435,7 @@ class LetStmt(_Named):
             self._put_in(cast(Var, as_sym(var)), as_sym(bound))
 
     def _put_in(self, size: Var, value: SymExpr) -> None:
-        """Say in the body what a size is."""
+        """Substitute the value of a size in the body."""
         following = list(_after(self.op))
         if all(v.value is None for v in value.free_vars()):
             for op in following:
@@ -458,7 +458,7 @@ class LetStmt(_Named):
 
 
 class Allocate(_Named):
-    """Memory at the address `buffer_var`, for `body`."""
+    """Allocates memory at the address `buffer_var`, for `body`."""
 
     __slots__ = ()
     PARTS = ("extents", "body")
@@ -522,7 +522,7 @@ class AllocateConst(_Named):
 
 
 class DeclBuffer(_Named):
-    """A buffer, for `body`."""
+    """Declares a buffer, for `body`."""
 
     __slots__ = ()
     PARTS = ("body",)
@@ -553,7 +553,9 @@ class BlockBase(_Built):
 
 
 class Block(BlockBase):
-    """What a block does: `body`, after `init` at the first point, on iterators `iter_vars`."""
+    """The computation of a block over the iterators `iter_vars`: `body`, after `init` at the first point of a
+    reduction.
+    """
 
     __slots__ = ()
     PARTS = ("reads", "writes", "match_buffers", "init", "body")
@@ -642,7 +644,7 @@ class Block(BlockBase):
         return {k: self._with_buffers(v) for k, v in notes.items()}
 
     def _with_buffers(self, value: Any) -> Any:
-        """Return a value of an annotation, in which buffers that the block reads are handles."""
+        """Return the value of an annotation, with buffers that the block reads as handles."""
         if isinstance(value, list):
             return [self._with_buffers(v) for v in cast("list[Any]", value)]
         return self.reads[value.index.data].buffer if isinstance(value, tir.ReadBufferAttr) else value
@@ -653,11 +655,11 @@ class Block(BlockBase):
 
 
 BLOCK_HEAD = (tir.ReadsOp, tir.WritesOp, tir.InitOp, tir.AllocBufferOp, tir.MatchBufferOp)
-"""What a block has beside its body."""
+"""The operations of a block besides its body."""
 
 
 class BlockRealize(BlockBase):
-    """A block with the values of its iterators; it runs where the `predicate` holds."""
+    """A block with the values of its iterators; it runs if the `predicate` holds."""
 
     __slots__ = ()
     PARTS = ("iter_values", "predicate", "block")
@@ -722,7 +724,7 @@ _CLASSES: dict[type[Operation], type[Stmt]] = {
 
 
 def operations_of(stmt: Stmt) -> list[Operation]:
-    """Return the operations of a statement: several of a sequence, those that follow too where they are its body."""
+    """Return the operations of a statement, including the ones that follow if these are its body."""
     if isinstance(stmt, SeqStmt):
         return list(stmt._ops)
     if opens_scope(stmt.op):
@@ -731,7 +733,7 @@ def operations_of(stmt: Stmt) -> list[Operation]:
 
 
 def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None = None) -> None:
-    """A copy of a statement at the end of a block; of a function seen as its root block a copy of its body."""
+    """Copy a statement to the end of a block; for a function seen as its root block, copy its body."""
     known = {} if mapping is None else mapping
     note_variables(known)
     before = block.last_op
@@ -756,7 +758,7 @@ def _yielding(value: ExprLike) -> Region:
 
 
 def _body_region(variables: Sequence[PrimExpr], body: Stmt, mapping: dict[SSAValue, SSAValue] | None = None) -> Region:
-    """Return a region of a copy of `body`, whose arguments take the place of `variables`."""
+    """Return a region with a copy of `body`, whose arguments replace `variables`."""
     block = IRBlock(arg_types=[v.type for v in variables])
     inner = dict(mapping or {})
     for variable, arg in zip(variables, block.args, strict=True):
@@ -768,7 +770,7 @@ def _body_region(variables: Sequence[PrimExpr], body: Stmt, mapping: dict[SSAVal
 
 
 def _bound(value: ExprLike, like: PrimExpr, block: IRBlock) -> SymExpr | SSAValue:
-    """Return a bound of a loop: a symbolic expression where it is one of named variables, else a value."""
+    """Return a loop bound: a symbolic expression if it only has named variables, else a value."""
     expr = tx.convert(value, like)
     if not isinstance(expr.type, IntegerType):
         raise TiraxError("a bound of a loop is an integer", found=expr.dtype)

@@ -1,4 +1,4 @@
-"""Symbolic expressions as scalar expressions that are written as they are."""
+"""Symbolic expressions as scalar expressions, in their written form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .prim_expr import BINARY, PrimExpr, SizeVar, add, const, logical_not, multi
 
 
 class SymbolicNodes(sym.Algebra[PrimExpr]):
-    """Symbolic expressions as arithmetic on variables, written as they are."""
+    """Converts symbolic expressions to arithmetic on variables, in their written form."""
 
     def const(self, e: sym.Const) -> PrimExpr:
         return const(e.value, e.dtype)
