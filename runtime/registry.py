@@ -15,10 +15,10 @@ _F = TypeVar("_F", bound=PackedFunction)
 
 @runtime_checkable
 class PackedFunc(Protocol):
-    """What a program can call by a registered name, as TVM calls its type: any callable."""
+    """Type of callables registered by name, as in TVM: any callable is an instance."""
 
     def __call__(self, *args: Any) -> Any:
-        """Calls the function with tensors, shapes, numbers and strings."""
+        """Call the function with tensors, shapes, numbers and strings."""
         ...
 
 
@@ -41,7 +41,7 @@ def register_func(name: str | PackedFunction, f: PackedFunction | None = None, o
     """Register `f` under `name`; also a decorator: `@register_func("env.linear", override=True)`, or plain
     `@register_func`, which takes the function's own name.
 
-    Raises `ArgumentError` for what is not callable, `RegistryError` where the name is taken and `override` is False.
+    Raises `ArgumentError` if `f` is not callable, `RegistryError` if the name is taken and `override` is False.
     """
     if not isinstance(name, str):
         if not callable(name):
@@ -56,12 +56,14 @@ def register_func(name: str | PackedFunction, f: PackedFunction | None = None, o
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunction | None:
-    """The function registered under `name`. Where there is none: None if `allow_missing`, else `NameLookupError`."""
+    """Return the function registered under `name`. If there is none, return None if `allow_missing`, else raise
+    `NameLookupError`.
+    """
     return FUNCTIONS.get(name) if allow_missing else FUNCTIONS.find(name)
 
 
 def remove_global_func(name: str) -> None:
-    """Forget `name`; executables that are loaded already keep the function. Raises `NameLookupError`."""
+    """Unregister `name`; executables that are already loaded keep the function. Raises `NameLookupError`."""
     FUNCTIONS.remove(name)
 
 
@@ -71,7 +73,7 @@ def list_global_func_names() -> list[str]:
 
 
 def convert(value: Any) -> Any:
-    """What TVM makes an object of is one here: numbers, texts, arrays, functions; sequences become lists."""
+    """Return TVM's object for a value: numbers, strings, arrays and functions as they are; sequences become lists."""
     if isinstance(value, tuple | list):
         return [convert(v) for v in value]  # pyright: ignore[reportUnknownVariableType]
     return dict(value) if isinstance(value, Mapping) else value  # pyright: ignore[reportUnknownVariableType]

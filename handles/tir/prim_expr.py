@@ -144,9 +144,7 @@ class PrimExpr:
         return hash(origin(self.ssa))
 
     def __bool__(self) -> bool:
-        """Return the truth value of a constant; for `a == b` whether both are the same expression. Raises
-        `TiraxError` otherwise.
-        """
+        """Return the value of a constant, and for `a == b` whether both are one expression; else raise `TiraxError`."""
         known = self.constant
         if known is not None:
             return bool(known)
@@ -288,9 +286,7 @@ class SizeVar(PrimExpr):
 
 
 def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
-    """Return a constant. Without a dtype, a numpy scalar keeps its own, and Python values become float32, int32
-    or bool.
-    """
+    """Return a constant. By default a numpy scalar keeps its dtype; Python values are float32, int32 or bool."""
     if isinstance(value, np.generic):
         dtype, value = dtype or str(value.dtype), value.item()
     if dtype is None:
@@ -373,9 +369,7 @@ def cast(dtype: DTypeLike, value: ExprLike) -> PrimExpr:
 
 
 def promoted(a: Attribute, b: Attribute) -> Attribute:
-    """Return the dtype that operands of two dtypes are converted to: floats first, then the wider, then the
-    unsigned.
-    """
+    """Return the dtype that operands are converted to: floats first, then the wider, then the unsigned."""
     for x, y in ((a, b), (b, a)):
         if is_float(x) and not is_float(y):
             return x
@@ -481,9 +475,7 @@ truncdiv = div
 
 
 def divide(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """Return the quotient of floating point numbers. Raises `DTypeError` for two integers, whose division is
-    ambiguous.
-    """
+    """Return the quotient of floats. Raises `DTypeError` for two integers, whose division is ambiguous."""
     x, y = match_types(a, b)
     if not is_float(x.type):
         raise DTypeError(
@@ -507,16 +499,12 @@ def logical_and(*args: ExprLike) -> PrimExpr:
 
 
 def all_of(*args: ExprLike, span: object = None) -> PrimExpr:
-    """Return the conjunction of conditions. Raises `OperandError` for none, `DTypeError` for operands that are
-    not bool.
-    """
+    """Return the conjunction. Raises `OperandError` for no operand, `DTypeError` for one that is not bool."""
     return logical_and(*_booleans(args))
 
 
 def any_of(*args: ExprLike, span: object = None) -> PrimExpr:
-    """Return the disjunction of conditions. Raises `OperandError` for none, `DTypeError` for operands that are
-    not bool.
-    """
+    """Return the disjunction. Raises `OperandError` for no operand, `DTypeError` for one that is not bool."""
     return logical_or(*_booleans(args))
 
 
@@ -567,11 +555,7 @@ _ROUNDED: dict[str, Callable[[float], float]] = {
 
 
 def _unary_intrinsic(name: str, integers: str = "float32") -> Callable[[ExprLike], PrimExpr]:
-    """Return a function that builds a unary intrinsic.
-
-    `integers` is the float type that integer operands are converted to; `same` for functions that are the identity on
-    integers.
-    """
+    """Return a function that builds an intrinsic; `integers` is the dtype that integer operands become, or `same`."""
 
     def build(x: ExprLike) -> PrimExpr:
         e = convert(x)
@@ -730,9 +714,7 @@ def index_of(value: ExprLike) -> PrimExpr:
 
 
 def children(value: SSAValue) -> list[SSAValue]:
-    """Return the operands of the op that defines a value, in evaluation order; the sides of a branch follow its
-    condition.
-    """
+    """Return the operands that define a value, in evaluation order; the sides of a branch follow its condition."""
     owner = value.owner
     if not isinstance(owner, Operation):
         return []
@@ -797,9 +779,7 @@ def _named(expr: PrimExpr) -> SymExpr:
 
 
 def as_sym(expr: PrimExpr | SSAValue) -> SymExpr:
-    """Return an integer expression in canonical form; one without (loads, casts, …) becomes a variable over its
-    SSA value.
-    """
+    """Return an integer in canonical form; loads, casts, … become variables over their SSA values."""
     return sym_expr_of(expr.ssa if isinstance(expr, PrimExpr) else expr)
 
 
