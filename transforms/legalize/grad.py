@@ -21,12 +21,6 @@ def mark(b: Builder, op: Operator) -> SSAValue:
 BUILDERS.update({f"relax.grad.{n}": mark for n in ("no_grad", "start_checkpoint", "end_checkpoint")})
 
 
-@rule("relax.grad.nll_loss_backward")
-def nll_loss_backward(op: Operator) -> Emit:
-    """relax.grad.nll_loss_backward(g, predictions, targets) -> nll_loss_backward(…)"""
-    return Emit(grad.nll_loss_backward, (*op.args, op.attr("reduction"), op.attr("ignore_index")), "nll_loss_backward")
-
-
 @rule("relax.grad.take_backward")
 def take_backward(op: Operator) -> Emit:
     """relax.grad.take_backward(g, x, indices) -> take_backward(g, indices)"""

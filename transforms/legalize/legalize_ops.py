@@ -39,20 +39,13 @@ from ...te.emit import TECall, call_te
 from ..fusion.pattern import ATTRIBUTE, OpPattern
 from . import (  # noqa: F401
     base,
-    block_quantization,
-    creation,
     elementwise,
     grad,
-    image,
-    indexing,
     layout,
     linear_algebra,
     manipulation,
-    nn,
     normalization,
-    random,
-    rearrangement,
-    reduction,
+    rows,
     scan,
     windows,
 )

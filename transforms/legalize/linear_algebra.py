@@ -1,16 +1,17 @@
-"""Rules of matrix products, Einstein sums, outer products, multiply-add and quantization."""
+"""Rules of matrix products, Einstein sums and attention."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import cast
 
+from ... import topi
 from ...dialects.relax.linear_algebra import Einsum
 from ...dialects.relax.operator import Operator, as_dtype
-from ...dialects.sym.expr import SymExpr
-from ...te.tensor import Tensor
 from ...topi import linear_algebra
-from .legalize_rules import Emit, operand, result_tensor, rule
+from .legalize_rules import Emit, operand, rule
+from .manipulation import of_list
+
+_einsum = of_list(linear_algebra.einsum)
 
 
 @rule("relax.matmul")
@@ -28,32 +29,9 @@ def einsum(op: Operator) -> Emit:
     return Emit(_einsum, tuple(op.operands), "einsum", options)
 
 
-def _einsum(
-    *tensors: Tensor | list[Tensor], inputs: Sequence[str], result: str, extents: Mapping[str, SymExpr]
-) -> Tensor:
-    flat: list[Tensor] = []
-    for t in tensors:
-        flat += t if isinstance(t, list) else [t]
-    return linear_algebra.einsum(flat, inputs, result, extents)
-
-
-@rule("relax.outer")
-def outer(op: Operator) -> Emit:
-    """relax.outer(x1, x2) -> outer(x1, x2)"""
-    return Emit(linear_algebra.outer, tuple(op.operands), "outer")
-
-
-@rule("relax.ewise_fma")
-def ewise_fma(op: Operator) -> Emit:
-    """relax.ewise_fma(x1, x2, x3) -> ewise_fma(x1, x2, x3)"""
-    return Emit(linear_algebra.ewise_fma, tuple(op.operands), "ewise_fma")
-
-
-@rule("relax.quantize")
-@rule("relax.dequantize")
-def quantization(op: Operator) -> Emit:
-    """relax.quantize(data, scale, zero_point) -> quantize(data, scale, zero_point)"""
-    name = op.name.removeprefix("relax.")
-    function = linear_algebra.quantize if name == "quantize" else linear_algebra.dequantize
-    args = (operand(op, "data"), operand(op, "scale"), operand(op, "zero_point"))
-    return Emit(function, (*args, op.attr("axis"), result_tensor(op).element), name)
+@rule("relax.nn.attention")
+def attention(op: Operator) -> Emit:
+    """relax.nn.attention(q, k, v, bias) -> attention(q, k, v), attention_bias(q, k, v, bias)"""
+    *_, bias = op.args
+    attrs = (op.attr("scale"), op.attr("causal_mask"), op.attr("window_size"))
+    return Emit(topi.nn.attention, (*op.args, *attrs), "attention" if bias is None else "attention_bias")

@@ -1,31 +1,34 @@
-"""Rules of operators that move elements."""
+"""Rules of operators that move elements: joined and repeated tensors, slices, reads by several indices."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, cast
+
 from ... import topi
+from ...dialects.relax.indexing import SliceScatter, StridedSlice
 from ...dialects.relax.operator import Operator
+from ...dialects.relax.rearrangement import Tile
 from ...te.tensor import Tensor
 from .groups import known_sums
-from .legalize_rules import Emit, operand, result_dims, rule
+from .legalize_rules import Emit, operand, rule
 
 
-@rule("relax.permute_dims")
-def permute_dims(op: Operator) -> Emit:
-    """relax.permute_dims(x) -> transpose(x)"""
-    return Emit(topi.transpose, (operand(op, "x"), op.attr("axes")), "transpose")
+def flat(tensors: tuple[Tensor | list[Tensor], ...]) -> list[Tensor]:
+    """Return the tensors of a list in which a tuple value stands as the list of its fields."""
+    return [t for x in tensors for t in (x if isinstance(x, list) else [x])]
 
 
-@rule("relax.reshape")
-@rule("relax.flatten")
-def reshape(op: Operator) -> Emit:
-    """relax.reshape(x, shape), relax.flatten(x) -> reshape(x)"""
-    return Emit(topi.reshape, (operand(op, "x"), result_dims(op)), "reshape")
+def of_list(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function`, which takes a list of tensors, as a function of tensors."""
+    return lambda *tensors, **options: function(flat(tensors), **options)
 
 
-@rule("relax.broadcast_to")
-def broadcast_to(op: Operator) -> Emit:
-    """relax.broadcast_to(x, shape) -> broadcast_to(x)"""
-    return Emit(topi.broadcast_to, (operand(op, "x"), result_dims(op)), "broadcast_to")
+_concatenate, _stack, _meshgrid = of_list(topi.concatenate), of_list(topi.stack), of_list(topi.meshgrid)
+
+
+def _index_tensor(data: Tensor, *indices: Tensor | list[Tensor]) -> Tensor:
+    return topi.index_tensor(data, flat(indices))
 
 
 @rule("relax.expand_dims")
@@ -35,36 +38,51 @@ def expand_dims(op: Operator) -> Emit:
     return Emit(topi.expand_dims, (operand(op, "x"), [] if axis is None else axis), "expand_dims")
 
 
-@rule("relax.squeeze")
-def squeeze(op: Operator) -> Emit:
-    """relax.squeeze(x) -> squeeze(x)"""
-    return Emit(topi.squeeze, (operand(op, "x"), op.attr("axis")), "squeeze")
-
-
 @rule("relax.concat")
 def concat(op: Operator) -> Emit:
-    """relax.concat(xs) -> concatenate(xs...); a tuple value is taken apart first"""
+    """relax.concat(xs) -> concatenate(xs...)"""
     (xs,) = op.args
-    given = xs if isinstance(xs, tuple) else (xs,)
     axis = op.attr("axis") or 0
-    return Emit(_concatenate, given, "concatenate", {"axis": axis}, opaque=known_sums(op, axis))
+    args = xs if isinstance(xs, tuple) else (xs,)
+    return Emit(_concatenate, args, "concatenate", {"axis": axis}, opaque=known_sums(op, axis))
 
 
-def _concatenate(*tensors: Tensor | list[Tensor], axis: int) -> Tensor:
-    flat: list[Tensor] = []
-    for given in tensors:
-        flat += given if isinstance(given, list) else [given]
-    return topi.concatenate(flat, axis)
+@rule("relax.stack")
+def stack(op: Operator) -> Emit:
+    """relax.stack(xs) -> stack(xs...)"""
+    return Emit(_stack, tuple(op.operands), "stack", {"axis": op.attr("axis") or 0})
 
 
-@rule("relax.split")
-def split(op: Operator) -> Emit:
-    """relax.split(x) -> split(x), with a result for each section"""
-    return Emit(topi.split, (operand(op, "x"), op.attr("indices_or_sections"), op.attr("axis")), "split")
+@rule("relax.meshgrid")
+def meshgrid(op: Operator) -> Emit:
+    """relax.meshgrid(xs) -> meshgrid(xs...), with a result for each tensor"""
+    return Emit(_meshgrid, tuple(op.operands), "meshgrid", {"indexing": op.attr("indexing")})
 
 
-@rule("relax.take")
-def take(op: Operator) -> Emit:
-    """relax.take(x, indices) -> take(x, indices)"""
-    args = (operand(op, "x"), operand(op, "indices"), op.attr("axis"), op.attr("mode"))
-    return Emit(topi.take, args, "take")
+@rule("relax.tile")
+def tile(op: Operator) -> Emit:
+    """relax.tile(data) -> tile(data)"""
+    return Emit(topi.tile, (operand(op, "data"), cast(Tile, op).repeats_of()), "tile")
+
+
+@rule("relax.strided_slice")
+def strided_slice(op: Operator) -> Emit | None:
+    """relax.strided_slice(x, axes, begin, end) -> strided_slice(x); it stays if a bound is not known"""
+    slices = cast(StridedSlice, op).slices()
+    return None if slices is None else Emit(topi.strided_slice, (operand(op, "x"), slices), "strided_slice")
+
+
+@rule("relax.slice_scatter")
+def slice_scatter(op: Operator) -> Emit | None:
+    """relax.slice_scatter(x, src) -> slice_scatter(x, src); it stays if a bound is not known"""
+    part = cast(SliceScatter, op).slice()
+    if part is None:
+        return None
+    args = (operand(op, "input_tensor"), operand(op, "src"), part, op.attr("axis"))
+    return Emit(topi.slice_scatter, args, "slice_scatter")
+
+
+@rule("relax.index_tensor")
+def index_tensor(op: Operator) -> Emit:
+    """relax.index_tensor(data, indices) -> index_tensor(data, indices...)"""
+    return Emit(_index_tensor, tuple(op.operands), "index_tensor")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ... import topi
 from ...dialects.relax.operator import Operator
 from ...topi import normalization as norm
 from ...topi.util import normalize_axes, normalize_axis
@@ -57,16 +58,16 @@ def prelu(op: Operator) -> Emit:
     return Emit(norm.prelu, (operand(op, "data"), operand(op, "alpha"), axis), "prelu")
 
 
-@rule("relax.nn.cross_entropy_with_logits")
-def cross_entropy_with_logits(op: Operator) -> Emit:
-    """relax.nn.cross_entropy_with_logits(predictions, labels) -> cross_entropy_with_logits(predictions, labels)"""
-    args = (operand(op, "predictions"), operand(op, "labels"))
-    return Emit(norm.cross_entropy_with_logits, args, "cross_entropy_with_logits")
-
-
 @rule("relax.nn.nll_loss")
 def nll_loss(op: Operator) -> Emit:
     """relax.nn.nll_loss(predictions, targets, weights) -> nll_loss(…), nll_loss_without_weight(…)"""
     predictions, targets, weights = op.args
     args = (predictions, targets, weights, op.attr("reduction"), op.attr("ignore_index"))
     return Emit(norm.nll_loss, args, "nll_loss" if weights is not None else "nll_loss_without_weight")
+
+
+@rule("relax.nn.layer_norm")
+def layer_norm(op: Operator) -> Emit:
+    """relax.nn.layer_norm(data, gamma, beta) -> layer_norm(data, gamma, beta), where `scale` and `center` are on"""
+    args = (operand(op, "data"), *_affine(op), op.attr("axes"), op.attr("epsilon"))
+    return Emit(topi.nn.layer_norm, args, "layer_norm")

@@ -11,6 +11,7 @@ from ...ir.locations import location_of
 from ...te.tensor import Tensor
 from ...topi import scan, scatter
 from .legalize_rules import Emit, operand, result_tensor, rule
+from .manipulation import flat
 
 
 @rule("relax.cumsum")
@@ -20,12 +21,6 @@ def scans(op: Operator) -> Emit:
     name = op.name.removeprefix("relax.")
     args = (operand(op, "data"), name, op.attr("axis"), result_tensor(op).element, op.attr("exclusive"))
     return Emit(scan.scan, args, name)
-
-
-@rule("relax.sort")
-def sort(op: Operator) -> Emit:
-    """relax.sort(x) -> sort(x)"""
-    return Emit(scan.sort, (operand(op, "x"), op.attr("axis"), op.attr("descending")), "sort")
 
 
 @rule("relax.argsort")
@@ -45,26 +40,6 @@ def topk(op: Operator) -> Emit:
 
 def _only(*args: Any) -> Tensor:
     return scan.topk(*args)[0]
-
-
-@rule("relax.bucketize")
-def bucketize(op: Operator) -> Emit:
-    """relax.bucketize(input_tensor, boundaries) -> searchsorted(boundaries, input_tensor)"""
-    args = (operand(op, "boundaries"), operand(op, "input_tensor"), op.attr("right"), result_tensor(op).element)
-    return Emit(scan.searchsorted, args, "searchsorted")
-
-
-@rule("relax.multinomial_from_uniform")
-def multinomial_from_uniform(op: Operator) -> Emit:
-    """relax.multinomial_from_uniform(prob, uniform, rows) -> multinomial_from_uniform(prob, uniform, rows)"""
-    args = (*op.operands, result_tensor(op).element)
-    return Emit(scan.multinomial_from_uniform, args, "multinomial_from_uniform")
-
-
-@rule("relax.scatter_elements")
-def scatter_elements(op: Operator) -> Emit:
-    """relax.scatter_elements(data, indices, updates) -> scatter_elements(data, indices, updates)"""
-    return Emit(scatter.scatter_elements, (*op.operands, op.attr("axis"), op.attr("reduction")), "scatter_elements")
 
 
 @rule("relax.scatter_nd")
@@ -88,8 +63,5 @@ def index_put(op: Operator) -> Emit:
 
 
 def _index_put(data: Tensor, *rest: Tensor | list[Tensor], accumulate: bool) -> Tensor:
-    flat: list[Tensor] = []
-    for t in rest:
-        flat += t if isinstance(t, list) else [t]
-    *indices, values = flat
+    *indices, values = flat(rest)
     return scatter.index_put(data, indices, values, accumulate)

@@ -37,8 +37,7 @@ from ...topi import tvm_forms as topi
 from ...topi.linear_algebra import quantize
 from .elementwise import binary
 from .legalize_rules import Emit, LegalizeRule, operand, result_dims, result_tensor, scalar_or_value
-from .normalization import group_norm, instance_norm
-from .reduction import layer_norm
+from .normalization import group_norm, instance_norm, layer_norm
 
 
 def _positions(function: Callable[..., Any], name: str) -> LegalizeRule:

@@ -1,4 +1,4 @@
-"""Rules of padding, convolutions and pooling."""
+"""Rules of padding, convolutions, pooling and resampling."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import cast
 
 from ...dialects import relax
 from ...dialects.relax.convolution import CONVOLUTIONS, TRANSPOSED, Convolution
+from ...dialects.relax.image import Resize2d
 from ...dialects.relax.layout import Windowed
 from ...dialects.relax.nn import Pad
 from ...dialects.relax.operator import Operator
@@ -15,7 +16,7 @@ from ...dialects.sym.data_layout import DataLayout
 from ...dialects.sym.expr import SymExpr
 from ...handles.tir.prim_expr import PrimExpr, as_sym, from_sym
 from ...te.tensor import Tensor, compute
-from ...topi import windows
+from ...topi import image, sampling, windows
 from .legalize_rules import RULES, Emit, operand, result_dims, result_tensor, rule
 
 
@@ -112,7 +113,25 @@ def pad(op: Operator) -> Emit:
     return Emit(windows.pad_by, (operand(op, "data"), widths, mode), f"{mode}_pad")
 
 
-@rule("relax.nn.pixel_shuffle")
-def pixel_shuffle(op: Operator) -> Emit:
-    """relax.nn.pixel_shuffle(data) -> pixel_shuffle(data)"""
-    return Emit(windows.pixel_shuffle, (operand(op, "data"), op.attr("upscale_factor")), "pixel_shuffle")
+@rule("relax.image.resize2d")
+def resize2d(op: Operator) -> Emit:
+    """relax.image.resize2d(data, size) -> resize2d(data)"""
+    how = image.Resizing(
+        op.attr("method"),
+        op.attr("coordinate_transformation_mode"),
+        op.attr("rounding_method"),
+        op.attr("cubic_alpha"),
+        bool(op.attr("cubic_exclude")),
+        [float(v) for v in op.attr("roi") or (0, 0, 0, 0)],
+        op.attr("extrapolation_value"),
+    )
+    places = cast(Resize2d, op).places()
+    args = (operand(op, "data"), result_dims(op), places, how, result_tensor(op).element)
+    return Emit(image.resize, args, "resize2d")
+
+
+@rule("relax.image.affine_grid")
+def affine_grid(op: Operator) -> Emit:
+    """relax.image.affine_grid(data, size) -> affine_grid(data)"""
+    args = (operand(op, "data"), result_dims(op)[2:], op.attr("align_corners"))
+    return Emit(sampling.affine_grid, args, "affine_grid")
