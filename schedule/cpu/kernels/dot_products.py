@@ -38,20 +38,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import cast
 
 from xdsl.dialects.builtin import VectorType, i8, i32
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from ....dialects import tir
-from ....dialects.dtypes import bit_width, ui8, ui16
+from ....dialects.dtypes import ui8
 from ....dialects.names import name_of
-from ....dialects.sym.analyzer import Analyzer
-from ....dialects.sym.expr import Const, SymExpr, Var, add, floordiv, floormod, mul, product
-from ....dialects.sym.operators import minimum
+from ....dialects.sym.expr import Const, SymExpr, Var, product
 from ....dialects.tir import BufferType
-from ....ir.affine.values import sym_expr_of
 from ....transforms.operators.byte_pairs import ROWS
 from ....transforms.operators.dot_products import PAIRED, PAIRS_FIT, Dot, best_dot
 from ...loop_builder import Bindings, LoopBuilder
@@ -60,29 +56,25 @@ from ..analysis.remarks import reject
 from ..analysis.stages import (
     Iter,
     Stage,
-    address,
-    constant_slope,
+    Update,
     element_type,
     is_in_order,
-    loads_below,
-    tree,
     update_of,
 )
 from ..library import microkernel as mk
-from ..library.byte_pairs import BYTES, add_words, in_order, sums_of_pairs
-from ..library.epilogue import Epilogue, hoist_uniform
+from ..library.byte_pairs import BYTES
+from ..library.dot_form import is_reused, known_room, lane_of, moves_along, narrow, room, starts_at_zero, summed
+from ..library.dot_panels import DotPanels, add_products, dot_panels, packed_element
+from ..library.epilogue import Epilogue
 from ..library.fold_requantize import fold_requantize
 from ..library.microkernel import Place
-from ..library.prefetch import prefetch
+from ..library.panel_strip import PanelStrip, is_transposed
 from ..library.prefetch_distribution import Turn, turn_of
 from ..library.row_blocks import Block, block_size, in_row_blocks
 from ..library.unpack_blocks import SIGN
 from ..policy.limits import (
-    LINE_BITS,
     MANY_WINDOWS,
-    MAX_BOUND,
     MAX_PAIRED_ROWS,
-    MAX_PANEL_WIDTH,
     MAX_SHIFTED_ROWS,
     MIN_PANEL_ROWS,
 )
@@ -91,20 +83,8 @@ from .matrix_tiles import MatrixTiles, Operands, TiledStrip, matrix_tiles
 _REARRANGED = "llvm.x86.avx2.pshuf.b"
 
 
-@dataclass(frozen=True)
-class DotPanels:
-    """B in panels of `width` columns: P[j // width, …, k // group, j % width * group + k % group], one load.
-
-    With `order`, which is loaded at [j // width, …, k], k is k // 16 * 16 + order.
-    """
-
-    load: tir.LoadOp
-    width: int
-    order: tir.LoadOp | None = None
-
-
 @dataclass
-class DotProductPlan(mk.StagePlan):
+class DotProductPlan(mk.SumPlan):
     """A is `rows`, one load; B is `columns`, any expression, or in panels. `tile` rows of `vectors` make a tile.
 
     The sum runs over `taps` and `k`; all values of `above` and of `row` use the same B. Where `asks_ahead`, tiles that
@@ -148,10 +128,8 @@ class DotProductPlan(mk.StagePlan):
     @property
     def is_turned(self) -> bool:
         """Whether neighbouring k of B are neighbours in memory, as in a transposed matrix, and columns are not."""
-        load = self.columns.owner
-        if self.panels is not None or self.dot.group == 1 or not isinstance(load, tir.LoadOp):
-            return False
-        return is_in_order(load, self.k) and constant_slope(load, self.lane) not in (0, 1)
+        copied = self.panels is None and self.dot.group > 1
+        return copied and is_transposed(self.columns.owner, self.k, self.lane)
 
     @property
     def problem(self) -> str | None:
@@ -174,46 +152,22 @@ def plan_dot_products(epilogue: Epilogue, machine: Machine) -> DotProductPlan | 
     update = update_of(stage)
     if update is None:
         return reject("it is no reduction C = combine(C, term)")
-    if not isinstance(update.combiner, tir.AddOp) or not _starts_at_zero(stage):
+    if not isinstance(update.combiner, tir.AddOp) or not starts_at_zero(stage):
         return reject("it is no sum that starts at 0")
-    term, ks = update.term.owner, _summed(stage)
+    term, ks = update.term.owner, summed(stage)
     if not isinstance(term, tir.MulOp) or not ks:
         return reject("it does not sum several products")
     if any(k.extent.constant == 0 or room(k) is None for k in ks):
         return reject("nothing is summed, or there is no bound of how much")
     for rows, columns in ((term.lhs, term.rhs), (term.rhs, term.lhs)):
-        plan = _plan(epilogue, _narrow(rows), _narrow(columns), ks, machine)
+        plan = _plan(epilogue, update, narrow(rows), narrow(columns), ks, machine)
         if plan is not None:
             return plan
     return None
 
 
-def room(it: Iter) -> SymExpr | None:
-    """The most values that an iterator has, as the extent of a buffer; None where nothing is known before it runs."""
-    if all(v.value is None for v in it.extent.free_vars()):
-        return it.extent
-    most = Analyzer().bounds(it.extent).high
-    return Const(int(most), it.dtype) if most < MAX_BOUND else None
-
-
-def _summed(stage: Stage) -> list[Iter]:
-    """The iterators of the sum that have several values; those that are two by themselves."""
-    single = [part for it in stage.reduce for part in (it.parts or (it,))]
-    return [it for it in single if it.extent.constant != 1]
-
-
-def _starts_at_zero(stage: Stage) -> bool:
-    start = None if stage.init is None else stage.init.value.owner
-    return isinstance(start, tir.ConstOp) and start.py_value == 0
-
-
-def _narrow(value: SSAValue) -> SSAValue:
-    """What is converted before it is multiplied."""
-    return value.owner.value if isinstance(value.owner, tir.CastOp) else value
-
-
 def _plan(
-    epilogue: Epilogue, rows: SSAValue, columns: SSAValue, ks: list[Iter], machine: Machine
+    epilogue: Epilogue, update: Update, rows: SSAValue, columns: SSAValue, ks: list[Iter], machine: Machine
 ) -> DotProductPlan | None:
     stage, load = epilogue.stage, rows.owner
     sums = cast(BufferType, stage.buffer.type).dtype
@@ -225,12 +179,12 @@ def _plan(
         return reject("the target has no instruction for products of these types")
     if k is None or not isinstance(load, tir.LoadOp):
         return reject("the operand for rows is not loaded in the order of the sum")
-    lane = _lane(epilogue, load, columns, dot.group)
+    lane = lane_of(epilogue, load, columns, dot.group)
     if lane is None:
         return reject("no iterator of several lies along the result while the operand for rows stays")
-    if not _in_lanes(columns, lane):
+    if not moves_along(columns, lane):
         return reject("the operand for columns has branches, or stays along the result")
-    shared = [it for it in stage.spatial if it is not lane and _reused(columns, load, it)]
+    shared = [it for it in stage.spatial if it is not lane and is_reused(columns, load, it)]
     row, lanes = shared[-1] if shared else None, machine.vector_bits // 32
     panels = dot_panels(columns, lane, k, dot.group)
     if dot is PAIRED and (panels is None or panels.order is None):
@@ -244,8 +198,9 @@ def _plan(
     read, width = (None, 0) if panels is None else (panels.load, panels.width)
     tiles = matrix_tiles(dot, Operands(load, columns.type, read, width, taps, k, shared), machine)
     plan = DotProductPlan(
-        epilogue, dot, load, columns, panels, taps, k, lane, shared[:-1], row, lanes, vectors, tile, ahead, tiles=tiles
-    )
+        epilogue, update, dot, load, columns, panels, taps, k, lane, shared[:-1], row, lanes, vectors, tile, ahead,
+        tiles=tiles,
+    )  # fmt: skip
     if dot.adds or panels is None or any(it.extent.constant != 1 for it in plan.outer):
         return plan
     block = block_size(epilogue.last, shared, load.buffer, panels.load.buffer, machine)
@@ -278,73 +233,6 @@ def _tile_size(
     return vectors, tile
 
 
-def _lane(epilogue: Epilogue, rows: tir.LoadOp, columns: SSAValue, group: int) -> Iter | None:
-    """The iterator along which the result is contiguous and A does not move, at most from panel to panel of B."""
-    for it in reversed(epilogue.stage.spatial):
-        contiguous = constant_slope(epilogue.last.store, epilogue.iter_of(it)) == 1
-        if not contiguous or it.extent.constant in (0, 1):
-            continue
-        if constant_slope(rows, it) == 0 or _stays_in_panels(rows, it, columns, group):
-            return it
-    return None
-
-
-def _stays_in_panels(rows: tir.LoadOp, lane: Iter, columns: SSAValue, group: int) -> bool:
-    """Whether A is the same for all columns of a panel, as for those of a group of channels."""
-    load = columns.owner
-    last = cast(BufferType, load.buffer.type).dims[-1].constant if isinstance(load, tir.LoadOp) else None
-    width = 0 if last is None else last // group
-    if lane.parts or not width or width > MAX_PANEL_WIDTH or (lane.extent.constant or 1) % width:
-        return False
-    place = address(rows.buffer, rows.indices)
-    first = lane.expr * width
-    places = {place.substitute({lane.expr: first + n}) for n in range(width)}
-    return len(places) == 1
-
-
-def _in_lanes(columns: SSAValue, lane: Iter) -> bool:
-    """Whether B is an expression without branches, parts of which vary with the lanes."""
-    moves = any(constant_slope(load, lane) != 0 for load in loads_below(columns))
-    return moves and not any(op.regions for op in tree(columns))
-
-
-def _reused(columns: SSAValue, rows: tir.LoadOp, it: Iter) -> bool:
-    """Whether all of an iterator's values use the same B."""
-    loads = loads_below(columns)
-    return it.extent.constant != 1 and constant_slope(rows, it) != 0 and all(constant_slope(b, it) == 0 for b in loads)
-
-
-def dot_panels(columns: SSAValue, lane: Iter, k: Iter, group: int) -> DotPanels | None:
-    """The panels that B stands in, as `pack-weights` orders constant weights; None where it does not."""
-    load = columns.owner
-    if not isinstance(load, tir.LoadOp) or len(load.indices) < 3 or lane.parts or k.extent.constant is None:
-        return None
-    last = cast(BufferType, load.buffer.type).dims[-1].constant
-    if group == 1 or last is None or last % group:
-        return None
-    width, (number, *middle, step, place) = last // group, [sym_expr_of(i) for i in load.indices]
-    first, at, order = floordiv(lane.expr, width), k.expr, _order(columns, number, middle, k)
-    if order is not None:
-        at = add(mul(floordiv(k.expr, ROWS), ROWS), sym_expr_of(next(iter(order.result.uses)).operation.results[0]))
-    if (number, step) != (first, floordiv(at, group)):
-        return None
-    if place != add(mul(floormod(lane.expr, width), group), floormod(at, group)):
-        return None
-    moves = any({lane.expr, k.expr} & set(index.free_vars()) for index in middle)
-    return None if moves else DotPanels(load, width, order)
-
-
-def _order(columns: SSAValue, number: SymExpr, middle: list[SymExpr], k: Iter) -> tir.LoadOp | None:
-    """The load that says in which order 16 rows of panels are; None where there is none, of bytes at the same place."""
-    others = [load for load in loads_below(columns) if load is not columns.owner]
-    if len(others) != 1 or element_type(others[0].buffer) != ui8 or (k.extent % ROWS).constant != 0:
-        return None
-    order = others[0]
-    once = [use.operation for use in order.result.uses]
-    same = [sym_expr_of(i) for i in order.indices] == [number, *middle, k.expr]
-    return order if same and len(once) == 1 and isinstance(once[0], tir.CastOp) else None
-
-
 def emit_dot_products(loops: LoopBuilder, plan: DotProductPlan) -> None:
     """The loops of a plan."""
     if not plan.dot.adds:
@@ -361,15 +249,9 @@ def _strips(loops: LoopBuilder, plan: DotProductPlan, where: Bindings, block: Bl
     full, name = plan.lanes * plan.vectors, mk.tile_name(plan.lane, "j", "strip")
 
     def strip(columns: mk.Strip) -> None:
-        _Strip(plan, where, columns, block).emit()
+        _Strip(where, columns, plan.lanes, plan, block).emit()
 
     mk.strips(loops, plan.lane, [(full, None)], strip, tail=plan.lanes, name=name)
-
-
-def _known_room(it: Iter) -> SymExpr:
-    most = room(it)
-    assert most is not None  # else there is no plan
-    return most
 
 
 @dataclass(frozen=True)
@@ -388,17 +270,14 @@ class _Step:
 
 
 @dataclass
-class _Strip:
-    """A strip of columns. Its buffers have whole vectors."""
+class _Strip(PanelStrip):
+    """A strip of columns by the rows of a block."""
 
     plan: DotProductPlan
-    where: Bindings
-    strip: mk.Strip
     block: Block
 
     def __post_init__(self) -> None:
-        self.loops, self.width = self.strip.loops, self.strip.size
-        self.padded = mk.whole_vectors(self.width, self.plan.lanes)
+        super().__post_init__()
         self.packed = i32 if self.plan.dot.group > 1 else self.plan.dot.sums
 
     def emit(self) -> None:
@@ -414,10 +293,10 @@ class _Strip:
     def _by_panel(self, turned: bool = False) -> None:
         """Fill a panel of all steps, then all tiles."""
         k, group, lanes, taps = self.plan.k, self.plan.dot.group, self.plan.lanes, self.plan.taps
-        panel = self.loops.scratch([*map(_known_room, taps), self._room(), self.padded], self.packed)
+        panel = self.loops.scratch([*map(known_room, taps), self._room(), self.padded], self.packed)
         done: SymExpr = Const(0, k.dtype)
         if turned:
-            blocks, whole = k.extent // (lanes * group), self.width // lanes * lanes
+            blocks, whole = k.extent // (lanes * group), self.in_squares
             squares = mk.Squares(self.strip, k, cast(tir.LoadOp, self.plan.columns.owner), lanes, group, i32)
 
             def fill(taps: Bindings) -> None:
@@ -433,7 +312,7 @@ class _Strip:
     def _room(self) -> SymExpr:
         """So many steps there may be for each tap."""
         k, group = self.plan.k, self.plan.dot.group
-        most = _known_room(k)
+        most = known_room(k)
         if k.extent.constant is not None:
             return (most + (group - 1)) // group
         return most // group + (group - 1 if most.constant is not None else most % group)
@@ -450,11 +329,15 @@ class _Strip:
             where = {**self.where, **block.placed(self.loops, outer)}
 
             def tile(rows: mk.Rows) -> None:
-                _Tile(self, where, block.rows_of(self.loops, rows), panel, turn_of(outer, rows)).emit()
+                self._tile(where, rows, panel, turn_of(outer, rows))
 
             mk.row_tiles(self.loops, iters[-1] if iters else None, plan.lane, size, tile)
 
         self.loops.nest(iters[:-1], {}, tiles)
+
+    def _tile(self, where: Bindings, rows: mk.Rows, panel: SSAValue | None, turn: Turn | None) -> None:
+        """A tile of rows of the block."""
+        _Tile(self.plan, self.strip, where, self.block.rows_of(self.loops, rows), self, panel, turn).emit()
 
     def _matrix_tiles(self, tiles: MatrixTiles, panel: SSAValue | None) -> None:
         """The same with registers that hold matrices."""
@@ -462,34 +345,33 @@ class _Strip:
 
         def column(taps: Bindings, at: SSAValue, vector: int) -> Place:
             if panel is None:
-                return self._place_in_panels(cast(DotPanels, panels), taps, at, vector)
+                return self.place_in(cast(DotPanels, panels), taps, at, vector)
             return panel, [*taps.values(), at, loops.const(vector * plan.lanes, plan.lane.dtype)]
 
         def finish(rows: Bindings, c: SSAValue, value: SSAValue) -> None:
             self.finish({**self.where, **rows, plan.lane: strip.at(c)}, value)
 
         def prefetch_next(taps: Bindings, steps: Sequence[SymExpr]) -> None:
-            lines, merged = range(self._lines_of_step(cast(DotPanels, panels))), tiles.merged
+            lines, merged = range(cast(DotPanels, panels).lines_of_step), tiles.merged
             for at in steps:
                 if merged is not None:
                     count = plan.k.extent // plan.dot.group
                     taps, at = {**taps, merged: loops.value(at // count, merged.dtype)}, at % count
-                self._ask_for(cast(DotPanels, panels), taps, [(Const(n, plan.k.dtype), at) for n in lines])
+                self.prefetch_next(cast(DotPanels, panels), taps, [(Const(n, plan.k.dtype), at) for n in lines])
 
         def rest(outer: Bindings, done: SymExpr) -> None:
             def tile(first: SymExpr, size: int) -> None:
                 rows = mk.Rows(loops, plan.row, loops.value(first), size, cast(Iter, plan.row).dtype)
                 where = {**self.where, **self.block.placed(loops, outer)}
-                _Tile(self, where, self.block.rows_of(loops, rows), panel, turn_of(outer, rows)).emit()
+                self._tile(where, rows, panel, turn_of(outer, rows))
 
             mk.rest_of_rows(loops, self.block.iters[-1], done, (plan.tile, plan.vectors), tile)
 
-        vectors = self.padded // plan.lanes
         stride = (self.padded if panels is None else panels.width) * 4
+        ahead = prefetch_next if panels is not None and plan.asks_ahead else None
         TiledStrip(
-            loops, tiles, strip, self.block, self.where, plan.dot.sums, vectors, stride, column, finish,
-            prefetch_next if panels is not None and plan.asks_ahead else None, rest,
-        ).emit()  # fmt: skip
+            self.where, strip, plan.lanes, tiles, self.block, plan.dot.sums, stride, column, finish, ahead, rest
+        ).emit()
 
     def finish(self, where: Bindings, value: SSAValue) -> None:
         """Finish and store a sum where the iterators have these values."""
@@ -550,32 +432,24 @@ class _Strip:
 
     def pack(self, panel: SSAValue, at: list[SSAValue], step: _Step, begin: int = 0) -> None:
         """A row of the panel: what a step takes of each column from `begin` on; what are no columns is 0."""
-        plan, loops, lane, k = self.plan, self.loops, self.plan.lane, self.plan.k
-
-        def from_begin(c: SSAValue) -> SSAValue:
-            return loops.value(begin + Var(c, lane.dtype)) if begin else c
-
-        def clear(c: SSAValue) -> None:
-            loops.store(self.number(0), panel, [*at, from_begin(c)])
+        plan = self.plan
 
         def column(c: SSAValue) -> None:
-            c = from_begin(c)
-            place: Bindings = {**self.where, **step.taps, lane: self.strip.at(c)}
-            ks = [loops.value(Var(step.first, k.dtype) + n) for n in range(step.taken)]
-            cloners = [loops.cloner({**place, k: at}) for at in ks]
-            guard = self.strip.guard(place)
-            for cloner in [] if guard is None else cloners:
-                hoist_uniform(cloner, plan.columns, lane)
+            c = self.place(c, begin)
+            place: Bindings = {**self.where, **step.taps, plan.lane: self.strip.at(c)}
+            steps: list[Bindings] = [{**place, plan.k: v} for v in self.ks(step)]
+            self.copy(plan.columns, (panel, [*at, c]), steps, self.strip.guard(place), self.together)
 
-            def store() -> None:
-                value = self.together([cloner(plan.columns) for cloner in cloners])
-                loops.store(value, panel, [*at, c])
-
-            mk.under(loops, guard, store)
-
-        if self.strip.masked or self.width < self.padded:
-            self.strip.vectors(clear, self.padded - begin)
+        self.clear(panel, at, begin)
         self.strip.vectors(column, self.width - begin)
+
+    def ks(self, step: _Step) -> list[SSAValue]:
+        """The k that a step takes."""
+        return [self.loops.value(Var(step.first, self.plan.k.dtype) + n) for n in range(step.taken)]
+
+    def together(self, values: Sequence[SSAValue]) -> SSAValue:
+        """Values of neighbouring k as one element."""
+        return packed_element(self.loops, self.plan.dot, values)
 
     def columns(self, panel: SSAValue | None, step: _Step) -> list[SSAValue]:
         """The vectors of B at a step."""
@@ -591,7 +465,7 @@ class _Strip:
     def _of_panels(self, panels: DotPanels, step: _Step, vector: int) -> SSAValue:
         """A vector of panels that are there; of what is not taken the bits are 0."""
         plan, loops, group = self.plan, self.loops, self.plan.dot.group
-        buffer, (*place, first) = self._place_in_panels(panels, step.taps, step.at, vector)
+        buffer, (*place, first) = self.place_in(panels, step.taps, step.at, vector)
         value = loops.load(buffer, [*place, loops.ramp(first, plan.lanes * group)])
         value = loops.op(tir.ReinterpretOp(value, VectorType(i32, [plan.lanes])))
         if step.taken == group:
@@ -599,78 +473,18 @@ class _Strip:
         mask = (1 << step.taken * (32 // group)) - 1
         return loops.op(tir.CallIntrinOp("bitwise_and", [value, self.spread(mask)], value.type))
 
-    def _place_in_panels(self, panels: DotPanels, taps: Bindings, at: SSAValue, vector: int) -> Place:
+    def place_in(self, panels: DotPanels, taps: Bindings, at: SSAValue, vector: int) -> Place:
         """Where a vector of panels that are there is at a step."""
-        loops = self.loops
-        cloner = loops.cloner({**self.where, **taps})
-        middle = [cloner(i) for i in list(panels.load.indices)[1:-2]]
-        first = loops.const(vector * self.plan.lanes * self.plan.dot.group, panels.load.indices[-1].type)
-        number = loops.value(sym_expr_of(self.strip.first) // panels.width)
-        return panels.load.buffer, [number, *middle, at, first]
+        column = vector * self.plan.lanes
+        return panels.place(self.loops, {**self.where, **taps}, self.strip.first, at, column)
 
-    def order(self, step: _Step) -> SSAValue:
-        """Where the bytes that a step multiplies are among their 16, in every lane."""
-        plan, loops, k = self.plan, self.loops, self.plan.k
-        assert plan.panels is not None and plan.panels.order is not None
-        load = plan.panels.order
-        cloner = loops.cloner({**self.where, **step.taps, plan.lane: self.strip.first, k: step.first})
-        *outer, last = (cloner(i) for i in load.indices)
-        places = loops.load(load.buffer, [*outer, loops.ramp(last, step.taken)])
-        return loops.op(tir.BroadcastOp(loops.op(tir.ReinterpretOp(places, i32)), plan.lanes))
-
-    def ask_for_next(self, panels: DotPanels, taps: Bindings, turn: Turn, block: SymExpr, size: int) -> None:
-        """Ask for lines of the next panel in a block of so many steps."""
-        k, group = self.plan.k, self.plan.dot.group
-        lines = turn.lines(self._lines_of_step(panels), k.extent // group, block, size)
-        self._ask_for(panels, taps, lines)
-
-    def _lines_of_step(self, panels: DotPanels) -> int:
-        return max(1, panels.width * self.plan.dot.group // self._line(panels))
-
-    def _line(self, panels: DotPanels) -> int:
-        """Elements of a line of memory."""
-        return LINE_BITS // bit_width(element_type(panels.load.buffer))
-
-    def _ask_for(self, panels: DotPanels, taps: Bindings, lines: Sequence[tuple[SymExpr, SymExpr]]) -> None:
-        """Ask for lines of the next panel: (which line, of which step)."""
-        lane, k, loops = self.plan.lane, self.plan.k, self.loops
-        last = floordiv(lane.extent - 1, panels.width)
-        if last.constant == 0:
-            return
-        following = minimum(add(floordiv(sym_expr_of(self.strip.first), panels.width), 1), last)
-        cloner = loops.cloner({**self.where, **taps})
-        _, *middle, _, _ = panels.load.indices
-        for which, at in lines:
-            place = [loops.value(following, lane.dtype), *map(cloner, middle), loops.value(at, k.dtype)]
-            column = loops.value(mul(which, self._line(panels)), lane.dtype)
-            prefetch(loops.insert, panels.load.buffer, [*place, column])
-
-    def together(self, values: list[SSAValue]) -> SSAValue:
-        """Values of neighbouring k as one element; a number in float32 where there is one place."""
-        if self.plan.dot.group == 1:
-            return self.loops.op(tir.CastOp(values[0], self.packed))
-        parts = [self._bits_at(value, n) for n, value in enumerate(values)]
-        return reduce(lambda a, b: self.loops.op(tir.CallIntrinOp("bitwise_or", [a, b], self.packed)), parts)
-
-    def _bits_at(self, value: SSAValue, place: int) -> SSAValue:
-        """The bits of a byte or of two, as an int32 that is not negative, at a place of it."""
-        loops, bits = self.loops, bit_width(value.type)
-        unsigned = ui8 if bits == 8 else ui16
-        wide = value if value.type == unsigned else loops.op(tir.ReinterpretOp(value, unsigned))
-        wide = loops.op(tir.CastOp(wide, i32))
-        if place == 0:
-            return wide
-        return loops.op(tir.CallIntrinOp("shift_left", [wide, self.number(place * bits)], i32))
-
-    # what panels and tiles are made of
-
-    def number(self, value: int) -> SSAValue:
-        """A constant of the panels' dtype."""
-        return self.loops.const(value, self.packed)
+    def prefetch_next(self, panels: DotPanels, taps: Bindings, lines: Sequence[tuple[SymExpr, SymExpr]]) -> None:
+        """Prefetch lines of the next panel: (which line, of which step)."""
+        panels.prefetch_next(self.loops, {**self.where, **taps}, self.strip.first, lines)
 
     def spread(self, value: int) -> SSAValue:
-        """It in every lane."""
-        return self.loops.op(tir.BroadcastOp(self.number(value), self.plan.lanes))
+        """A constant of the panels' dtype in every lane."""
+        return self.loops.op(tir.BroadcastOp(self.loops.const(value, self.packed), self.plan.lanes))
 
     def vector(self, number: int) -> SSAValue:
         """The places of a vector in a row."""
@@ -679,36 +493,46 @@ class _Strip:
 
 
 @dataclass
-class _Tile:
-    """So many rows of a strip."""
+class _Tile(mk.RowTile):
+    """So many rows of a strip; with `shifted` there is one more, of what is too much."""
 
-    strip: _Strip
-    where: Bindings
-    rows: mk.Rows
+    plan: DotProductPlan
+    columns: _Strip
     panel: SSAValue | None
     turn: Turn | None
 
-    def __post_init__(self) -> None:
-        self.loops, self.plan = self.strip.loops, self.strip.plan
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The rows with that of what is too much, and whole vectors."""
+        return self.rows.size + self.plan.dot.shifted, self.columns.padded
 
-    def emit(self) -> None:
-        """Sum up and finish the rows; with `shifted` there is one more, of what is too much."""
-        dot, strip, loops = self.plan.dot, self.strip, self.loops
-        every = self.rows.size + dot.shifted
-        acc = loops.registers([every, strip.padded], dot.sums)
+    @property
+    def dtype(self) -> Attribute:
+        """That of the sums, in which they may not be stored."""
+        return self.plan.dot.sums
 
-        def clear(r: SSAValue, c: SSAValue) -> None:
-            loops.store(loops.const(0, dot.sums), acc, [r, c])
+    def start(self, acc: SSAValue) -> None:
+        """Sums of products begin with 0."""
+        self.clear(acc)
+
+    def reduce(self, acc: SSAValue) -> None:
+        """Multiply the columns of each step by all rows."""
 
         def step(at: _Step) -> None:
-            columns = strip.columns(self.panel, at)
+            columns = self.columns.columns(self.panel, at)
             self.rows.each(lambda r: self._add(acc, r, self._row(r, at), columns))
-            if dot.shifted:
-                self._add(acc, self._too_much(), strip.spread(SIGN), columns)
+            if self.plan.dot.shifted:
+                self._add(acc, self._too_much(), self.columns.spread(SIGN), columns)
 
-        self.rows.elements(strip.strip, clear, strip.padded, every)
-        strip.each_step(step, before=self._ask_for_next if self._asks or self.plan.in_a_row else None)
-        self.rows.elements(strip.strip, lambda r, c: self._finish(acc, r, c), strip.width)
+        self.columns.each_step(step, before=self._ask_for_next if self._asks or self.plan.in_a_row else None)
+
+    def finish(self, where: Bindings, of: Place) -> None:
+        """Without what is too much."""
+        buffer, (_, c) = of
+        value = self.loops.load(*of)
+        if self.plan.dot.shifted:
+            value = self.loops.op(tir.SubOp(value, self.loops.load(buffer, [self._too_much(), c])))
+        self.columns.finish(where, value)
 
     @property
     def _asks(self) -> bool:
@@ -718,15 +542,17 @@ class _Tile:
         """Ask for lines of the next panel; not for steps that are left."""
         plan = self.plan
         if plan.panels is not None and plan.asks_ahead and self.turn is not None:
-            self.strip.ask_for_next(plan.panels, taps, self.turn, block, size)
+            steps = plan.k.extent // plan.dot.group
+            lines = self.turn.lines(plan.panels.lines_of_step, steps, block, size)
+            self.columns.prefetch_next(plan.panels, taps, lines)
 
     def _row(self, r: SSAValue, step: _Step) -> SSAValue:
         """What a step takes of a row of A, in every lane."""
         plan, loops, k = self.plan, self.loops, self.plan.k
-        place: Bindings = {plan.lane: self.strip.strip.first, **self.where, **self.rows.at(r), **step.taps}
+        place: Bindings = {plan.lane: self.strip.first, **self.outer, **self.rows.at(r), **step.taps}
         if plan.dot.group == 1 or step.taken < plan.dot.group:
-            ks = [loops.value(Var(step.first, k.dtype) + n) for n in range(step.taken)]
-            value = self.strip.together([loops.cloner({**place, k: at})(plan.rows.result) for at in ks])
+            ks = self.columns.ks(step)
+            value = self.columns.together([loops.cloner({**place, k: at})(plan.rows.result) for at in ks])
         else:
             if plan.dot is PAIRED:
                 return self._in_order(place, step)
@@ -737,7 +563,7 @@ class _Tile:
         lanes = loops.op(tir.BroadcastOp(value, plan.lanes))
         if not plan.dot.shifted:
             return lanes
-        return loops.op(tir.CallIntrinOp("bitwise_xor", [lanes, self.strip.spread(SIGN)], lanes.type))
+        return loops.op(tir.CallIntrinOp("bitwise_xor", [lanes, self.columns.spread(SIGN)], lanes.type))
 
     def _in_order(self, place: Bindings, step: _Step) -> SSAValue:
         """The bytes of a row that a step takes, in every lane, in the order that the panel has."""
@@ -746,38 +572,18 @@ class _Tile:
         *outer, last = (cloner(i) for i in plan.rows.indices)
         block = loops.load(plan.rows.buffer, [*outer, loops.ramp(last, ROWS)])
         twice = loops.op(tir.ShuffleOp([block], [*range(ROWS), *range(ROWS)]))
-        factors = [loops.op(tir.ReinterpretOp(value, BYTES)) for value in (twice, self.strip.order(step))]
+        here = {**self.columns.where, **step.taps, plan.lane: self.strip.first, k: step.first}
+        order = cast(DotPanels, plan.panels).byte_order(loops, here, step.taken, plan.lanes)
+        factors = [loops.op(tir.ReinterpretOp(value, BYTES)) for value in (twice, order)]
         value = loops.op(tir.CallLLVMIntrinOp(_REARRANGED, factors, BYTES))
         return loops.op(tir.ReinterpretOp(value, VectorType(i32, [plan.lanes])))
 
     def _add(self, acc: SSAValue, r: SSAValue, row: SSAValue, columns: list[SSAValue]) -> None:
         """Add products to the sums of a row."""
         for v, column in enumerate(columns):
-            place = [r, self.strip.vector(v)]
-            total = self._dot(self.loops.load(acc, place), row, column)
+            place = [r, self.columns.vector(v)]
+            total = add_products(self.loops, self.plan.dot, self.loops.load(acc, place), row, column)
             self.loops.store(total, acc, place)
-
-    def _dot(self, old: SSAValue, row: SSAValue, column: SSAValue) -> SSAValue:
-        dot, loops = self.plan.dot, self.loops
-        if dot.intrinsic is None:
-            return loops.op(tir.AddOp(old, loops.op(tir.MulOp(row, column))))
-        factors = [column, row] if dot.swapped else [row, column]
-        if dot.elements != i32:
-            elements = VectorType(dot.elements, [dot.bits // bit_width(dot.elements)])
-            factors = [loops.op(tir.ReinterpretOp(value, elements)) for value in factors]
-        if dot is PAIRED:
-            return in_order(loops, add_words(loops, old, sums_of_pairs(loops, *factors)))
-        if not dot.adds:
-            products = loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, factors, old.type))
-            return in_order(loops, loops.op(tir.AddOp(old, products)))
-        return loops.op(tir.CallLLVMIntrinOp(dot.intrinsic, [old, *factors], old.type))
-
-    def _finish(self, acc: SSAValue, r: SSAValue, c: SSAValue) -> None:
-        plan, loops, strip = self.plan, self.loops, self.strip.strip
-        value = loops.load(acc, [r, c])
-        if plan.dot.shifted:
-            value = loops.op(tir.SubOp(value, loops.load(acc, [self._too_much(), c])))
-        self.strip.finish({**self.where, **self.rows.at(r), plan.lane: strip.at(c)}, value)
 
     def _too_much(self) -> SSAValue:
         """The row of what is too much."""

@@ -40,6 +40,7 @@ from ...loop_builder import Bindings, Iter, LoopBuilder
 from ..analysis.plan import Machine
 from ..analysis.stages import constant_slope, element_type, memory_bits
 from ..library import microkernel as mk
+from ..library.panel_strip import PanelStrip
 from ..library.prefetch_distribution import Turn
 from ..library.row_blocks import Block
 from ..policy.limits import (
@@ -172,9 +173,9 @@ def _runs(it: Iter, sizes: Sequence[int]) -> tuple[list[_Run], SymExpr]:
     return [_Run(it, *run, before) for run in found], begin
 
 
-@dataclass(frozen=True)
-class TiledStrip:
-    """What is multiplied: the rows of `block` by so many `vectors` of columns.
+@dataclass
+class TiledStrip(PanelStrip):
+    """What is multiplied: the rows of `block` by all vectors of columns.
 
     `column` says where a vector of columns is at a step: the steps of a panel lie `stride` bytes apart. `finish` is
     given the iterators' values in a row, a column and its sum.
@@ -182,13 +183,9 @@ class TiledStrip:
     fill no register.
     """
 
-    loops: LoopBuilder
     tiles: MatrixTiles
-    strip: mk.Strip
     block: Block
-    where: Bindings
     sums: Attribute
-    vectors: int
     stride: int
     column: Callable[[Bindings, SSAValue, int], tuple[SSAValue, Sequence[SSAValue]]]
     finish: Callable[[Bindings, SSAValue, SSAValue], None]
@@ -252,7 +249,7 @@ class TiledStrip:
         def tiles(first: SymExpr, count: SymExpr) -> None:
             """So many tiles from a number on."""
             self._configure(counts)
-            acc = loops.scratch([sum(counts), self.vectors * AMX_LANES], self.sums)
+            acc = loops.scratch([sum(counts), self.padded], self.sums)
 
             def tile(v: SSAValue) -> None:
                 number = first + Var(v, it.dtype)
@@ -269,10 +266,11 @@ class TiledStrip:
 
     def _tile(self, parts: Sequence[_Part], acc: SSAValue, turn: Turn) -> None:
         """Sum up and finish the rows of some registers."""
-        groups = range(0, self.vectors, AMX_PAIR)
+        vectors = self.padded // self.lanes
+        groups = range(0, vectors, AMX_PAIR)
         for number, first in enumerate(groups):
             own = Turn(turn.number * len(groups) + number, turn.count * len(groups))
-            self._sums(parts, range(first, min(first + AMX_PAIR, self.vectors)), acc, own)
+            self._sums(parts, range(first, min(first + AMX_PAIR, vectors)), acc, own)
         before = 0
         for part in parts:
             self.loops.loop(part.count, partial(self._finish_row, part, acc, before), dtype=part.row.dtype)
@@ -372,7 +370,7 @@ class TiledStrip:
         self._call(LOAD, register, address, self.loops.const(stride, i64))
 
     def _store(self, parts: Sequence[_Part], columns: range, acc: SSAValue) -> None:
-        loops, width, row = self.loops, self.vectors * AMX_LANES, 0
+        loops, width, row = self.loops, self.padded, 0
         for i, part in enumerate(parts):
             for j, vector in enumerate(columns):
                 pointer = self._pointer(acc, loops.const(row * width + vector * AMX_LANES, i32), reads=False)

@@ -42,12 +42,13 @@ from ....target import tile_vectors
 from ...loop_builder import Bindings, Cloner, LoopBuilder, captured
 from ..analysis.plan import Machine
 from ..analysis.remarks import reject
-from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, is_in_order, memory_bits, update_of
+from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, memory_bits, update_of
 from ..library import microkernel as mk
-from ..library.epilogue import Epilogue, hoist_uniform
+from ..library.epilogue import Epilogue
 from ..library.fuse_iters import moves_alike
 from ..library.interleaved_rows import InterleavedRows, interleaved_rows
 from ..library.packed import panels_of
+from ..library.panel_strip import PanelStrip, is_transposed
 from ..policy.limits import (
     ASSUMED_STEPS,
     L2_WAYS,
@@ -90,13 +91,10 @@ class PanelPlan(mk.SumPlan):
     @property
     def is_turned(self) -> bool:
         """Whether the operand is a matrix whose rows run along the sum, of which squares are turned around."""
-        load = self.operand.owner
-        if not isinstance(load, tir.LoadOp) or self.group is not None or not 2 <= self.lanes <= MAX_SQUARE:
-            return False
         inner, *others = self.stage.reduce
-        if others or inner.parts or constant_slope(load, self.lane) in (0, 1):
+        if others or inner.parts or self.group is not None or not 2 <= self.lanes <= MAX_SQUARE:
             return False
-        return is_in_order(load, inner)
+        return is_transposed(self.operand.owner, inner, self.lane)
 
     @property
     def all_rows(self) -> SymExpr:
@@ -325,7 +323,10 @@ class _Strips:
 
     def __post_init__(self) -> None:
         self.loops, self.size = self.whole.loops, self.whole.size // self.count
-        self.one = _Strip(self.plan, self.where, replace(self.whole, size=self.size), [])
+        self.one = self._strip(replace(self.whole, size=self.size), [])
+
+    def _strip(self, columns: mk.Strip, number: list[SSAValue]) -> _Strip:
+        return _Strip(self.where, columns, self.plan.lanes, self.plan, number)
 
     def each(self, body: Callable[[_Strip], object]) -> None:
         """`body` for each strip."""
@@ -336,7 +337,7 @@ class _Strips:
         def strip(number: SSAValue) -> None:
             first = Var(self.whole.first, dtype) + Var(number, dtype) * self.size
             columns = replace(self.whole, first=self.loops.value(first), size=self.size)
-            body(_Strip(self.plan, self.where, columns, [number]))
+            body(self._strip(columns, [number]))
 
         dtype = self.plan.lane.dtype
         self.loops.loop(self.count, strip, dtype=dtype, name=mk.tile_name(self.plan.lane, "j"))
@@ -395,28 +396,26 @@ class _Strips:
             return
 
         def row(ks: Bindings, at: list[SSAValue]) -> None:
-            self.each(lambda strip: strip.copy(panel, ks, [*strip.number, *at], 0))
+            self.each(lambda strip: strip.copy_row(panel, ks, [*strip.number, *at], 0))
 
         self.one.each_step(part, row)
 
 
 @dataclass
-class _Strip:
+class _Strip(PanelStrip):
     """A strip of columns: lanes, or rows of lanes; `number` is its place among several.
 
-    `width` are its columns, `padded` those of its buffers, which are whole vectors, `stepped` those that are computed.
+    `width` are its columns, `stepped` those that are computed.
     """
 
     plan: PanelPlan
-    where: Bindings
-    strip: mk.Strip
     number: list[SSAValue]
 
     def __post_init__(self) -> None:
-        plan, self.loops = self.plan, self.strip.loops
+        super().__post_init__()
+        plan = self.plan
         each = 1 if plan.group is None else plan.lane.extent.constant or 1
         self.width = self.strip.size * each
-        self.padded = mk.whole_vectors(self.width, plan.lanes)
         self.stepped = stepped(self.width, plan.lanes)
         start = self.loops.value(Var(self.strip.first, plan.lane.dtype) * each)
         self.columns = replace(self.strip, it=plan.column, first=start, size=self.width)
@@ -456,7 +455,7 @@ class _Strip:
     @property
     def turned(self) -> int:
         """How many columns are filled by squares of a transposed matrix."""
-        return 0 if self.strip.masked or not self.plan.is_turned else self.width - self.width % self.plan.lanes
+        return self.in_squares if self.plan.is_turned else 0
 
     def fill(self, panel: SSAValue, part: _Part) -> None:
         """Fill a part: unpacked blocks, or squares of a transposed matrix and element by element what is left."""
@@ -469,8 +468,8 @@ class _Strip:
         squares = mk.Squares(self.strip, k, cast(tir.LoadOp, plan.operand.owner), size)
         squares.fill(panel, self.number, part.begin, self.where, count)
         if turned < self.width:
-            self.each_step(part, lambda ks, at: self.copy(panel, ks, at, turned))
-        self.each_step(part, lambda ks, at: self.copy(panel, ks, at, 0), count * size)
+            self.each_step(part, lambda ks, at: self.copy_row(panel, ks, at, turned))
+        self.each_step(part, lambda ks, at: self.copy_row(panel, ks, at, 0), count * size)
 
     def each_step(
         self, part: _Part, body: Callable[[Bindings, list[SSAValue]], object], done: SymExpr | None = None
@@ -489,38 +488,32 @@ class _Strip:
 
         self.loops.loop(part.extent - done, over, dtype=outermost.dtype, name=name_of(outermost.var))
 
-    def copy(self, panel: SSAValue, ks: Bindings, at: list[SSAValue], begin: int) -> None:
+    def copy_row(self, panel: SSAValue, ks: Bindings, at: list[SSAValue], begin: int) -> None:
         """One row of the panel from a column on; the lanes of its last vector that are no columns are 0."""
-        plan, loops, lane = self.plan, self.loops, self.plan.lane
-        if self.strip.masked or self.width < self.padded:
-            loops.vectors(lane, plan.lanes, lambda c: self._store_zero(panel, at, c))
+        plan, loops, lane, group = self.plan, self.loops, self.plan.lane, self.plan.group
+        self.clear(panel, at, self.padded - plan.lanes)
 
-        def column(c: SSAValue, begin: SymExpr | int, row: Bindings, of: mk.Strip | None) -> None:
-            place = loops.value(begin + Var(c, lane.dtype))
-            here = {**self.where, **ks, **row, lane: c if of is None else of.at(place)}
-            cloner, guard = loops.cloner(here), None if of is None else of.guard(here)
-            if guard is not None:
-                hoist_uniform(cloner, plan.operand, lane)
-            mk.under(loops, guard, lambda: loops.store(cloner(plan.operand), panel, [*at, place]))
+        def column(c: SSAValue) -> None:
+            place = self.place(c, begin)
+            here = {**self.where, **ks, lane: self.strip.at(place)}
+            self.copy(plan.operand, (panel, [*at, place]), [here], self.strip.guard(here))
 
-        group = plan.group
         if group is None:
-            loops.vectors(lane, self.width - begin, lambda c: column(c, begin, {}, self.strip))
+            self.strip.vectors(column, self.width - begin)
             return
         each = lane.extent.constant or 1
 
         def row(g: SSAValue) -> None:
-            where = {group: self.strip.at(g)}
+            where = {**self.where, **ks, group: self.strip.at(g)}
             first = loops.value(Var(g, lane.dtype) * each)
-            loops.vectors(lane, each, lambda c: column(c, Var(first, lane.dtype), where, None))
+
+            def column_of_row(c: SSAValue) -> None:
+                to = panel, [*at, self.place(c, Var(first, lane.dtype))]
+                self.copy(plan.operand, to, [{**where, lane: c}])
+
+            loops.vectors(lane, each, column_of_row)
 
         loops.unrolled(lane.dtype, self.strip.size, row)
-
-    def _store_zero(self, panel: SSAValue, at: list[SSAValue], c: SSAValue) -> None:
-        loops, dtype = self.loops, self.plan.lane.dtype
-        place = loops.value(Var(c, dtype) + (self.padded - self.plan.lanes))
-        zero = loops.const(0, element_type(panel))
-        loops.store(zero, panel, [*at, place])
 
 
 @dataclass
@@ -563,4 +556,4 @@ class _Tile(mk.RowTile):
         if inner:
             self.columns.each_step(part, step)
         else:
-            mk.in_blocks(loops, k, part.extent, at, lambda *_: None)
+            mk.in_blocks(loops, k, part.extent, at)

@@ -27,7 +27,7 @@ from xdsl.dialects.builtin import VectorType, f32, i8, i32
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.dtypes import bit_width, ui8
+from ....dialects.dtypes import ui8
 from ....dialects.names import name_of
 from ....dialects.sym.expr import SymExpr, Var
 from ....transforms.operators.dot_products import PAIRED, Dot, best_dot
@@ -36,6 +36,7 @@ from ..analysis.plan import Machine
 from ..analysis.remarks import reject
 from ..analysis.stages import is_in_order
 from ..library.byte_pairs import BytePairs
+from ..library.dot_panels import add_products
 from ..library.epilogue import Epilogue
 from ..library.interleaved_rows import BlockPlan, BlockTile, emit_tiles, lane_sum, rows_of_result, split_rows
 from ..library.unpack_blocks import SIGN, Unpacked, Words
@@ -212,13 +213,5 @@ class _Part:
             most = min(self.parts.most, 128)
             return BytePairs(self.tile.loops, self.vectors, most, signed=most == 128).add_products(total, xs)
         for vector, x in zip(self.vectors, xs, strict=True):
-            total = self._dot(total, vector, x)
+            total = add_products(self.tile.loops, self.tile.plan.dot, total, vector, x)
         return total
-
-    def _dot(self, old: SSAValue, weights: SSAValue, x: SSAValue) -> SSAValue:
-        dot, loops = self.tile.plan.dot, self.tile.loops
-        factors = [x, weights] if dot.swapped else [weights, x]
-        if dot.elements != i32:
-            elements = VectorType(dot.elements, [dot.bits // bit_width(dot.elements)])
-            factors = [loops.op(tir.ReinterpretOp(value, elements)) for value in factors]
-        return loops.op(tir.CallLLVMIntrinOp(cast(str, dot.intrinsic), [old, *factors], old.type))

@@ -103,7 +103,7 @@ def in_blocks(
     k: Iter,
     count: SymExpr,
     step: Callable[[SymExpr], object],
-    before: Callable[[SymExpr, int], object],
+    before: Callable[[SymExpr, int], object] = lambda *_: None,
     written_out: bool = True,
 ) -> None:
     """So many steps of a reduction in blocks, the steps of which stand one after the other in machine code.

@@ -16,7 +16,6 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.dtypes import bit_width
 from ....dialects.sym.expr import SymExpr, Var, add, floordiv, floormod, mul
-from ....dialects.sym.operators import minimum
 from ....dialects.tir import BufferType
 from ....ir.affine.values import sym_expr_of
 from ...loop_builder import Bindings, Cloner, LoopBuilder
@@ -24,7 +23,7 @@ from ...rewrite import depends_on
 from ..analysis.stages import Iter, Stage, constant_slope, element_type
 from ..policy.limits import LINE_BITS
 from .prefetch import prefetch_load
-from .prefetch_distribution import Turn
+from .prefetch_distribution import Turn, next_panel
 
 
 @dataclass(frozen=True)
@@ -41,11 +40,10 @@ class Panels:
         self, loops: LoopBuilder, where: Bindings, first: SSAValue, turn: Turn, step: Iter, block: SymExpr, size: int
     ) -> None:
         """Ask for lines of the next panel, whose lines are read along `step`, in a block of `size` steps."""
-        last = floordiv(self.lane.extent - 1, self.width)
-        if last.constant == 0:
+        following = next_panel(self.lane, self.width, first)
+        if following is None:
             return
         line = max(1, LINE_BITS // bit_width(element_type(self.load.buffer)))
-        following = minimum(add(floordiv(sym_expr_of(first), self.width), 1), last)
         for which, at in turn.lines(max(1, self.width // line), step.extent, block, size):
             cloner = loops.cloner({**where, step: loops.value(at, step.dtype)})
             cloner.replace(self.number, loops.value(following, self.lane.dtype))

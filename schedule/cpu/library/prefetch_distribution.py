@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ....dialects.sym.expr import SymExpr, floordiv, floormod
+from xdsl.ir import SSAValue
+
+from ....dialects.sym.expr import SymExpr, add, floordiv, floormod
 from ....dialects.sym.operators import maximum, minimum
 from ....ir.affine.values import sym_expr_of
-from ...loop_builder import Bindings
+from ...loop_builder import Bindings, Iter
 from ..policy.limits import ASSUMED_TILES, FEW_ITERATIONS
 from .microkernel import Rows
 
@@ -54,3 +56,9 @@ def turn_of(outer: Bindings, rows: Rows) -> Turn | None:
     if rows.row is None or rows.first is None:
         return None
     return Turn(floordiv(sym_expr_of(rows.first), rows.size), floordiv(rows.row.extent, rows.size))
+
+
+def next_panel(lane: Iter, width: int, first: SSAValue) -> SymExpr | None:
+    """The number of the panel after that of column `first`, or of the last one; None where there is one alone."""
+    last = floordiv(lane.extent - 1, width)
+    return None if last.constant == 0 else minimum(add(floordiv(sym_expr_of(first), width), 1), last)
