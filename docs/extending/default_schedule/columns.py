@@ -2,17 +2,16 @@
 
 from dataclasses import dataclass
 
-from tirax.schedule.cpu.analysis.stages import Update, constant_slope, element_type, update_of
-from tirax.schedule.cpu.library.microkernel import StagePlan, accumulate, begin, element_bits, strips
+from tirax.schedule.cpu.analysis.stages import constant_slope, update_of
+from tirax.schedule.cpu.library.microkernel import RowTile, SumPlan, element_bits, in_blocks, row_tiles, strips
 from tirax.schedule.cpu.policy.rules import StageRule, register_rule
 from tirax.schedule.loop_builder import Iter
 
 
 @dataclass
-class ColumnPlan(StagePlan):
+class ColumnPlan(SumPlan):
     """Strips of `vectors` vectors of `lanes` columns along `lane`."""
 
-    update: Update
     lane: Iter
     lanes: int
     vectors: int = 4
@@ -36,31 +35,30 @@ def emit_columns(loops, plan):
     outer = [it for it in plan.stage.spatial if it is not plan.lane]
     sizes = [(plan.lanes * plan.vectors, None)]
 
+    def strip_at(where, strip):
+        size = (1, plan.vectors)
+        row_tiles(loops, None, plan.lane, size, lambda rows: ColumnTile(plan, strip, where, rows).emit())
+
     def row(where):
-        strips(loops, plan.lane, sizes, lambda strip: tile(plan, strip, where), tail=plan.lanes, name="columns")
+        strips(loops, plan.lane, sizes, lambda strip: strip_at(where, strip), tail=plan.lanes, name="columns")
 
     loops.nest(outer, {}, row)
 
 
-def tile(plan, strip, outer):
-    """The columns of a strip; the other iterators are at `outer`."""
-    loops = strip.loops
-    acc = loops.registers([strip.size], element_type(plan.stage.buffer))
+class ColumnTile(RowTile):
+    """A strip of columns, whose innermost loop takes several steps at a time."""
 
-    def start(c):
-        begin(strip, plan.stage, plan.update, {**outer, plan.lane: strip.at(c)}, (acc, [c]))
+    def reduce(self, acc):
+        """All steps of the reduction."""
+        *outer, k = self.plan.stage.reduce
 
-    def step(ks, c):
-        where = {**outer, **ks, plan.lane: strip.at(c)}
-        accumulate(loops, loops.cloner(where), plan.update, (acc, [c]), strip.guard(where))
+        def steps(ks):
+            def step(at):
+                self.step({**ks, k: self.loops.value(at, k.dtype)}, acc)
 
-    def end(c):
-        where = {**outer, plan.lane: strip.at(c)}
-        plan.epilogue.store(loops, where, loops.load(acc, [c]), strip.guard(where))
+            in_blocks(self.loops, k, k.extent, step)
 
-    strip.vectors(start)
-    loops.nest(plan.stage.reduce, {}, lambda ks: strip.vectors(lambda c: step(ks, c)))
-    strip.vectors(end)
+        self.loops.nest(outer, {}, steps)
 
 
 register_rule(StageRule("columns", plan_columns, emit_columns, decides=("vectors",)), before="register_tiles")
