@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import NoReturn, cast
 
@@ -72,6 +72,21 @@ def uses_of(buffer: SSAValue) -> tuple[list[Access], list[Operation]]:
 def loads_of(buffer: SSAValue) -> list[tir.LoadOp]:
     """Every read of an element of a buffer."""
     return [op for op in uses_of(buffer)[0] if isinstance(op, tir.LoadOp)]
+
+
+def stored_iters(store: tir.StoreOp, iters: Collection[Var]) -> list[Var | None] | None:
+    """The iterator that is the index of each dimension of a store, each once (None: 0); None where another index is."""
+    left = set(iters)
+    found: list[Var | None] = []
+    for index in map(sym_expr_of, store.indices):
+        if isinstance(index, Var) and index in left:
+            left.remove(index)
+            found.append(index)
+        elif index.constant == 0:
+            found.append(None)
+        else:
+            return None
+    return found
 
 
 def is_intermediate(buffer: SSAValue) -> bool:

@@ -17,7 +17,7 @@ from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
-from ..accesses import label, ranges_inside, refresh, uses_of
+from ..accesses import label, ranges_inside, refresh, stored_iters, uses_of
 from ..loop_builder import Cloner
 from ..registry import primitive
 from ..state import ScheduleError, State, fail
@@ -64,14 +64,12 @@ def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue | None], li
     _check_reads(block, store)
     iters = [checks.iter_expr(v) for v in block.iter_vars]
     dims = cast(tir.BufferType, store.buffer.type).dims
-    places = [(sym_expr_of(i), extent) for i, extent in zip(store.indices, dims, strict=True)]
-    values = [None if e.constant == 0 and extent.constant == 1 else e for e, extent in places]
-    indices = [e for e in values if e is not None]
-    if len(set(indices)) != len(indices) or not set(indices) <= set(iters):
+    indices = stored_iters(store, iters)
+    if indices is None or any(v is None and extent.constant != 1 for v, extent in zip(indices, dims, strict=True)):
         fail("the block does not store at its own iterators", block)
     if {v for v in iters if v not in indices} & set(_used(store)):
         fail("the block stores the same element several times", block)
-    variables = [None if e is None else cast(Var, e).value for e in values]
+    variables = [None if v is None else v.value for v in indices]
     return store, variables, _element_loads(block, store.buffer)
 
 

@@ -12,11 +12,10 @@ from collections.abc import Callable, Hashable, Mapping
 from xdsl.ir import Block, Operation, SSAValue
 
 from ....dialects import tir
-from ....dialects.sym.expr import Var
 from ....ir.affine.values import sym_expr_of
 from ....ir.passes.limits import limit
 from ....transforms.tir.walk import erase_with_tree
-from ...accesses import is_intermediate, loads_of, uses_of
+from ...accesses import is_intermediate, loads_of, stored_iters, uses_of
 from ...loop_builder import block_around
 from ...rewrite import erase_if_unread, inline_value
 from ..analysis.stages import EXPRESSIONS, Iter, Stage, loads_below, slope, tree
@@ -47,14 +46,8 @@ def inline_stages(stages: list[Stage], pays: Pays) -> list[Stage]:
 def dimension_iters(stage: Stage) -> list[Iter | None] | None:
     """The iterator that indexes each dimension of what a stage writes (None: always 0); None where it is otherwise."""
     by_var = {it.expr: it for it in stage.spatial}
-    out: list[Iter | None] = []
-    for index in stage.store.indices:
-        expr = sym_expr_of(index)
-        it = by_var.pop(expr, None) if isinstance(expr, Var) else None
-        if it is None and expr.constant != 0:
-            return None
-        out.append(it)
-    return out
+    found = stored_iters(stage.store, by_var)
+    return None if found is None else [None if v is None else by_var[v] for v in found]
 
 
 def written_elsewhere(stage: Stage) -> bool:
