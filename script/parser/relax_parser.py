@@ -102,7 +102,7 @@ def _result_type(p: RelaxParser, last: relax.ReturnOp, signature: Signature, fun
     last.detach()
     with p.into(block):
         last.operands[0] = p.emit(relax.MatchCastOp(last.value, signature.ret), statement)
-        p.state.unwritten.add(last.value)
+        p.state.implied.add(last.value)
     block.add_op(last)
     return signature.ret
 
@@ -115,7 +115,7 @@ def _name_the_rest(p: RelaxParser, block: Block) -> None:
             continue
         prefix = "lv" if isinstance(op.parent_op(), relax.DataflowOp) else "gv"
         for result in op.results:
-            if name_of(result) is None and result not in p.state.unwritten:
+            if name_of(result) is None and result not in p.state.implied:
                 set_name(result, _fresh(p, prefix, counters))
 
 

@@ -54,7 +54,7 @@ class RelaxState:
     """Whether an annotation that does not hold is refused; else it is kept, and the program is not well formed."""
     function: FunctionFrame = field(default_factory=FunctionFrame)
     used_names: set[str] = field(default_factory=set[str])
-    unwritten: set[SSAValue] = field(default_factory=set[SSAValue])
+    implied: set[SSAValue] = field(default_factory=set[SSAValue])
     """What a declared result casts to, which is no binding."""
 
 

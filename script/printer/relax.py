@@ -30,6 +30,7 @@ INLINE = relax.INLINE_OPS
 
 
 Free = Callable[["RelaxPrinter", SSAValue], str]
+"""The text of a value that is bound nowhere in what is printed."""
 
 
 class _Values(dict[SSAValue, str]):
@@ -62,7 +63,9 @@ class RelaxPrinter:
         self.prologue: tuple[list[str], int] = (doc.lines, 0)
         """Where variables are declared, and how deep."""
         self.hints: dict[SSAValue, str] = {}
-        self.given: dict[SSAValue, str] = {}
+        """Names for values that ask for none."""
+        self.result_names: dict[SSAValue, str] = {}
+        """The names of values at the ends of branches, which are those of the results."""
         self.externs: dict[str, OpResult] = {}
         self._undeclared: list[str] = []
         self._in_signature = False
@@ -123,7 +126,7 @@ class RelaxPrinter:
 
     def define(self, value: SSAValue, fallback: str | None = None) -> str:
         """The name of a value that is bound here."""
-        name = self.given.get(value)
+        name = self.result_names.get(value)
         if name is None:
             hint = name_of(value) or self.hints.get(value) or fallback
             name = self.names.define(hint or _fallback(value), made_up=hint is None)
@@ -317,9 +320,9 @@ def _branch(p: RelaxPrinter, op: relax.IfOp) -> None:
     for head, source, region in zip(heads, sources, (op.then_region, op.else_region), strict=True):
         merged = source not in _last_copies(region.block) and _merges(p, op.result, source, region.block)
         if merged:
-            p.hints[source] = p.given[source] = name
+            p.hints[source] = p.result_names[source] = name
             if isinstance(source.owner, relax.DataflowOp):
-                p.given[source.owner.output_op.values_[cast(OpResult, source).index]] = name
+                p.result_names[source.owner.output_op.values_[cast(OpResult, source).index]] = name
         p.doc.line(head, op if region is op.then_region else None)
         with p.doc.indented(), p.names.frame():
             for inner in region.block.ops:
