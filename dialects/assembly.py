@@ -1,8 +1,8 @@
-"""Parts of the text of operations that several of them have.
+"""Components of the assembly format of operations, shared by several of them.
 
-Where the types of operands are not in the text but come from their definitions, or where a symbolic expression is, an
-operation is a `FormattedOp`: xDSL's `assembly_format` has to read or infer every type. What even that cannot say, and
-what modules are full of, prints and parses itself by hand, with the same functions.
+An operation whose text omits operand types, because they come from definitions, or contains a symbolic expression is a
+`FormattedOp`: xDSL's `assembly_format` must read or infer every type. Operations that even this cannot express, and
+very frequent ones, have hand-written parsers and printers built on the same functions.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from .dtypes import float_text
 
 
 def parse_value(parser: Parser) -> SSAValue:
-    """Return an operand whose type its definition gives: it must be defined before."""
+    """Parse an operand, whose type comes from its definition: it must be defined before."""
     return resolve_defined(parser, parser.parse_unresolved_operand())
 
 
 def parse_optional_value(parser: Parser) -> SSAValue | None:
-    """`parse_value`, or None where no operand follows."""
+    """Parse an operand like `parse_value`; return None if there is none."""
     operand = parser.parse_optional_unresolved_operand()
     return None if operand is None else resolve_defined(parser, operand)
 
 
 def resolve_defined(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
-    """Return the value that an operand names. A parse error where it is not defined yet."""
+    """Return the value of an operand. Raises a parse error if it is not defined yet."""
     known = parser.ssa_values.get(operand.operand_name)
     if known is None or operand.index >= len(known):
         span = operand.span
@@ -45,30 +45,30 @@ def resolve_defined(parser: Parser, operand: UnresolvedOperand) -> SSAValue:
 
 
 def parse_values(parser: Parser) -> list[SSAValue]:
-    """Operands in parentheses, each as `parse_value` reads it."""
+    """Parse operands in parentheses, each like `parse_value`."""
     return parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_value(parser))
 
 
 def print_values(printer: Printer, values: Sequence[SSAValue]) -> None:
-    """`(%a, %b)`."""
+    """Print `(%a, %b)`."""
     with printer.in_parens():
         printer.print_list(values, printer.print_ssa_value)
 
 
 def parse_type(parser: Parser) -> Attribute:
-    """Return the type after a colon."""
+    """Parse a colon and a type."""
     parser.parse_punctuation(":")
     return parser.parse_type()
 
 
 def print_type(printer: Printer, t: Attribute) -> None:
-    """` : t`."""
+    """Print ` : t`."""
     printer.print_string(" : ")
     printer.print_attribute(t)
 
 
 def parse_body(parser: Parser) -> Region:
-    """Return a region; with an empty block where nothing is written in it."""
+    """Parse a region; an empty one gets an empty block."""
     region = parser.parse_region()
     if region.first_block is None:
         region.add_block(Block())
@@ -76,21 +76,23 @@ def parse_body(parser: Parser) -> Region:
 
 
 def print_attr_dict(printer: Printer, attrs: DictionaryAttr | None, keyword: str = "attributes") -> None:
-    """` attributes {…}` where there are any."""
+    """Print ` attributes {…}` if there are any."""
     if attrs is not None and attrs.data:
         printer.print_string(f" {keyword} ")
         printer.print_attribute(attrs)
 
 
 def parse_attr_dict(parser: Parser, keyword: str = "attributes") -> DictionaryAttr | None:
-    """What `print_attr_dict` writes, None where the keyword does not follow."""
+    """Parse the output of `print_attr_dict`; return None if the keyword does not follow."""
     if parser.parse_optional_keyword(keyword) is None:
         return None
     return DictionaryAttr(parser.parse_optional_dictionary_attr_dict())
 
 
 def parse_name(parser: Parser, unknown: str, names: Collection[str]) -> str:
-    """Return the `name =` in front of a value. A parse error that begins with `unknown` where it is none of `names`."""
+    """Parse the `name =` in front of a value. Raises a parse error that begins with `unknown` if it is not in
+    `names`.
+    """
     name = parser.parse_identifier()
     if name not in names:
         parser.raise_error(f"{unknown} {name}; it has: {', '.join(names) or 'none'}")
@@ -99,7 +101,9 @@ def parse_name(parser: Parser, unknown: str, names: Collection[str]) -> str:
 
 
 def print_literal(printer: Printer, value: PyValue, print_item: Callable[[Printer, Any], None] | None = None) -> None:
-    """A value of Python: `none`, `2`, `"text"`, `[1, 2]` or an attribute; `print_item` prints what is in a list."""
+    """Print a Python value: `none`, `2`, `"text"`, `[1, 2]` or an attribute; `print_item` prints the elements of
+    a list.
+    """
     if isinstance(value, bool):
         printer.print_string("true" if value else "false")
     elif isinstance(value, float):
@@ -122,7 +126,7 @@ _WORDS = {"none": None, "true": True, "false": False}
 
 
 def parse_literal(parser: Parser, parse_item: Callable[[Parser], Any] | None = None) -> Any:
-    """Return the inverse of `print_literal`."""
+    """Parse the output of `print_literal`."""
     for word, constant in _WORDS.items():
         if parser.parse_optional_keyword(word) is not None:
             return constant
@@ -138,16 +142,16 @@ def parse_literal(parser: Parser, parse_item: Callable[[Parser], Any] | None = N
 
 
 class PartKind(Protocol):
-    """Parts of a kind, by their name, and where they are if that is not an attribute of this name."""
+    """Creates components of one kind from a name and, if it differs, the path of the attribute."""
 
     def __call__(self, name: str, path: str = "") -> Part: ...
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of an operation's text: the argument `name` of its class, which it has as the attribute `path`.
+    """A component of an operation's text: the argument `name` of its constructor, read from the attribute `path`.
 
-    `syntax` is what the references show for it.
+    `syntax` is its form in the reference documentation.
     """
 
     name: str
@@ -158,7 +162,9 @@ class Part:
 
 
 class FormattedOp(IRDLOperation):
-    """An operation whose text is its `FORMAT`: parts and words, in order. Its class takes the parts as arguments."""
+    """An operation whose text is its `FORMAT`: components and literal words, in order. The components are the
+    arguments of its constructor.
+    """
 
     FORMAT: ClassVar[tuple[Part | str, ...]]
 
@@ -190,7 +196,7 @@ def operations_in(module: ModuleType) -> list[type[Operation]]:
 def kind_of_part(
     show: Callable[[Printer, Any], object], read: Callable[[Parser], Any], syntax: str, before: str = ""
 ) -> PartKind:
-    """Parts that have the text `before` in front of them. In `syntax`, `{}` stands for the part's name."""
+    """Return a kind of component with the prefix `before`. In `syntax`, `{}` is replaced by the component's name."""
 
     def show_prefixed(printer: Printer, item: Any) -> None:
         printer.print_string(before)
@@ -223,11 +229,11 @@ typed = kind_of_part(print_type, parse_type, " : {}")
 region = kind_of_part(Printer.print_region, parse_body, "{{…}}", " ")
 """` {…}`"""
 attr_dict = kind_of_part(print_attr_dict, parse_attr_dict, "( attributes {{…}})?")
-"""` attributes {…}`, where there are any."""
+"""` attributes {…}`, if there are any."""
 
 
 def optional(word: str, part: Part) -> Part:
-    """Return a part behind a word, both left out where it is None."""
+    """Return a component after a keyword, both omitted if it is None."""
 
     def show(printer: Printer, item: Any) -> None:
         if item is not None:

@@ -1,4 +1,4 @@
-"""Python values as attributes, and back."""
+"""Conversion between Python values and attributes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ PyValue = None | bool | int | float | str | Attribute | Sequence[Any]
 
 
 def to_attr(value: PyValue) -> Attribute | None:
-    """Return a Python value as an attribute; None is an absent one, lists are arrays, types stay.
+    """Convert a Python value to an attribute; None becomes an absent one, lists become arrays, attributes are kept.
 
-    Raises `DTypeError` for an integer that 64 bits do not hold.
+    Raises `DTypeError` for an integer of more than 64 bits.
     """
     if value is None or isinstance(value, Attribute):
         return value
@@ -58,7 +58,7 @@ _VALUES: dict[type[Attribute | None], Callable[[Any], PyValue]] = {
 
 
 def function_attrs(attrs: dict[str, PyValue] | DictionaryAttr | None) -> DictionaryAttr | None:
-    """Function attributes given as Python values; None for none. Raises as `require_names`."""
+    """Convert function attributes from Python values; None if there are none. Raises like `require_names`."""
     if attrs is None or isinstance(attrs, DictionaryAttr):
         return attrs
     require_names(attrs)
@@ -67,7 +67,7 @@ def function_attrs(attrs: dict[str, PyValue] | DictionaryAttr | None) -> Diction
 
 
 def require_names(names: Iterable[str]) -> None:
-    """Raise `DTypeError` for names of attributes beyond ASCII: xDSL prints them without quotes and cannot read them."""
+    """Raise `DTypeError` for non-ASCII attribute names: xDSL prints them without quotes and cannot parse them."""
     foreign = [name for name in names if not name.isascii()]
     if foreign:
         found = ", ".join(map(repr, foreign))

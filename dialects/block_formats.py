@@ -1,13 +1,13 @@
-"""Formats of blocks: how rows of numbers are stored as small integers with a scale for so many neighbours.
+"""Block formats: rows of numbers stored as blocks of small integers that share a scale.
 
-A row of k numbers is k / size blocks, one behind the other, as bytes. GGUF's formats are stored byte by byte as GGUF
-stores them (`q4_0`, `q4_1`, `q8_0`, `q4_k`, `q6_k`); a number is scale * q, or scale * q + minimum. `int4_g32` and its
-like are groups as MatMulNBits, AWQ and GPTQ have them, (q - zero) * scale with a float32 scale:
+A row of k numbers is stored as k / size consecutive blocks of bytes. GGUF's formats (`q4_0`, `q4_1`, `q8_0`, `q4_k`,
+`q6_k`) are stored byte for byte as in GGUF; a number is scale * q, or scale * q + minimum. `int4_g32` and similar
+formats are groups as in MatMulNBits, AWQ and GPTQ, (q - zero) * scale with a float32 scale:
 
     BLOCK_FORMATS["q4_0"].quantize(weights)         float32 (…, k) -> uint8 (…, row_bytes)
     BLOCK_FORMATS["q4_0"].dequantize(packed)        uint8 (…, row_bytes) -> float32 (…, k)
 
-Kernels read the same word of several rows at once. `interleave` puts them next to each other:
+Kernels read the same word of several rows at once. `interleave` makes these words adjacent:
 
     (n, blocks * block_bytes)  ->  (n / rows, blocks * block_bytes * rows)      word w of a block: that of all rows
 
@@ -26,15 +26,15 @@ import numpy as np
 from ..diagnostics import ShapeError, TiraxError, unknown_name
 
 Array = Any
-"""An array of numpy."""
+"""A numpy array."""
 
 ROUNDED_TOGETHER = 32
-"""So many neighbours of an activation that is rounded to bytes have one scale, fewer where a block is smaller."""
+"""Number of adjacent activations that share a scale when rounded to bytes, fewer if a block is smaller."""
 
 
 @dataclass(frozen=True)
 class Field:
-    """A part of a block: `count` words of `width` bytes, from the byte `offset` on."""
+    """A field of a block: `count` words of `width` bytes, from the byte `offset` on."""
 
     name: str
     width: int
@@ -43,13 +43,15 @@ class Field:
 
     @property
     def bytes(self) -> int:
-        """Its size."""
+        """Size in bytes."""
         return self.width * self.count
 
 
 @dataclass(frozen=True)
 class BlockFormat:
-    """Blocks of `size` numbers. `unpack` reads blocks (count, block_bytes) as (count, size) floats, `pack` writes."""
+    """A format with blocks of `size` numbers. `unpack` converts blocks (count, block_bytes) to (count, size)
+    floats, `pack` back.
+    """
 
     name: str
     size: int
@@ -59,26 +61,26 @@ class BlockFormat:
 
     @property
     def block_bytes(self) -> int:
-        """The bytes of a block."""
+        """Bytes per block."""
         return sum(f.bytes for f in self.fields)
 
     @property
     def rounded_together(self) -> int:
-        """How many neighbours of an activation have one scale where it is rounded to bytes."""
+        """Number of adjacent activations that share a scale when they are rounded to bytes."""
         return min(self.size, ROUNDED_TOGETHER)
 
     def field(self, name: str) -> Field:
-        """Return the field of that name."""
+        """Return the field with that name."""
         return next(f for f in self.fields if f.name == name)
 
     def row_bytes(self, k: int) -> int:
-        """Return the bytes of a row of k numbers. Raises `ShapeError` where they are no whole blocks."""
+        """Return the bytes of a row of k numbers. Raises `ShapeError` if k is not a multiple of the block size."""
         if k % self.size:
             raise ShapeError(f"a row of {self.name} is whole blocks", expected=f"a multiple of {self.size}", found=k)
         return k // self.size * self.block_bytes
 
     def dequantize(self, packed: Array) -> Array:
-        """uint8 (…, row_bytes) -> float32 (…, k). Raises `ShapeError` where the rows are no whole blocks."""
+        """Convert uint8 (…, row_bytes) to float32 (…, k). Raises `ShapeError` if the rows are not whole blocks."""
         packed = np.ascontiguousarray(packed, np.uint8)
         count, rest = divmod(packed.shape[-1], self.block_bytes)
         if rest:
@@ -89,9 +91,9 @@ class BlockFormat:
         return numbers.astype(np.float32, copy=False).reshape(*packed.shape[:-1], count * self.size)
 
     def quantize(self, values: Array) -> Array:
-        """float32 (…, k) -> uint8 (…, row_bytes); of blocks of 32 as GGUF's reference does, to the bit.
+        """Convert float32 (…, k) to uint8 (…, row_bytes); for blocks of 32, bit-exact with GGUF's reference.
 
-        Raises `ShapeError` where rows are no whole blocks, `TiraxError` for infinities and what is no number.
+        Raises `ShapeError` if rows are not whole blocks, `TiraxError` for infinities and NaN.
         """
         values = np.ascontiguousarray(values, np.float32)
         if not np.isfinite(values).all():
@@ -101,9 +103,9 @@ class BlockFormat:
         return blocks.reshape(*values.shape[:-1], row_bytes)
 
     def interleave(self, packed: Array, rows: int) -> Array:
-        """uint8 (n, row_bytes) -> (n / rows, row_bytes * rows): the same words of `rows` rows next to each other.
+        """Convert uint8 (n, row_bytes) to (n / rows, row_bytes * rows): the same words of `rows` rows become adjacent.
 
-        Raises `ShapeError` where n is no multiple of `rows`.
+        Raises `ShapeError` if n is not a multiple of `rows`.
         """
         if packed.shape[0] % rows:
             raise ShapeError(
@@ -114,7 +116,7 @@ class BlockFormat:
         return np.ascontiguousarray(np.concatenate(parts, -1)).reshape(packed.shape[0] // rows, -1)
 
     def separate(self, packed: Array, rows: int) -> Array:
-        """What `interleave` was given."""
+        """Return the inverse of `interleave`."""
         groups = packed.reshape(packed.shape[0], -1, self.block_bytes * rows)
         parts = [
             self._words(groups[..., f.offset * rows : (f.offset + f.bytes) * rows], f, to_rows=True, rows=rows)
@@ -137,7 +139,7 @@ class BlockFormat:
 
 
 def _halves(bytes_: Array) -> Array:
-    """float16 (count, n) of bytes (count, 2 n), as float32."""
+    """Return the float16 (count, n) in bytes (count, 2 n), as float32."""
     return np.ascontiguousarray(bytes_).view("<f2").astype(np.float32)
 
 
@@ -147,7 +149,7 @@ def _as_halves(values: Array) -> Array:
 
 
 def _nibbles(bytes_: Array) -> Array:
-    """Return the lower halves of all bytes, then the upper ones."""
+    """Return the lower halves of all bytes, followed by the upper halves."""
     return np.concatenate([bytes_ & 15, bytes_ >> 4], -1)
 
 
@@ -157,18 +159,18 @@ def _as_nibbles(q: Array) -> Array:
 
 
 def _inverse(d: Array) -> Array:
-    """1 / d, 0 where d is 0."""
+    """Return 1 / d, or 0 if d is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(d == 0, 0, 1 / d).astype(np.float32)
 
 
 def _rounded(x: Array) -> Array:
-    """To the nearest integer, halves away from zero, as C's `roundf`."""
+    """Round to the nearest integer, halves away from zero, like C's `roundf`."""
     return np.trunc(x + np.copysign(np.float32(0.5), x))
 
 
 def _largest(x: Array) -> Array:
-    """Of each row the element farthest from zero, with its sign, (count, 1)."""
+    """Return the element of each row that is farthest from zero, with its sign, as (count, 1)."""
     return np.take_along_axis(x, np.abs(x).argmax(-1, keepdims=True), -1)
 
 
@@ -210,7 +212,9 @@ def _to_q8_0(x: Array) -> Array:
 
 
 def _six_bit_scales(b: Array) -> tuple[Array, Array]:
-    """Scales and minima (count, 8) of 12 bytes: of the first four the lower six bits of a byte each."""
+    """Return the scales and minima (count, 8) packed in 12 bytes: those of the first four are the lower six bits
+    of a byte each.
+    """
     low, middle, high = b[:, :4], b[:, 4:8], b[:, 8:]
     scales = np.concatenate([low & 63, (high & 15) | (low >> 2 & 48)], -1)
     minima = np.concatenate([middle & 63, (high >> 4) | (middle >> 2 & 48)], -1)
@@ -232,7 +236,9 @@ def _q4_k(b: Array) -> Array:
 
 
 def _to_q4_k(x: Array) -> Array:
-    """Return a scale and a minimum, not above 0, of each 32, in 63rds of the largest ones of the block."""
+    """Return a scale and a nonpositive minimum for each 32 numbers, quantized to 63 steps of the block's largest
+    ones.
+    """
     parts = x.reshape(-1, 8, 32)
     low = np.maximum(-parts.min(-1), 0)
     scale = np.maximum(parts.max(-1) + low, 0) / 15
@@ -256,7 +262,7 @@ def _q6_k(b: Array) -> Array:
 
 
 def _to_q6_k(x: Array) -> Array:
-    """Return a scale of each 16, in 128ths of the largest one of the block."""
+    """Return a scale for each 16 numbers, quantized to 128 steps of the block's largest one."""
     parts = x.reshape(-1, 16, 16)
     scale = np.take_along_axis(parts, np.abs(parts).argmax(-1, keepdims=True), -1)[..., 0] / -32
     half = _as_halves(_largest(scale) / -128)
@@ -293,7 +299,9 @@ def _to_group(bits: int) -> Callable[[Array], Array]:
 
 
 def group_blocks(q: Array, scale: Array, zero: Array, bits: int) -> Array:
-    """Blocks (…, bytes) of `int4_g…` or `int8_g…`: of q (…, size) as uint8, float32 scales and zeros (…, 1)."""
+    """Return blocks (…, bytes) of `int4_g…` or `int8_g…` for q (…, size) as uint8, and float32 scales and zeros
+    (…, 1).
+    """
     bytes_ = np.ascontiguousarray(scale, "<f4").view(np.uint8)
     return np.concatenate([bytes_, zero.astype(np.uint8), _as_nibbles(q) if bits == 4 else q], -1)
 
@@ -302,7 +310,7 @@ def group_blocks(q: Array, scale: Array, zero: Array, bits: int) -> Array:
 
 
 def _fields(text: str) -> tuple[Field, ...]:
-    """Fields of `name:width*count …`, one behind the other."""
+    """Parse consecutive fields `name:width*count …`."""
     out: list[Field] = []
     for word in text.split():
         name, _, size = word.partition(":")
@@ -312,7 +320,7 @@ def _fields(text: str) -> tuple[Field, ...]:
 
 
 GROUP_SIZES = (16, 32, 64, 128, 256)
-"""How many numbers a group of `int4_g…` and `int8_g…` has."""
+"""Supported group sizes of `int4_g…` and `int8_g…`."""
 _GROUPS = [
     BlockFormat(f"int{bits}_g{size}", size, fields, _from_group(bits), _to_group(bits))
     for bits in (4, 8)
@@ -332,7 +340,7 @@ BLOCK_FORMATS = MappingProxyType({row.name: row for row in _ROWS})
 
 
 def block_format(name: str) -> BlockFormat:
-    """Return the format of that name. Raises `NameLookupError` that says which there are."""
+    """Return the format with that name. Raises `NameLookupError` that lists the known ones."""
     row = BLOCK_FORMATS.get(name)
     if row is None:
         raise unknown_name("block format", name, BLOCK_FORMATS)
@@ -340,10 +348,10 @@ def block_format(name: str) -> BlockFormat:
 
 
 def rounded_to_bytes(x: Array, together: int) -> tuple[Array, Array]:
-    """Activations (…, k) as int8 (…, k / together, together) and their float32 scales (…, k / together, 1).
+    """Return activations (…, k) as int8 (…, k / together, together) and their float32 scales (…, k / together, 1).
 
-    A scale is the largest magnitude over 127, NaN where one is not finite; numbers are rounded to the nearest byte,
-    halves away from zero. The bytes are given as floats.
+    A scale is the largest magnitude over 127, NaN if one is not finite; numbers are rounded to the nearest byte, halves
+    away from zero. The bytes are returned as floats.
     """
     *outer, k = np.shape(x)
     parts = np.asarray(x, np.float32).reshape(*outer, k // together, together)

@@ -1,4 +1,4 @@
-"""Data types by TVM's names: `float32` is `f32`, `int64` is `i64`, `uint8` is `ui8`, `bool` is `i1`."""
+"""Data types with TVM's names: `float32` is `f32`, `int64` is `i64`, `uint8` is `ui8`, `bool` is `i1`."""
 
 from __future__ import annotations
 
@@ -75,16 +75,16 @@ DTYPES: dict[str, Attribute] = {
     "int2": i2,
     "uint2": ui2,
 }
-"""Name -> type of every data type that a tensor or buffer may hold."""
+"""Name -> type, for every supported element type of tensors and buffers."""
 
 
 @dataclass(frozen=True)
 class NarrowFloat:
-    """How a float of 8 or of 4 `bits` is stored: a sign, an exponent, and `mantissa` bits.
+    """The encoding of a float of 8 or 4 `bits`: a sign, an exponent, and `mantissa` bits.
 
-    `infinity` is the magnitude of infinity, above which all is NaN; None where there is none and `nan` is the one
-    magnitude of NaN, or where `single_nan` the one byte of it: minus zero. What is `finite` has neither: what is too
-    great becomes the greatest value, and `nan` is what NaN becomes.
+    `infinity` is the magnitude of infinity, above which everything is NaN; if it is None, there is no infinity and
+    `nan` is the only magnitude of NaN or, if `single_nan`, its only byte: minus zero. A `finite` format has neither:
+    larger values saturate, and NaN becomes `nan`.
     """
 
     mantissa: int
@@ -97,7 +97,7 @@ class NarrowFloat:
 
     @property
     def sign(self) -> int:
-        """The bit of the sign."""
+        """The sign bit."""
         return 1 << (self.bits - 1)
 
     @property
@@ -109,7 +109,7 @@ class NarrowFloat:
 
     @property
     def too_great(self) -> int:
-        """The magnitude that greater values become."""
+        """The magnitude that larger values are converted to."""
         if self.finite:
             return self.greatest
         return self.nan if self.infinity is None else self.infinity
@@ -129,7 +129,7 @@ NARROW: dict[Attribute, NarrowFloat | None] = {
     i2: None,
     ui2: None,
 }
-"""The data types that are stored and converted, and not computed with; None for the integers among them."""
+"""The storage-only data types, which are converted but not computed with; None for the integers among them."""
 
 _NAMES: dict[Attribute, str] = {t: n for n, t in DTYPES.items()}
 _OTHER_NAMES = {"uint1": "bool", "int1": "bool", "int": "int32", "uint": "uint32", "float": "float32"}
@@ -137,12 +137,12 @@ _VECTOR = re.compile(r"(.+?)x(vscalex)?(\d+)$")
 _NARROW_KINDS = frozenset(map(type, NARROW))
 _NARROW_FLOATS = tuple(type(t) for t, form in NARROW.items() if form is not None)
 _FLOATS = frozenset((Float16Type, Float32Type, Float64Type, BFloat16Type, *_NARROW_FLOATS))
-"""Classes that have no subclasses: `isinstance` of xDSL's classes is a call of Python where it is false."""
+"""Classes without subclasses: `isinstance` on xDSL's classes runs Python code when it is false."""
 
 
 def dtype_of(name: str) -> Attribute:
-    """Return the type named `name`; `float32x4` is a vector. Raises `DTypeError`, with a suggestion, for no known
-    name.
+    """Return the type named `name`; `float32x4` is a vector. Raises `DTypeError`, with a suggestion, for an
+    unknown name.
     """
     dtype = DTYPES.get(name)
     if dtype is not None:
@@ -157,7 +157,7 @@ def dtype_of(name: str) -> Attribute:
 
 
 def dtype_name(dtype: Attribute) -> str:
-    """TVM's name of a type: the inverse of `dtype_of`. Raises `DTypeError` for a type that is no data type."""
+    """Return TVM's name of a type: the inverse of `dtype_of`. Raises `DTypeError` for other types."""
     name = _NAMES.get(dtype)
     if name is not None:
         return name
@@ -169,7 +169,7 @@ def dtype_name(dtype: Attribute) -> str:
 
 
 def is_dtype(dtype: Attribute) -> bool:
-    """Return whether `dtype` is a data type of tirax, or a vector of one."""
+    """Return whether `dtype` is a supported data type, or a vector of one."""
     return scalar_of(dtype) in _NAMES
 
 
@@ -184,7 +184,7 @@ def lanes_of(dtype: Attribute) -> int:
 
 
 def is_scalable(dtype: Attribute) -> bool:
-    """Return whether `dtype` is a vector whose lanes are a multiple of what the machine has, `vscale`."""
+    """Return whether `dtype` is a scalable vector, whose lanes are a multiple of `vscale`."""
     return isinstance(dtype, VectorType) and any(bool(dim) for dim in dtype.get_scalable_dims())
 
 
@@ -200,7 +200,7 @@ def is_narrow(dtype: Attribute) -> bool:
 
 
 def float_attr(value: float, dtype: Attribute) -> FloatAttr[Any]:
-    """Return a literal of a float dtype; what is beyond its range is infinite, as in numpy."""
+    """Return a literal of a float dtype; values out of range become infinite, as in numpy."""
     try:
         return FloatAttr(value, cast(Any, dtype))
     except OverflowError:
@@ -208,8 +208,8 @@ def float_attr(value: float, dtype: Attribute) -> FloatAttr[Any]:
 
 
 def float_text(value: float) -> str:
-    """Return a float in the text of MLIR, which wants a point in a mantissa (1e-05 -> 1.0e-05); `inf` and `nan` by
-    name.
+    """Return a float in MLIR syntax, which requires a point in the mantissa (1e-05 -> 1.0e-05); `inf` and `nan`
+    by name.
     """
     mantissa, e, exponent = repr(value).partition("e")
     return (mantissa if "." in mantissa or not isfinite(value) else mantissa + ".0") + e + exponent
@@ -224,7 +224,7 @@ def is_unsigned(dtype: Attribute) -> bool:
 
 
 def bit_width(dtype: Attribute) -> int:
-    """Bits of one element in a register (1 for bool; in memory a bool takes a byte)."""
+    """Return the bits of one element in a register (1 for bool; in memory a bool takes a byte)."""
     if isinstance(dtype, IntegerType):
         return cast("IntegerType[int, Signedness]", dtype).width.data
     if type(dtype) in _FLOATS:
@@ -233,12 +233,12 @@ def bit_width(dtype: Attribute) -> int:
 
 
 def byte_size(dtype: Attribute) -> int:
-    """Bytes of one element in memory."""
+    """Return the bytes of one element in memory."""
     return max(1, bit_width(dtype) // 8)
 
 
 def numpy_dtype(dtype: Attribute) -> np.dtype:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType]
-    """Return the numpy type of `dtype` (those that numpy lacks from ml_dtypes)."""
+    """Return the numpy type of `dtype` (from ml_dtypes if numpy lacks it)."""
     return _numpy_dtype(dtype)  # pyright: ignore[reportUnknownVariableType]
 
 

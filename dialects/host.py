@@ -1,4 +1,4 @@
-"""The `host` dialect: Relax functions in destination passing form, as memory planning and code generation see them.
+"""The `host` dialect: Relax functions in destination passing form, for memory planning and code generation.
 
     relax.func @main(%x: !relax.tensor<[n, 64], f32>) -> !relax.tensor<[n, 10], f32> {
       host.arena n * 256
@@ -9,8 +9,8 @@
       relax.return %gv : !relax.tensor<[n, 10], f32>
     }
 
-A `host.tensor` without an arena offset is an array of its own, which may outlive the call. Sizes are
-symbolic expressions, and operands have the types of their definitions.
+A `host.tensor` without an arena offset is an array of its own, which may outlive the call. Sizes are symbolic
+expressions, and operands have the types of their definitions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .sym.text import expr_part
 
 @irdl_op_definition
 class ArenaOp(asm.FormattedOp):
-    """`host.arena n * 512 + 64`: the bytes of memory that the tensors of this function share while it runs."""
+    """`host.arena n * 512 + 64`: the size in bytes of the memory that the function's tensors share while it runs."""
 
     name = "host.arena"
     size = prop_def(SymAttr)
@@ -51,7 +51,7 @@ class ArenaOp(asm.FormattedOp):
 
 
 class _Placed(asm.FormattedOp):
-    """A tensor in memory, behind `offset` bytes of it."""
+    """A tensor at the byte `offset` of some memory."""
 
     offset = opt_prop_def(SymAttr)
     result = result_def(TensorType)
@@ -68,7 +68,9 @@ class _Placed(asm.FormattedOp):
 
 @irdl_op_definition
 class TensorOp(_Placed):
-    """`%t = host.tensor arena 64 : T`: a tensor at byte 64 of the arena; without `arena` one with memory of its own."""
+    """`%t = host.tensor arena 64 : T`: a tensor at byte 64 of the arena; without `arena`, one with memory of its
+    own.
+    """
 
     name = "host.tensor"
     FORMAT: ClassVar = (asm.optional(" arena", expr_part("offset")), asm.typed("type", "result.type"))
@@ -80,9 +82,9 @@ class TensorOp(_Placed):
 
 @irdl_op_definition
 class ViewOp(_Placed):
-    """`%t = host.view %s at 64 : T`: a tensor in the memory of another, 64 bytes behind its beginning.
+    """`%t = host.view %s at 64 : T`: a tensor in the memory of another, 64 bytes from its start.
 
-    Without `at` it is all of the other, in another shape.
+    Without `at`, it is the entire other tensor with another shape.
     """
 
     name = "host.view"
@@ -125,7 +127,7 @@ class KernelOp(asm.FormattedOp):
 
 @irdl_op_definition
 class CallDPSOp(asm.FormattedOp):
-    """`host.call_dps "env.linear"(%x, %y)`: call a packed function on inputs and outputs and drop its result."""
+    """`host.call_dps "env.linear"(%x, %y)`: call a packed function on inputs and outputs and discard its result."""
 
     name = "host.call_dps"
     func = prop_def(StringAttr)

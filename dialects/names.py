@@ -1,7 +1,7 @@
 """Names of SSA values.
 
-A value's name is the variable's name in TVMScript. xDSL cuts a trailing `_<digits>` off its name hints, which would
-turn `i_0` and `i_1` into one name; so the underscore before trailing digits is stored as a dot: `i_0` is `%i.0`.
+A value's name is the variable's name in TVMScript. xDSL strips a trailing `_<digits>` from name hints, which would turn
+`i_0` and `i_1` into one name; so the underscore before trailing digits is stored as a dot: `i_0` is `%i.0`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _INVALID = re.compile(r"[^A-Za-z0-9_]")
 
 
 def encode_name(name: str) -> str:
-    """Return the name hint that stands for the variable `name`: `i_0` -> `i.0`; characters that no variable has
+    """Return the name hint for the variable `name`: `i_0` -> `i.0`; characters that are not allowed in variables
     become `_`.
     """
     name = _INVALID.sub("_", name)
@@ -25,16 +25,16 @@ def encode_name(name: str) -> str:
 
 
 def decode_name(hint: str) -> str:
-    """Return the variable's name that a name hint stands for: `i.0` -> `i_0`."""
+    """Return the variable's name for a name hint: `i.0` -> `i_0`."""
     return _INVALID.sub("_", hint)
 
 
 def set_name(value: SSAValue, name: str | None) -> None:
-    """Name `value` after the variable `name`; None takes the name away."""
+    """Name `value` after the variable `name`; None removes the name."""
     value.name_hint = None if name is None else encode_name(name)
 
 
 def name_of(value: SSAValue) -> str | None:
-    """Return the variable's name of `value`, None where it has none."""
+    """Return the variable's name of `value`, or None if it has none."""
     hint = value.name_hint
     return None if hint is None else decode_name(hint)

@@ -1,9 +1,10 @@
-"""What xDSL does for every operation that is made, found or replaced: large functions have ten thousands of them.
+"""Fast versions of what xDSL does for every operation that is created, visited or replaced: large functions have ten
+thousands of them.
 
 `make` is `cls.create`, `fill` is `Operation.__init__`, `clone` is `Operation.clone`, `operations` is a list of
 `Operation.walk` and `replace_uses` is `SSAValue.replace_all_uses_with`, in a third of the time: a new operation has no
-operands yet that were to be let go of, the defaults of its class are looked up once, there are no generators inside of
-generators, and the operands of a user are replaced without views on them.
+previous operands to release, the defaults of its class are cached, there are no nested generators, and the operands of
+a user are replaced without creating views on them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def make(
     attributes: Mapping[str, Attribute] = _NOTHING,
     location: LocationAttr = UNKNOWN_LOC,
 ) -> OpT:
-    """Return an operation without regions and successors, as `cls.create` makes it."""
+    """Return an operation without regions and successors, like `cls.create`."""
     op = cls.__new__(cls)
     fill(op, operands, result_types, properties, attributes, location)
     return op
@@ -46,7 +47,7 @@ def fill(
     attributes: Mapping[str, Attribute] = _NOTHING,
     location: LocationAttr = UNKNOWN_LOC,
 ) -> None:
-    """Initialise an operation without regions and successors, as `Operation.__init__` does."""
+    """Initialize an operation without regions and successors, like `Operation.__init__`."""
     _use(op, operands)
     op.results = SSAValues([OpResult(type, op, index) for index, type in enumerate(result_types)])
     own_properties, own_attributes = _defaults(type(op))
@@ -56,7 +57,7 @@ def fill(
 
 
 def _use(op: Operation, operands: Sequence[SSAValue]) -> None:
-    """Give operands to an operation that has none."""
+    """Set the operands of an operation that has none."""
     op._operands = SSAValues(operands)
     uses: list[Use] = []
     for index, operand in enumerate(op._operands):
@@ -71,7 +72,7 @@ def _use(op: Operation, operands: Sequence[SSAValue]) -> None:
 
 @cache
 def _defaults(cls: type[Operation]) -> tuple[dict[str, Attribute], dict[str, Attribute]]:
-    """Return the properties and attributes that operations of a class have where nothing else is said."""
+    """Return the default properties and attributes of operations of a class."""
     if not issubclass(cls, IRDLOperation):
         return {}, {}
     definition = cls.get_irdl_definition()
@@ -87,9 +88,7 @@ def _defaults(cls: type[Operation]) -> tuple[dict[str, Attribute], dict[str, Att
 
 
 def clone(op: OpT, values: dict[SSAValue, SSAValue] | None = None) -> OpT:
-    """Return a copy of an operation and of all inside, which uses `values` in place of their keys; all that is copied
-    is added to these.
-    """
+    """Return a deep copy of an operation, with operands replaced by `values`, to which all copied values are added."""
     copier = _Copier({} if values is None else values)
     new = copier.operation(op)
     copier.connect()
@@ -142,7 +141,7 @@ class _Copier:
             copied._name = value._name
 
     def connect(self) -> None:
-        """Give the copies their operands and successors; a value may be used before the place where it is copied."""
+        """Set the operands and successors of the copies; a value may be used before its definition is copied."""
         values, blocks = self.values, self.blocks
         for op, new in self.copies:
             if op._operands:
@@ -152,7 +151,7 @@ class _Copier:
 
 
 def operations(root: Operation) -> list[Operation]:
-    """`root` and all operations inside of it as they are now, each before those inside of it."""
+    """Return a list of `root` and all operations inside it, in pre-order."""
     ops = [root]
     if root.regions:
         _collect(root, ops)
@@ -173,7 +172,7 @@ def _collect(op: Operation, out: list[Operation]) -> None:
 
 
 def replace_uses(old: SSAValue, new: SSAValue) -> None:
-    """Let `new` stand wherever `old` does; a name that `new` lacks is that of `old`."""
+    """Replace all uses of `old` by `new`; if `new` has no name, it gets that of `old`."""
     if old is new:
         return
     use, latest = old.first_use, new.first_use

@@ -8,10 +8,10 @@
     }
 
 One row of `INSTRUCTIONS` declares an instruction: its name here and in Python, its kind in TVM's JSON, its arguments.
-Plug-ins `declare` more.
-Instructions are read by hand: their operands stand among other arguments, also in lists and dictionaries.
+Plug-ins `declare` more. Instructions are parsed by hand: their operands are mixed with other arguments, also in lists
+and dictionaries.
 
-What the default schedule decides for a function is a sequence that names it, of rules for its blocks:
+The default schedule of a function is a sequence that names the function and has rules for its blocks:
 
     sched.sequence @main {
       sched.rule "register_tiles" on "C" then "D" {lane = "vj", row = "vi", lanes = 16, vectors = 4, rows = 6}
@@ -59,7 +59,9 @@ class BlockType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class LoopType(ParametrizedAttribute, TypeAttribute):
-    """A loop of a tensor function; also one of the places `inline` and `root` that a location may be sampled as."""
+    """A loop of a tensor function; also one of the places `inline` and `root` that a compute location may be
+    sampled as.
+    """
 
     name = "sched.loop"
 
@@ -73,7 +75,7 @@ class IntType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class OperandAttr(ParametrizedAttribute):
-    """Stands for an operand among the arguments of an instruction."""
+    """A placeholder for an operand among the arguments of an instruction."""
 
     name = "sched.operand"
     index: IntAttr
@@ -89,7 +91,7 @@ Argument = Any
 
 
 class Result(StrEnum):
-    """What an instruction gives; a list where it is `MANY`."""
+    """The result of an instruction; a list if it is `MANY`."""
 
     NONE = ""
     BLOCK = "block"
@@ -112,7 +114,7 @@ class Result(StrEnum):
 class Spec:
     """An instruction: `inputs` may be values, `attrs` are constants.
 
-    `spread` where the inputs are written one by one, without their name; `samples` where it makes a decision at random.
+    With `spread` the inputs are written one by one, without their name; with `samples` it makes a random decision.
     """
 
     name: str
@@ -123,7 +125,7 @@ class Spec:
     spread: bool = False
     samples: bool = False
     order: tuple[str, ...] = ()
-    """The parameters in Python, where the attributes do not follow the inputs."""
+    """The parameters in Python, if the attributes do not follow the inputs."""
 
     @property
     def params(self) -> tuple[str, ...]:
@@ -131,13 +133,13 @@ class Spec:
 
     @property
     def only_names(self) -> bool:
-        """True if it changes nothing but gives things names, or draws numbers."""
+        """True if it only names things or draws random numbers, without changing the program."""
         return self.samples or self.name.startswith("get_")
 
 
 @dataclass(frozen=True)
 class InstructionKind:
-    """What TVM calls an instruction; `is_pure` where it changes nothing but gives things names, or draws numbers."""
+    """TVM's kind of an instruction; `is_pure` if it only names things or draws random numbers."""
 
     name: str
     is_pure: bool
@@ -159,7 +161,7 @@ def encode(value: Argument, operands: list[SSAValue]) -> Attribute:
 
 
 def decode(attr: Attribute, operands: Sequence[SSAValue]) -> Argument:
-    """Return the argument that an attribute stands for: the inverse of `encode`."""
+    """Return the argument for an attribute: the inverse of `encode`."""
     if isinstance(attr, OperandAttr):
         return operands[attr.index.data]
     if isinstance(attr, NoneAttr | NoneType):  # the text `none` is read as the type
@@ -173,12 +175,12 @@ def decode(attr: Attribute, operands: Sequence[SSAValue]) -> Argument:
 
 @irdl_op_definition
 class SequenceOp(IRDLOperation):
-    """A schedule: instructions, one after the other; or, with the name of a function, the rules for its blocks.
+    """A schedule: instructions in order or, with the name of a function, the rules for its blocks.
 
         sched.sequence {…}
         sched.sequence @main {…}
 
-    What instructions give is known inside of it alone.
+    Results of instructions are only visible inside it.
     """
 
     name = "sched.sequence"
@@ -196,7 +198,7 @@ class SequenceOp(IRDLOperation):
 
     @property
     def rules(self) -> list[RuleOp]:
-        """What is said of the blocks of a function."""
+        """The rules for the blocks of a function."""
         return [op for op in self.body.block.ops if isinstance(op, RuleOp)]
 
     @property
@@ -227,12 +229,12 @@ class SequenceOp(IRDLOperation):
 
 
 Number = int | str | list[int]
-"""What a rule decided: a number, numbers, or the name of an iterator."""
+"""A parameter of a rule: a number, numbers, or the name of an iterator."""
 
 
 @dataclass(frozen=True)
 class Version:
-    """A rule with its numbers; for sizes from `least` on where another version follows."""
+    """A rule with its parameters; if another version follows, for sizes from `least` on."""
 
     rule: str
     numbers: Mapping[str, Number]
@@ -241,12 +243,12 @@ class Version:
 
 @irdl_op_definition
 class RuleOp(IRDLOperation):
-    """A rule of the default schedule for a block, and for the elementwise one `then` that follows it:
+    """A rule of the default schedule for a block, and for the elementwise block `then` that follows it:
 
         sched.rule "register_tiles" on "C" then "D" {lane = "vj", rows = 6, vectors = 4}
         sched.rule "panels" on "C" {rows = 6} from 24 else "register_tiles" {rows = 6}
 
-    With `else` the first one is for so many rows or more, which is found out when the function runs.
+    With `else`, the first version is used from that number of rows on, decided at run time.
     """
 
     name = "sched.rule"
@@ -266,12 +268,12 @@ class RuleOp(IRDLOperation):
 
     @property
     def then(self) -> str | None:
-        """The block that finishes each element."""
+        """The elementwise block that follows, or None."""
         return None if self.then_name is None else self.then_name.data
 
     @property
     def versions(self) -> list[Version]:
-        """The rules, those for larger sizes first."""
+        """The versions, those for larger sizes first."""
         rows = cast("list[dict[str, Any]]", [decode(v, ()) for v in self.version_attrs])
         return [Version(row["rule"], row["numbers"], row["least"]) for row in rows]
 
@@ -343,7 +345,7 @@ def _parse_number(parser: Parser) -> tuple[str, Number]:
 
 
 def _positive(parser: Parser, name: str) -> int:
-    """Return a number, which must not be 0 or less: the caret is below it."""
+    """Parse a positive number; otherwise the error points at it."""
     pos = parser.pos
     value = parser.parse_integer(allow_boolean=False)
     if value < 1:
@@ -362,7 +364,7 @@ class Instruction(IRDLOperation):
 
     @classmethod
     def of(cls, arguments: Mapping[str, Argument], outputs: int, decision: Argument = None) -> Self:
-        """Return the instruction with `arguments` by name, giving so many outputs."""
+        """Return the instruction with `arguments` by name, with `outputs` results."""
         operands: list[SSAValue] = []
         encoded = {k: encode(arguments[k], operands) for k in cls.SPEC.params if k in arguments}
         return cls._created(operands, encoded, [cls.SPEC.result.type] * outputs if outputs else [], decision)
@@ -399,7 +401,7 @@ class Instruction(IRDLOperation):
 
     @property
     def decision(self) -> Argument:
-        """What was decided where the instruction samples, None where that is open."""
+        """The decision of a sampling instruction, None if it is open."""
         return None if self.decision_attr is None else decode(self.decision_attr, [])
 
     def verify_(self) -> None:
@@ -566,12 +568,12 @@ INSTRUCTIONS: dict[str, Spec] = {
 
 
 def spec_of(name: str, inputs: Sequence[str], attrs: Sequence[str], result: Result, order: Sequence[str]) -> Spec:
-    """Return the row of an instruction that a plug-in brings; `order` are its parameters in Python."""
+    """Return the row of an instruction of a plug-in; `order` are its parameters in Python."""
     return _spec(name, " ".join(inputs), " ".join(attrs), result, order=" ".join(order))
 
 
 def declare(spec: Spec) -> None:
-    """Add an instruction to the dialect. Raises `TiraxError` where it has one of that name or kind already."""
+    """Add an instruction to the dialect. Raises `TiraxError` if it already has one with that name or kind."""
     taken = next((s for s in INSTRUCTIONS.values() if spec.name == s.name or spec.kind == s.kind), None)
     if taken is not None and taken != spec:
         hint = f"begin its name with that of the package: acme_{spec.name}"
@@ -594,7 +596,7 @@ OPS: dict[str, type[Instruction]] = {name: _instruction(spec) for name, spec in 
 
 
 class _SchedDialect(Dialect):
-    """The instructions of plug-ins are looked for when somebody asks for the operations."""
+    """The dialect; the instructions of plug-ins are loaded when its operations are first requested."""
 
     @property
     def operations(self) -> Iterator[type[Operation]]:

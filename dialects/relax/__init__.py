@@ -1,7 +1,7 @@
 """The `relax` dialect: graphs of tensors with symbolic shapes.
 
 `types` is struct info, `structure` functions and bindings, `calls` the kinds of calls, and each other file a family of
-operators (declared as `operator` shows). `OPERATORS` maps a name to its class.
+operators (declared as shown in `operator`). `OPERATORS` maps names to classes.
 """
 
 # pyright: reportUnusedImport=false
@@ -65,7 +65,7 @@ TYPES: list[type[Attribute]] = [
 
 
 class _RelaxDialect(Dialect):
-    """The operators of plug-ins are looked for when somebody asks for the operations."""
+    """The dialect; the operators of plug-ins are loaded when its operations are first requested."""
 
     @property
     def operations(self) -> Iterator[type[Operation]]:

@@ -1,4 +1,4 @@
-"""Operators on values that are no tensors, what has effects, and where a tensor lies."""
+"""Operators on values other than tensors, operators with effects, and operators on devices and memory views."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ShapeOf(Operator):
 
 @operator("relax.tensor_to_shape", "expr")
 class TensorToShape(Operator):
-    """A tensor of rank 1 and of int64 as a shape with these extents."""
+    """Convert a rank-1 int64 tensor to a shape with these extents."""
 
     def infer(self) -> Attribute:
         t = self.tensor("expr")
@@ -40,7 +40,7 @@ class TensorToShape(Operator):
 
 @operator("relax.shape_to_tensor", "expr")
 class ShapeToTensor(Operator):
-    """The extents of a shape as a tensor of rank 1 and of int64."""
+    """Convert the extents of a shape to a rank-1 int64 tensor."""
 
     def infer(self) -> Attribute:
         rank = self.shape_arg("expr").rank
@@ -57,12 +57,12 @@ class _Effect(Operator):
 
 @operator("relax.print", "values*", format=Attr(Kind.STRING, ""))
 class Print(_Effect):
-    """Print the values: `format` with a `{}` for each, or where it is empty one after the other."""
+    """Print the values by `format`, which has a `{}` for each, or one after the other if it is empty."""
 
 
 @operator("relax.assert_op", "condition format_args*", format=Attr(Kind.STRING, ""))
 class AssertOp(_Effect):
-    """Fail where the condition does not hold, with the message `format`, that has a `{}` for each of `format_args`."""
+    """Fail if the condition is false, with the message `format`, which has a `{}` for each of `format_args`."""
 
     def infer(self) -> Attribute:
         t = cast(SSAValue, getattr(self, "condition")).type  # noqa: B009 (`operator` adds it)
@@ -88,7 +88,7 @@ class ToVDevice(Operator):
 
 @operator("relax.hint_on_device", "data", dst_vdevice=Attr(Kind.DEVICE, "cpu:0"))
 class HintOnDevice(Operator):
-    """The tensor itself, which is wanted on the device `dst_vdevice`, such as `cpu:0`."""
+    """The tensor itself, with the hint that it is needed on the device `dst_vdevice`, such as `cpu:0`."""
 
     def infer(self) -> Attribute:
         return self.tensor("data")
@@ -96,7 +96,7 @@ class HintOnDevice(Operator):
 
 @operator("relax.memory.ensure_zero_offset", "data")
 class EnsureZeroOffset(Operator):
-    """The tensor at the beginning of its memory: all are, here."""
+    """The tensor with offset 0 in its memory, which all tensors have here."""
 
     def infer(self) -> Attribute:
         return self.tensor("data")
@@ -104,7 +104,7 @@ class EnsureZeroOffset(Operator):
 
 @operator("relax.wrap_param", "data", dtype=Attr(Kind.DTYPE, f32))
 class WrapParam(Operator):
-    """data, which is a parameter of a model, as `dtype`."""
+    """data, a parameter of a model, converted to `dtype`."""
 
     def infer(self) -> Attribute:
         data = self.tensor("data")
@@ -113,7 +113,9 @@ class WrapParam(Operator):
 
 @operator("relax.memory.view", "data shape dtype relative_byte_offset")
 class View(Operator):
-    """The memory of data from `relative_byte_offset` on, as another shape and dtype; an empty tuple keeps what is."""
+    """View the memory of data from `relative_byte_offset` on with another shape and dtype; an empty tuple keeps
+    the original.
+    """
 
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"relative_byte_offset"})
     ARG_DEFAULTS: ClassVar[Mapping[str, bool | int | float | str | Nothing]] = {
@@ -145,7 +147,7 @@ class View(Operator):
         return not isinstance(cast(SSAValue, getattr(self, arg)).type, TupleType)
 
     def element(self) -> Attribute | None:
-        """Return the dtype of the view. Raises `DTypeError` where it is no literal."""
+        """Return the dtype of the view. Raises `DTypeError` if it is not a literal."""
         if not self._has_operand("dtype"):
             return self.tensor("data").element
         owner = cast(SSAValue, getattr(self, "dtype")).owner  # noqa: B009 (`operator` adds it)
@@ -154,7 +156,7 @@ class View(Operator):
         return owner.value
 
     def offset(self) -> SymExpr | int | None:
-        """Where the view begins, in bytes; None where that is not known. Raises as `extent_operand`."""
+        """Return the byte offset of the view; None if it is unknown. Raises like `extent_operand`."""
         if not self._has_operand("relative_byte_offset"):
             return 0
         at = extent_operand(self, "relative_byte_offset")

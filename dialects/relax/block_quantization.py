@@ -1,7 +1,8 @@
-"""Weights in blocks: rows of small integers with scales, stored as `dialects/block_formats.py` says.
+"""Block-quantized weights: rows of small integers with scales, in the formats of `dialects/block_formats.py`.
 
 `packed` is a uint8 tensor of the bytes of rows, (n, row_bytes) for a matrix (n, k). With `interleaved` rows r above 1
-it is (n / r, row_bytes * r), the words of r rows next to each other: constants are stored so before kernels are made.
+it is (n / r, row_bytes * r), the words of r rows next to each other: constants are stored this way before kernels are
+created.
 """
 
 from __future__ import annotations
@@ -16,29 +17,29 @@ from .operator import Attr, Kind, Operator, as_dtype, operator
 from .types import TensorType
 
 ACTIVATIONS = ("float32", "int8")
-"""What activations are before they are multiplied: as they are, or rounded to bytes with a scale for 32 neighbours."""
+"""Forms of activations in products: unchanged, or rounded to bytes with a scale per 32 adjacent ones."""
 
 _FORMAT = Attr(Kind.STRING, "")
 _OUT_DTYPE = Attr(Kind.DTYPE, f32)
 
 
 class BlockOperator(Operator):
-    """What the operators on blocks share: `packed` and its `format`."""
+    """Base of operators on blocks: `packed` and its `format`."""
 
     @property
     def layout(self) -> BlockFormat:
-        """The row of the table. Raises `NameLookupError` for an unknown name."""
+        """Return the block format. Raises `NameLookupError` for an unknown name."""
         return block_format(self.attr("format"))
 
     def result_dtype(self) -> Attribute:
-        """`out_dtype`, which has to be a floating point type."""
+        """Return `out_dtype`, which must be a floating point type."""
         dtype = as_dtype(self.attr("out_dtype")) or f32
         if not is_float(dtype):
             self.fail_dtype("attribute out_dtype must be a floating point type", "float32", dtype)
         return dtype
 
     def unpacked(self) -> tuple[SymExpr, ...] | None:
-        """Return the shape of the numbers in `packed`, None where its own is not known."""
+        """Return the shape of the numbers in `packed`, or None if the shape of `packed` is unknown."""
         packed, row, rows = self.tensor("packed"), self.layout, int(self.attr("interleaved"))
         if packed.element not in (None, ui8):
             self.fail_dtype("argument packed must be of bytes", "uint8", packed.element)
@@ -59,7 +60,7 @@ class BlockOperator(Operator):
 
 @operator("relax.dequantize_blocks", "packed", format=_FORMAT, out_dtype=_OUT_DTYPE, interleaved=1)
 class DequantizeBlocks(BlockOperator):
-    """The numbers of rows of blocks: (…, row_bytes) -> (…, k)."""
+    """Dequantize rows of blocks: (…, row_bytes) -> (…, k)."""
 
     def infer(self) -> Attribute:
         dtype, packed = self.result_dtype(), self.tensor("packed")
@@ -77,8 +78,8 @@ class DequantizeBlocks(BlockOperator):
 class MatmulBlocks(BlockOperator):
     """x (…, k) times the transpose of the (n, k) numbers of `packed`: (…, n).
 
-    With `activation` "int8" each 32 neighbours of x (16 where blocks are of 16) are rounded to bytes first, with their
-    largest magnitude over 127 as the scale: what is multiplied are the rounded numbers then, exactly those.
+    With `activation` "int8", each 32 adjacent elements of x (16 for blocks of 16) are first rounded to bytes, with
+    their largest magnitude over 127 as the scale: the product is that of the rounded numbers, exactly.
     """
 
     def infer(self) -> Attribute:
@@ -100,9 +101,9 @@ class MatmulBlocks(BlockOperator):
 
 @operator("relax.take_blocks", "packed indices", format=_FORMAT, out_dtype=_OUT_DTYPE, interleaved=1)
 class TakeBlocks(BlockOperator):
-    """The numbers of the rows `indices` of `packed`, (n, row_bytes): (*indices.shape, k).
+    """Dequantize the rows `indices` of `packed`, (n, row_bytes): (*indices.shape, k).
 
-    As with `take` none of the indices counts from the end, and one outside is reported.
+    As in `take`, negative indices are not supported, and an index out of bounds is reported.
     """
 
     def infer(self) -> Attribute:

@@ -1,4 +1,4 @@
-"""Calls: of tensor functions (`call_tir`), packed functions, Relax functions and closures.
+"""Calls of tensor functions (`call_tir`), packed functions, Relax functions and closures.
 
     %y = relax.call_tir @add(%a, %b) tir_vars [n] : !relax.tensor<[n], f32>
     %z = relax.call_dps_packed "env.relu"(%y) : !relax.tensor<[n], f32>
@@ -32,12 +32,12 @@ from ..sym.text import exprs_part
 from .types import OBJECT, CallableType, Dims, TensorType, dims_attr
 
 TIR_VARS = asm.optional(" tir_vars", exprs_part("tir_vars"))
-"""` tir_vars [n, 4]` where there are any."""
+"""` tir_vars [n, 4]`, if there are any."""
 RESULT = asm.typed("result_type")
 
 
 class CallBase(asm.FormattedOp):
-    """What calls share: `args` and one result."""
+    """Base of calls: `args` and one result."""
 
     call_args = var_operand_def()
     result = result_def()
@@ -53,14 +53,16 @@ class CallBase(asm.FormattedOp):
 
 
 class _DestinationPassing(CallBase):
-    """Calls that write into outputs made by the caller: the result is a tensor or a tuple of tensors of known shape."""
+    """Calls that write into outputs allocated by the caller: the result is a tensor or a tuple of tensors of
+    known shape.
+    """
 
     ANY_DTYPE: ClassVar[bool] = False
-    """True if the dtype of an output may be unknown: nothing can make it, yet passes may look at the call."""
+    """True if the dtype of an output may be unknown: such a call cannot be compiled, but passes accept it."""
 
     @property
     def output_types(self) -> list[Attribute]:
-        """The outputs, one for each destination argument."""
+        """The types of the outputs, one for each destination argument."""
         t = self.result.type
         return list(t.types) if isinstance(t, TupleType) else [t]
 
@@ -87,8 +89,8 @@ class _TIRCall(_DestinationPassing):
 class CallTIROp(_TIRCall):
     """Call a `tir.func` in destination passing style: inputs, then outputs, then `tir_vars` as scalars.
 
-    `te_grad_name`, where there is one, names the function that gives the gradient, and `te_grad_kwargs` what it takes
-    besides (`R.call_tir_with_grad`); what the call means is the same.
+    `te_grad_name`, if present, names the function that computes the gradient, and `te_grad_kwargs` its extra arguments
+    (`R.call_tir_with_grad`); they do not affect the semantics of the call.
     """
 
     name = "relax.call_tir"
@@ -133,7 +135,7 @@ class CallTIROp(_TIRCall):
 
 @irdl_op_definition
 class CallTIRInplaceOp(_TIRCall):
-    """`call_tir` that writes output i into input `inplace_indices[i]`, or into a new tensor where that is -1."""
+    """`call_tir` that writes output i into input `inplace_indices[i]`, or into a new tensor for -1."""
 
     name = "relax.call_tir_inplace"
     inplace_indices = prop_def(ArrayAttr)
@@ -183,7 +185,7 @@ class CallTIRInplaceOp(_TIRCall):
 
 @irdl_op_definition
 class CallDPSPackedOp(_DestinationPassing):
-    """Call a packed function, or a `tir.func` by name, in destination passing style. Trusted to be pure."""
+    """Call a packed function, or a `tir.func` by name, in destination passing style. Assumed to be pure."""
 
     name = "relax.call_dps_packed"
     ANY_DTYPE: ClassVar[bool] = True
@@ -199,7 +201,9 @@ class CallDPSPackedOp(_DestinationPassing):
 
 
 class _PackedCall(CallBase):
-    """A call that gives a tuple may say so as `several` types in TVMScript, `sinfo_args=(a, b)`; it means the same."""
+    """A packed call. If it returns a tuple, TVMScript may list `several` types, `sinfo_args=(a, b)`, with the
+    same meaning.
+    """
 
     SEVERAL: ClassVar[str] = "tirax.several"
     func = prop_def(StringAttr)
@@ -241,7 +245,7 @@ class CallPackedOp(_PackedCall):
 
 @irdl_op_definition
 class CallBuiltinWithCtxOp(_PackedCall):
-    """Call a packed function of the runtime, which gives a virtual machine its context: there is none here."""
+    """Call a packed function of the runtime that takes the virtual machine's context, which does not exist here."""
 
     name = "relax.call_builtin_with_ctx"
     PURE: ClassVar[bool] = False
@@ -249,7 +253,7 @@ class CallBuiltinWithCtxOp(_PackedCall):
 
 @irdl_op_definition
 class CallPurePackedOp(_PackedCall):
-    """Call a packed function that is trusted to be pure."""
+    """Call a packed function that is assumed to be pure."""
 
     name = "relax.call_pure_packed"
     traits = traits_def(Pure())
@@ -257,8 +261,10 @@ class CallPurePackedOp(_PackedCall):
 
 @irdl_op_definition
 class CallInplacePackedOp(_PackedCall):
-    """Call a packed function that changes the arguments `inplace_indices` and returns them. Pure to all who use the
-    result in place of these arguments from then on, as with `call_tir_inplace`."""
+    """Call a packed function that modifies the arguments `inplace_indices` and returns them.
+
+    It is pure as long as the results are used instead of these arguments afterwards, as for `call_tir_inplace`.
+    """
 
     name = "relax.call_inplace_packed"
     traits = traits_def(Pure())
@@ -275,9 +281,9 @@ class CallInplacePackedOp(_PackedCall):
 
 @irdl_op_definition
 class CallOp(CallBase):
-    """Call a function of the module: `relax.call @f(%x) : T`. As pure as the callee is.
+    """Call a function of the module: `relax.call @f(%x) : T`. It is as pure as the callee.
 
-    A tensor function is called with inputs, outputs and `tir_vars`, writes into its arguments and gives `tuple<>`.
+    A tensor function is called with inputs, outputs and `tir_vars`, writes into its arguments and returns `tuple<>`.
     """
 
     name = "relax.call"
@@ -310,7 +316,9 @@ class CallOp(CallBase):
 
 @irdl_op_definition
 class CallValueOp(CallBase):
-    """Call a closure or another value that is callable: `relax.call_value %f(%x) : T`. As pure as its type says."""
+    """Call a closure or another callable value: `relax.call_value %f(%x) : T`. Its purity is that of the
+    callee's type.
+    """
 
     name = "relax.call_value"
     func = operand_def()
@@ -325,7 +333,7 @@ class CallValueOp(CallBase):
 
 
 def overwritten(op: Operation) -> list[SSAValue]:
-    """Return the arguments whose memory a call takes for its results: they have no value after it."""
+    """Return the arguments whose memory a call overwrites with its results: they have no value after it."""
     if isinstance(op, CallTIRInplaceOp):
         return [op.call_args[i] for i in op.indices if i >= 0]
     if isinstance(op, CallInplacePackedOp) and op.call_attrs is not None:

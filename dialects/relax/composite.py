@@ -1,7 +1,7 @@
-"""Functions among the operators that stand for several of them, as TVM's Python functions do.
+"""Composite operators: functions that expand to several operators, as TVM's Python functions do.
 
-`R.linear(x, w, b)` is `R.add(R.matmul(x, R.permute_dims(w)), b)`. Each takes how an operator is called,
-`call(name, *args, **attrs)`, and then the arguments of Python.
+`R.linear(x, w, b)` is `R.add(R.matmul(x, R.permute_dims(w)), b)`. Each takes a function that calls an operator,
+`call(name, *args, **attrs)`, and then the Python arguments.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Call = Callable[..., Any]
 
 
 def linear(call: Call, data: Any, weight: Any, bias: Any = None, out_dtype: Any = None) -> Any:
-    """data · weightᵀ + bias; the product is of `out_dtype` where that is given."""
+    """Return data · weightᵀ + bias; the product is of `out_dtype` if given."""
     product = call("relax.matmul", data, call("relax.permute_dims", weight), out_dtype=out_dtype)
     return product if bias is None else call("relax.add", product, bias)
 
 
 def masked_fill(call: Call, x: Any, mask: Any, value: Any) -> Any:
-    """`value` where the mask holds, x elsewhere."""
+    """Return `value` where the mask is true, x elsewhere."""
     return call("relax.where", mask, call("relax.full_like", x, value), x)
 
 
@@ -36,7 +36,7 @@ def attention_bias(
     causal_mask: Any = None,
     window_size: Any = None,
 ) -> Any:
-    """Another name of attention."""
+    """An alias of attention."""
     attrs = {"scale": scale, "causal_mask": causal_mask, "window_size": window_size}
     return call("relax.nn.attention", query, key, value, bias, **attrs)
 
@@ -46,16 +46,16 @@ COMPOSITES: dict[str, Callable[..., Any]] = {
     "relax.masked_fill": masked_fill,
     "relax.nn.attention_bias": attention_bias,
 }
-"""By name, as operators are."""
+"""The composites by operator name."""
 
 
 def composite_parameters(name: str) -> list[str]:
-    """Return the parameters in Python, in order."""
+    """Return the Python parameters, in order."""
     return list(inspect.signature(COMPOSITES[name]).parameters)[1:]
 
 
 def expand(name: str, call: Call, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What the composite `name` gives of these arguments. Raises `TiraxError` where they do not fit it."""
+    """Return the expansion of the composite `name` for these arguments. Raises `TiraxError` if they do not match."""
     function = COMPOSITES[name]
     try:
         bound = inspect.signature(function).bind(call, *args, **kwargs)

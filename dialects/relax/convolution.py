@@ -30,7 +30,7 @@ _LISTS = ("strides", "dilation", "output_padding")
 
 
 class Convolution(Windowed):
-    """What convolutions share: `strides`, `dilation`, `padding` and layouts, and how their shapes come about."""
+    """Base of convolutions: `strides`, `dilation`, `padding` and layouts, and shape inference."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
 
@@ -42,12 +42,14 @@ class Convolution(Windowed):
 
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
-        """Numbers become lists with an element for each dimension; the output's layout is the data's where None."""
+        """Build the operator. Numbers become lists with an element per dimension; the output's layout defaults
+        to the data's.
+        """
         return super().make(*args, **cls._spread(attrs))
 
     @classmethod
     def unchecked(cls, *args: Arg, **attrs: PyValue) -> Self:
-        """Return the same of operands that do not fit."""
+        """Build the operator for operands that do not match."""
         return super().unchecked(*args, **cls._spread(attrs))
 
     @classmethod
@@ -59,7 +61,7 @@ class Convolution(Windowed):
         return values
 
     def is_depthwise(self) -> bool:
-        """Return whether each channel of the data is a group by itself, and gives one channel."""
+        """Return whether each channel of the data is a group of its own with one output channel."""
         dims, groups = self.tensor("weight").dims, self.attr("groups")
         if dims is None or groups == 1 or self.is_blocked():
             return False
@@ -67,15 +69,15 @@ class Convolution(Windowed):
         return inputs == 1 and outputs == groups
 
     def data_places(self) -> list[int]:
-        """Where batch, channels and the spatial dimensions stand in the data."""
+        """Return the positions of batch, channels and the spatial dimensions in the data."""
         return positions(self, "data_layout", "NC" + self.letters)
 
     def out_places(self) -> list[int]:
-        """Where they stand in the result."""
+        """Return the positions of batch, channels and the spatial dimensions in the result."""
         return positions(self, "out_layout" if self.attr("out_layout") else "data_layout", "NC" + self.letters)
 
     def kernel_places(self) -> list[int]:
-        """Where output channels, input channels and the spatial dimensions stand in the kernel."""
+        """Return the positions of output channels, input channels and the spatial dimensions in the kernel."""
         return positions(self, "kernel_layout", "OI" + self.letters)
 
     def infer(self) -> Attribute:
@@ -124,7 +126,7 @@ class Convolution(Windowed):
 
 
 class TransposedConvolution(Convolution):
-    """A convolution's gradient: the data is spread by `strides` and convolved with the kernel turned around."""
+    """The gradient of a convolution: the data is dilated by `strides` and convolved with the flipped kernel."""
 
     def out_channels(self, channels: SymExpr, outer: SymExpr, inner: SymExpr) -> SymExpr:
         groups = self.attr("groups")

@@ -1,6 +1,7 @@
-"""Large arrays are copied by a thread, while the compiler goes on: most of such a copy is waiting for memory.
+"""Asynchronous copies of large arrays: a thread copies while the compiler continues, as most of the time is spent
+waiting for memory.
 
-The system gives new memory page by page when it is first written to, which takes longer than the bytes themselves.
+The system maps new memory page by page on first write, which takes longer than copying the bytes.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ if TYPE_CHECKING:
     import numpy as np
 
 _LARGE = 1 << 20
-"""Bytes. A thread costs more than a smaller copy."""
+"""Bytes from which a copy is worth a thread."""
 
 Write = Callable[["np.ndarray[Any, Any]", bool], object]
 
 
 class Copy:
-    """What `write` puts into an array, now or by a thread: it gets the array, and whether the compiler goes on.
+    """The contents that `write` puts into an array, synchronously or on a thread; it gets the array, and whether it
+    runs on a thread.
 
-    Then few calls of numpy should do it: between these it waits for the compiler, which gives way every 5 ms. Copies
-    are made one after the other: they share the one core that is not busy with compiling.
+    On a thread it should make few numpy calls: between them it waits for the compiler, which releases the GIL every 5
+    ms. Copies run one after the other: they share the one core that is not busy with compiling.
     """
 
     def __init__(self, target: np.ndarray[Any, Any], write: Write):
@@ -38,15 +40,15 @@ class Copy:
             self._done = _copier(os.getpid()).submit(write, target, True)
 
     def wait(self) -> None:
-        """Until it is done. Raises what `write` raised."""
+        """Wait until the copy is done. Raises the exception of `write`."""
         if self._done is not None:
             self._done.result()
 
 
 @cache
 def _copier(_process: int) -> ThreadPoolExecutor:
-    """Return the thread of a process (a fork has none of its parent's): starting one for each copy, and waiting until
-    it runs, would take longer than to go on.
+    """Return the copy thread of a process (a fork does not inherit its parent's): starting a thread per copy
+    would take longer than it saves.
     """
     from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""Operators that make tensors."""
+"""Operators that create tensors."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Ones(_OfShape):
 
 @operator("relax.full", "shape fill_value", dtype=DTYPE)
 class Full(Operator):
-    """A tensor filled with a value of rank 0; of its dtype where `dtype` is None."""
+    """A tensor filled with a value of rank 0; `dtype` defaults to the value's."""
 
     def infer(self) -> Attribute:
         shape, fill = self.shape_arg("shape"), self.tensor("fill_value")
@@ -54,17 +54,17 @@ class _Like(Operator):
 
 @operator("relax.zeros_like", "x", dtype=DTYPE)
 class ZerosLike(_Like):
-    """Zeros in the shape of x, of its dtype where `dtype` is None."""
+    """Zeros in the shape of x; `dtype` defaults to that of x."""
 
 
 @operator("relax.ones_like", "x", dtype=DTYPE)
 class OnesLike(_Like):
-    """Ones in the shape of x, of its dtype where `dtype` is None."""
+    """Ones in the shape of x; `dtype` defaults to that of x."""
 
 
 @operator("relax.full_like", "x fill_value", dtype=DTYPE)
 class FullLike(_Like):
-    """A value of rank 0 in the shape of x, of its dtype where `dtype` is None."""
+    """A value of rank 0 in the shape of x; `dtype` defaults to that of x."""
 
     def infer(self) -> Attribute:
         fill = self.tensor("fill_value")
@@ -74,7 +74,7 @@ class FullLike(_Like):
 
 
 def prim_operand(op: Operator, arg: str) -> PrimType | None:
-    """Return the struct info of a scalar operand, None where it is absent. Raises `DTypeError` for what is no
+    """Return the struct info of a scalar operand, or None if it is absent. Raises `DTypeError` if it is not a
     scalar.
     """
     value = cast("SSAValue | None", getattr(op, arg))
@@ -86,7 +86,7 @@ def prim_operand(op: Operator, arg: str) -> PrimType | None:
 
 
 def extent_operand(op: Operator, arg: str, default: int | None = None) -> SymExpr | None:
-    """Return the value of an integer scalar operand, `default` where it is absent, None where it is not known."""
+    """Return the value of an integer scalar operand, `default` if it is absent, None if it is unknown."""
     t = prim_operand(op, arg)
     if t is None:
         return None if default is None else Const(default)
@@ -96,12 +96,12 @@ def extent_operand(op: Operator, arg: str, default: int | None = None) -> SymExp
 
 
 def has_operand(op: Operator, arg: str) -> bool:
-    """Return whether an optional operand is there."""
+    """Return whether an optional operand is present."""
     return getattr(op, arg) is not None
 
 
 def number_operand(op: Operator, arg: str) -> float | None:
-    """Return the value of a scalar operand that is a literal, None where it is absent or no literal."""
+    """Return the value of a scalar operand that is a literal, None if it is absent or not a literal."""
     value = cast("SSAValue | None", getattr(op, arg))
     owner = None if value is None else value.owner
     if not isinstance(owner, PrimValueOp):
@@ -121,7 +121,7 @@ class _WithDefaultDType(Operator):
 
 @operator("relax.arange", "start end step", dtype=DTYPE)
 class Arange(_WithDefaultDType):
-    """start, start + step, … before `end`. int64 of integers, else float32."""
+    """start, start + step, … below `end`; int64 for integers, else float32."""
 
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"start", "end", "step"})
     ARG_DEFAULTS: ClassVar[Mapping[str, bool | int | float | str | Nothing]] = {"step": 1}
@@ -130,7 +130,7 @@ class Arange(_WithDefaultDType):
 
     @classmethod
     def fill_defaults(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """`arange(end)` begins at 0."""
+        """Fill in defaults: `arange(end)` begins at 0."""
         out = super().fill_defaults(arguments)
         return out if out.get("end") is not None else out | {"start": 0, "end": out["start"]}
 
@@ -146,7 +146,7 @@ class Arange(_WithDefaultDType):
         return TensorType.of([max(0, math.ceil((end - start) / self._checked(step)))], dtype)
 
     def literals(self) -> tuple[float, float, float] | None:
-        """start, end and step where all are literals."""
+        """Return start, end and step if all are literals, else None."""
         first, end, step = (number_operand(self, a) for a in ("start", "end", "step"))
         return None if first is None or end is None or step is None else (first, end, step)
 
@@ -171,13 +171,13 @@ class _Diagonal(Operator):
 
 @operator("relax.eye", "n m k", dtype=Attr(Kind.DTYPE, f32))
 class Eye(_Diagonal):
-    """n rows and m columns, ones at column - row == k and zeros elsewhere."""
+    """An n x m matrix with ones at column - row == k and zeros elsewhere."""
 
     OPTIONAL: ClassVar[frozenset[str]] = frozenset({"m"})
 
     @classmethod
     def fill_defaults(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """`eye(n)` is square."""
+        """Fill in defaults: `eye(n)` is square."""
         out = super().fill_defaults(arguments)
         return out if out.get("m") is not None else out | {"m": out["n"]}
 
@@ -221,7 +221,7 @@ class Triu(_Triangle):
 
 @operator("relax.hamming_window", "window_size periodic alpha beta", dtype=Attr(Kind.DTYPE, f32))
 class HammingWindow(Operator):
-    """alpha - beta * cos(2π i / N), N being window_size where `periodic`, else window_size - 1."""
+    """alpha - beta * cos(2π i / N), where N is window_size if `periodic`, else window_size - 1."""
 
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"window_size", "periodic", "alpha", "beta"})
 

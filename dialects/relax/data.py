@@ -1,7 +1,7 @@
 """Constant tensors as attributes: `#relax.data<f32 [2, 2] [[1.0, 2.0], [3.0, 4.0]]>`.
 
-Small tensors print as numbers, large ones as hexadecimal bytes (`"0x…"`, little endian, row major), those that are
-stored in a file of weights as a reference to it: `#relax.data<f32 [1000, 512] in "model.safetensors" : "fc.weight">`.
+Small tensors print as numbers, large ones as hexadecimal bytes (`"0x…"`, little endian, row-major), and tensors stored
+in a file of weights as a reference to it: `#relax.data<f32 [1000, 512] in "model.safetensors" : "fc.weight">`.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _most_bytes: ContextVar[int | None] = ContextVar("most_bytes", default=None)
 _collected: ContextVar[list[TensorData] | None] = ContextVar("collected", default=None)
 _folder: ContextVar[str | None] = ContextVar("folder", default=None)
 _SAMPLES = 64
-"""Bytes that are looked at for a hash: contents of many megabytes are not read for one."""
+"""Number of bytes sampled for a hash: large contents are not read completely."""
 
 ALIGNMENT = 64
-"""Bytes: that of the runtime's arrays."""
+"""Alignment in bytes: that of the runtime's arrays."""
 
 
 @contextmanager
 def elided_contents(above: int | None) -> Generator[None]:
-    """Inside, contents of more bytes are printed as `elided`: for looking at, as such text cannot be read again."""
+    """Print contents larger than `above` bytes as `elided` inside; such text is for display and cannot be parsed."""
     token = _most_bytes.set(above)
     try:
         yield
@@ -51,7 +51,7 @@ def elided_contents(above: int | None) -> Generator[None]:
 
 @contextmanager
 def collected_contents() -> Generator[list[TensorData]]:
-    """Inside, contents are printed as `elided` and added to the list, so that text and list are all of a program."""
+    """Print contents as `elided` inside and append them to the list, so that text and list describe the program."""
     collected: list[TensorData] = []
     token = _collected.set(collected)
     try:
@@ -62,7 +62,7 @@ def collected_contents() -> Generator[list[TensorData]]:
 
 @contextmanager
 def printed_for(folder: str | None) -> Generator[None]:
-    """Inside, references to files of weights are printed relative to `folder`, where the text will be read again."""
+    """Print references to files of weights relative to `folder` inside, where the text will be read again."""
     token = _folder.set(folder)
     try:
         yield
@@ -72,12 +72,11 @@ def printed_for(folder: str | None) -> Generator[None]:
 
 @dataclass(frozen=True, eq=False)
 class TensorData:
-    """Immutable contents of a constant: dtype, shape and the bytes (little endian, row major).
+    """Immutable contents of a constant: dtype, shape and the bytes (little endian, row-major).
 
-    `raw` is read-only memory; what `TensorDataAttr.filled` makes is aligned for compiled code: not copied again. Where
-    its contents are still being copied, whoever looks at it waits.
-    `key` is what the model that it comes from calls it, `file` the absolute path of a file that stores it by that name;
-    contents are equal whatever they are called and wherever they are stored.
+    `raw` is read-only memory; the memory of `TensorDataAttr.filled` is aligned for compiled code, so it is not copied
+    again. Accesses wait while the contents are still being copied. `key` is the constant's name in its model, `file`
+    the absolute path of a file that stores it under that name; neither affects equality.
     """
 
     dtype: Attribute
@@ -135,25 +134,27 @@ class TensorDataAttr(Data[TensorData]):
     def filled(
         cls, shape: Sequence[int], dtype: Attribute, fill: Callable[[np.ndarray[Any, Any]], object]
     ) -> TensorDataAttr:
-        """What `fill` writes into the array that it is given, in aligned memory that nobody writes to afterwards."""
+        """Return the contents that `fill` writes into its argument, in aligned memory that is not modified
+        afterwards.
+        """
         own = _aligned(shape, dtype)
         fill(own)
         return cls(TensorData(dtype, tuple(shape), _bytes_of(own)))
 
     @classmethod
     def written(cls, shape: Sequence[int], dtype: Attribute, write: Write) -> TensorDataAttr:
-        """As `filled`, but `write` may run while the compiler goes on (`copying.Copy`).
+        """Like `filled`, but `write` may run on a thread while the compiler continues (`copying.Copy`).
 
-        Nobody may write to what it reads afterwards.
+        Its sources must not be modified afterwards.
         """
         own = _aligned(shape, dtype)
         return cls(TensorData(dtype, tuple(shape), _bytes_of(own), copy=Copy(own, write)))
 
     @classmethod
     def rearranged(cls, array: np.ndarray[Any, Any], dtype: Attribute) -> TensorDataAttr:
-        """Return the contents of `array`, whose numpy dtype is that of `dtype`, row major and aligned.
+        """Return the contents of `array`, row-major and aligned; its numpy dtype must be that of `dtype`.
 
-        Nobody may write to the array afterwards: it may be copied while the compiler goes on.
+        The array must not be modified afterwards: it may be copied while the compiler continues.
         """
 
         def copy(own: np.ndarray[Any, Any], _: bool) -> None:
@@ -163,9 +164,9 @@ class TensorDataAttr(Data[TensorData]):
 
     @classmethod
     def sharing(cls, array: np.ndarray[Any, Any], dtype: Attribute, key: str | None = None) -> TensorDataAttr:
-        """Return the contents of `array`, whose numpy dtype is that of `dtype`, not copied where they are row major.
+        """Return the contents of `array`, without a copy if it is row-major; its numpy dtype must be that of `dtype`.
 
-        Nobody may write to the array afterwards. `key` is what the model calls it.
+        The array must not be modified afterwards. `key` is its name in the model.
         """
         import numpy as np
 
@@ -177,7 +178,7 @@ class TensorDataAttr(Data[TensorData]):
 
     @property
     def scalar(self) -> int | float | bool | None:
-        """The value of a rank 0 tensor, None for others."""
+        """The value of a rank-0 tensor, None for others."""
         return None if self.data.shape else self.numpy().item()
 
     def print_parameter(self, printer: Printer) -> None:
@@ -222,7 +223,7 @@ class TensorDataAttr(Data[TensorData]):
 
 
 def _aligned(shape: Sequence[int], dtype: Attribute) -> np.ndarray[Any, Any]:
-    """Return an array whose contents are not set."""
+    """Return an uninitialized, aligned array."""
     import numpy as np
 
     size = math.prod(shape) * numpy_dtype(dtype).itemsize
@@ -232,7 +233,7 @@ def _aligned(shape: Sequence[int], dtype: Attribute) -> np.ndarray[Any, Any]:
 
 
 def _bytes_of(array: np.ndarray[Any, Any]) -> memoryview:
-    """Return the bytes of a row major array, read-only."""
+    """Return the bytes of a row-major array, read-only."""
     return array.reshape(-1).view("uint8").data.toreadonly()
 
 
@@ -271,8 +272,8 @@ def _quoted(text: str) -> str:
 
 
 def _stored(parser: AttrParser, dtype: Attribute) -> TensorData:
-    """Return the rest of `in "model.safetensors" : "fc.weight"`. The file lies in the folder of the text, or below
-    it.
+    """Parse the rest of `in "model.safetensors" : "fc.weight"`. The file must be in the folder of the text, or
+    below it.
     """
     name = parser.parse_str_literal()
     parser.parse_punctuation(":")

@@ -1,4 +1,4 @@
-"""Devices as programs name them: `cpu:0`, in TVMScript `R.device(device_type=1, index=0)`."""
+"""Device names: `cpu:0`, in TVMScript `R.device(device_type=1, index=0)`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from xdsl.ir import Attribute
 from ...diagnostics import TiraxError, unknown_name
 
 DEVICES = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
-"""The numbers of kinds of devices, as DLPack has them."""
+"""DLPack's numbers of device kinds."""
 _ALIASES = {"llvm": "cpu", "c": "cpu", "gpu": "cuda"}
 _FORM = re.compile(r"(\w+?)(?:[:(](\d+)\)?)?")
 
 
 def device_text(device: str) -> str:
-    """Return the canonical form of `cpu`, `llvm:1` or `cpu(0)`: `cpu:0`. Raises `TiraxError` for no known device."""
+    """Return the canonical form of `cpu`, `llvm:1` or `cpu(0)`: `cpu:0`. Raises `TiraxError` for an unknown device."""
     match = _FORM.fullmatch(device)
     if match is None:
         raise TiraxError("malformed device", expected="a kind and a number, such as cpu:0", found=device)
@@ -29,13 +29,13 @@ def device_text(device: str) -> str:
 
 
 def device_numbers(device: str) -> tuple[int, int]:
-    """Return the number of a device's kind, and its own."""
+    """Return the number of a device's kind, and its index."""
     kind, _, index = device_text(device).partition(":")
     return DEVICES[kind], int(index)
 
 
 def device_of(kind: int | str, index: int | None = None) -> str:
-    """Return the canonical form of a device given by the number or the name of its kind. Raises `TiraxError`."""
+    """Return the canonical form of a device, given the number or name of its kind. Raises `TiraxError`."""
     names = {number: name for name, number in DEVICES.items()}
     if isinstance(kind, int):
         if kind not in names:
@@ -45,12 +45,12 @@ def device_of(kind: int | str, index: int | None = None) -> str:
 
 
 GLOBAL_INFOS = "relax.global_infos"
-"""The attribute of a module with its virtual devices and what else it says: `{vdevice = ["llvm:0", "cuda:0"]}`."""
+"""The module attribute with its virtual devices and other global infos: `{vdevice = ["llvm:0", "cuda:0"]}`."""
 VDEVICE, DUMMY = "vdevice", "dummy"
 
 
 def vdevice_text(target: object, number: int = 0, scope: str = "global") -> str:
-    """Return a virtual device as struct info holds it: `llvm:0`, `cuda:1:shared`. A target is a text or its
+    """Return a virtual device as stored in struct info: `llvm:0`, `cuda:1:shared`. A target is a text or its
     configuration.
     """
     kind = cast("Mapping[str, object]", target).get("kind", "llvm") if isinstance(target, Mapping) else target
@@ -58,7 +58,7 @@ def vdevice_text(target: object, number: int = 0, scope: str = "global") -> str:
 
 
 def global_infos(attributes: Mapping[str, Attribute]) -> dict[str, list[str]]:
-    """What the attributes of a module say, by kind: virtual devices as texts, `dummy` for what says nothing."""
+    """Return the global infos of a module, by kind: virtual devices as texts, `dummy` for empty ones."""
     infos = attributes.get(GLOBAL_INFOS)
     entries = infos.data.items() if isinstance(infos, DictionaryAttr) else ()
     return {
@@ -74,9 +74,10 @@ def vdevices(attributes: Mapping[str, Attribute]) -> list[str]:
 
 
 def listed_vdevice(device: str, listed: Sequence[str]) -> str:
-    """`vdevice:1` is the second of those that a module lists, `cuda:1` the second one of the kind cuda.
+    """Return the device for an index: `vdevice:1` is the second of those listed by a module, `cuda:1` the second of
+    kind cuda.
 
-    Itself where a module lists none. Raises `TiraxError` for one that is not listed.
+    Returned unchanged if the module lists none. Raises `TiraxError` for one that is not listed.
     """
     kind, _, number = device.partition(":")
     among = [d for d in listed if kind in (VDEVICE, d.partition(":")[0])]
@@ -88,7 +89,9 @@ def listed_vdevice(device: str, listed: Sequence[str]) -> str:
 
 
 def place_of_vdevice(device: str, listed: Sequence[str]) -> str:
-    """What `listed_vdevice` reads: a kind and the number among those of the kind; the device itself if not listed."""
+    """Return the inverse of `listed_vdevice`: a kind and the index within that kind; the device itself if not
+    listed.
+    """
     kind = device.partition(":")[0]
     among = [d for d in listed if d.partition(":")[0] == kind]
     return f"{kind}:{among.index(device)}" if device in among else device

@@ -1,6 +1,6 @@
-"""Element-wise operators: unary, binary, comparison, logical, bitwise, and what else maps element by element.
+"""Element-wise operators: unary, binary, comparison, logical, bitwise, and others that map element by element.
 
-A family is a table: a row is an operator. Binary operators broadcast as numpy does.
+Each family is a table with a row per operator. Binary operators broadcast as in numpy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .types import PrimType, TensorType
 
 
 class UnaryOp(Operator):
-    """Element by element, the result like the operand."""
+    """An element-wise unary operator; the result has the type of the operand."""
 
     def infer(self) -> Attribute:
         x = self.tensor("x")
@@ -25,31 +25,31 @@ class UnaryOp(Operator):
 
 
 class NumericUnaryOp(UnaryOp):
-    """Element by element, defined for numbers."""
+    """An element-wise operator on numbers."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
 
 
 class FloatUnaryOp(UnaryOp):
-    """Element by element, defined for floating point only."""
+    """An element-wise operator on floating point numbers only."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": FLOATS}
 
 
 class LogicalUnaryOp(UnaryOp):
-    """Element by element, of truth values."""
+    """An element-wise operator on bools."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": BOOL}
 
 
 class BitwiseUnaryOp(UnaryOp):
-    """Element by element, of the bits of integers."""
+    """An element-wise operator on the bits of integers."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": INTEGERS_AND_BOOL}
 
 
 class PredicateOp(Operator):
-    """Element by element, the result bool."""
+    """An element-wise operator with a bool result."""
 
     def infer(self) -> Attribute:
         x = self.tensor("x")
@@ -59,7 +59,7 @@ class PredicateOp(Operator):
 def broadcast_dims(
     op: Operator, names: Sequence[str], shapes: Sequence[Sequence[SymExpr]]
 ) -> tuple[SymExpr, ...] | None:
-    """Return the shape that `shapes` broadcast to; None where two symbolic extents cannot be told to agree."""
+    """Return the shape that `shapes` broadcast to; None if two symbolic extents may or may not be equal."""
     rank = max(len(s) for s in shapes)
     out: list[SymExpr] = []
     for i in range(rank):
@@ -91,7 +91,7 @@ def _broadcast_dim(op: Operator, dims: list[tuple[str, SymExpr]]) -> SymExpr | N
 
 
 class BinaryOp(Operator):
-    """Element by element on two tensors that broadcast, or on one and a scalar; both have one dtype."""
+    """An element-wise operator on two tensors that broadcast, or on a tensor and a scalar, of the same dtype."""
 
     RESULT_DTYPE: ClassVar[Attribute | None] = None
 
@@ -113,7 +113,7 @@ class BinaryOp(Operator):
         return TensorType.of(None, dtype, max(a.rank or 0, b.rank or 0) if known else None)
 
     def _side(self, name: str) -> TensorType:
-        """Return an operand as a tensor: a scalar is one of rank 0."""
+        """Return the type of an operand; a scalar counts as a tensor of rank 0."""
         value = getattr(self, name)
         if not isinstance(value.type, PrimType):
             return self.tensor(name)
@@ -128,13 +128,13 @@ class ArithmeticOp(BinaryOp):
 
 
 class LogicalOp(BinaryOp):
-    """A binary operator on truth values."""
+    """A binary operator on bools."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": BOOL}
 
 
 class BitwiseOp(BinaryOp):
-    """A binary operator on the bits of integers; truth values are one bit."""
+    """A binary operator on the bits of integers; a bool is one bit."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": INTEGERS_AND_BOOL}
 
@@ -268,7 +268,7 @@ BINARY = {
 
 @operator("relax.clip", "x min max")
 class Clip(Operator):
-    """x limited to [min, max]; both are prim values."""
+    """x clamped to [min, max]; both are prim values."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"x": NUMBERS}
 
@@ -278,12 +278,12 @@ class Clip(Operator):
 
 @operator("relax.nn.leakyrelu", "x", alpha=0.01)
 class LeakyRelu(FloatUnaryOp):
-    """x where it is positive, alpha * x elsewhere."""
+    """x if it is positive, alpha * x otherwise, elementwise."""
 
 
 @operator("relax.nn.softplus", "x", beta=1.0, threshold=20.0)
 class Softplus(FloatUnaryOp):
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+    """log(1 + exp(beta * x)) / beta, or x where beta * x is above the threshold."""
 
 
 @operator("relax.astype", "x", dtype=DTYPE)
@@ -300,7 +300,7 @@ class Astype(Operator):
 
 @operator("relax.where", "condition x1 x2")
 class Where(Operator):
-    """x1 where the condition holds, x2 elsewhere; all three broadcast."""
+    """x1 where the condition is true, x2 elsewhere; all three broadcast."""
 
     def infer(self) -> Attribute:
         c, a, b = self.tensor("condition"), self.tensor("x1"), self.tensor("x2")
@@ -318,7 +318,7 @@ class Where(Operator):
 
 @operator("relax.ewise_fma", "x1 x2 x3")
 class EwiseFMA(Operator):
-    """x1 * x2 + x3 of tensors of one shape."""
+    """x1 * x2 + x3 for tensors of one shape."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
 

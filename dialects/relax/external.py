@@ -1,6 +1,6 @@
-"""What code generators gave, as an attribute of a module: `#relax.external_mods<"fused_lib">`.
+"""Results of code generators, as an attribute of a module: `#relax.external_mods<"fused_lib">`.
 
-It holds objects of the running program. They can be printed, by name, but not read from text.
+It holds Python objects. They print by name, but cannot be parsed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EXTERNAL_MODS = "external_mods"
 
 
 class ExternalFunctions(Mapping[str, Callable[..., Any]]):
-    """Callables in destination passing form, by name. Two such tables are equal only where they are one."""
+    """Callables in destination passing form, by name. Tables are compared by identity."""
 
     __slots__ = ("_functions",)
 
@@ -43,7 +43,7 @@ class ExternalFunctions(Mapping[str, Callable[..., Any]]):
 
 @irdl_attr_definition
 class ExternalModsAttr(Data[ExternalFunctions]):
-    """The functions that the calls of `call_dps_packed` in a module find first."""
+    """The functions that take precedence for `call_dps_packed` in a module."""
 
     name = "relax.external_mods"
 
@@ -57,6 +57,6 @@ class ExternalModsAttr(Data[ExternalFunctions]):
 
 
 def external_functions(module: Operation) -> Mapping[str, Callable[..., Any]]:
-    """What code generators have compiled for a module, by name."""
+    """Return the functions compiled by code generators for a module, by name."""
     modules = module.attributes.get(EXTERNAL_MODS)
     return modules.data if isinstance(modules, ExternalModsAttr) else {}

@@ -1,4 +1,4 @@
-"""What differentiation uses: marks for `Gradient`, and the gradients of operators that no other operators give."""
+"""Operators for differentiation: marks for `Gradient`, and gradients that no other operators express."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Mark(Operator):
 
 
 class _Checkpoint(_Mark):
-    """A mark on a variable, of which the program is cut."""
+    """A mark on a variable at the boundary of a checkpointed part."""
 
     def infer(self) -> Attribute:
         if isinstance(self.operands[0].owner, ConstantOp | TupleOp):
@@ -32,21 +32,21 @@ class _Checkpoint(_Mark):
 
 @operator("relax.grad.no_grad", "input")
 class NoGrad(_Mark):
-    """The input, through which no gradient flows."""
+    """The input, with gradients stopped."""
 
 
 @operator("relax.grad.start_checkpoint", "input")
 class StartCheckpoint(_Checkpoint):
-    """The input, an input of a part of the program that is computed again for the gradient instead of being kept."""
+    """The input, marked as an input of a part that is recomputed for the gradient instead of being kept."""
 
 
 @operator("relax.grad.end_checkpoint", "input")
 class EndCheckpoint(_Checkpoint):
-    """The input, an output of a part of the program that is computed again for the gradient."""
+    """The input, marked as an output of a part that is recomputed for the gradient."""
 
 
 def check_gradient(op: Operator, dims: tuple[SymExpr, ...] | None) -> None:
-    """Raise `ShapeError` where the operand `output_grad` is certainly not of the shape `wanted`."""
+    """Raise `ShapeError` if the operand `output_grad` is certainly not of the shape `dims`."""
     have = op.tensor("output_grad")
     if dims is None:
         return
@@ -63,7 +63,7 @@ def check_gradient(op: Operator, dims: tuple[SymExpr, ...] | None) -> None:
     ignore_index=-100,
 )
 class NLLLossBackward(Operator):
-    """The gradient of `nn.nll_loss` by its predictions, from that of its result."""
+    """The gradient of `nn.nll_loss` with respect to its predictions, given that of its result."""
 
     def infer(self) -> Attribute:
         return self.tensor("predictions")
@@ -78,7 +78,9 @@ class NLLLossBackward(Operator):
 
 
 class PoolBackward(Pool):
-    """The gradient of a pooling by its data, from that of its result; attributes are those of the pooling."""
+    """The gradient of a pooling with respect to its data, given that of its result; attributes are those of the
+    pooling.
+    """
 
     KIND: ClassVar[str] = "max"
 
@@ -105,7 +107,7 @@ POOL_BACKWARD = {(kind, rank): _backward(kind, rank) for kind in ("max", "avg") 
 
 @operator("relax.grad.take_backward", "output_grad x indices", axis=AXIS)
 class TakeBackward(Operator):
-    """The gradient of `take` by x: the slices of output_grad are added up at `indices`."""
+    """The gradient of `take` with respect to x: the slices of output_grad are accumulated at `indices`."""
 
     def infer(self) -> Attribute:
         x = self.tensor("x")

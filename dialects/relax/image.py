@@ -17,7 +17,7 @@ from .types import TensorType
 class _Sized(Operator):
     @classmethod
     def fill_defaults(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """One extent stands for height and width."""
+        """Fill in defaults: one extent is used for height and width."""
         out = super().fill_defaults(arguments)
         size = out["size"]
         meaning = getattr(size, "__tirax_script_value__", None)
@@ -28,7 +28,7 @@ class _Sized(Operator):
 class _Resize(_Sized):
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
-        """The region of interest is [0, 0, 0, 0] where none is given."""
+        """Build the operator; the region of interest defaults to [0, 0, 0, 0]."""
         return super().make(*args, **(attrs | {"roi": attrs.get("roi") or [0.0, 0.0, 0.0, 0.0]}))
 
 
@@ -46,10 +46,10 @@ class _Resize(_Sized):
     out_dtype=DTYPE,
 )
 class Resize2d(_Resize):
-    """data with its height and width brought to `size`: ONNX's Resize.
+    """data resized to height and width `size`, as ONNX's Resize.
 
-    `method` is `nearest_neighbor` (which one `rounding_method` says), `linear` or `cubic`. `roi`, the corners
-    [top, left, bottom, right] as fractions, and `extrapolation_value` are for the mode `tf_crop_and_resize`.
+    `method` is `nearest_neighbor` (rounded by `rounding_method`), `linear` or `cubic`. `roi`, the corners [top, left,
+    bottom, right] as fractions, and `extrapolation_value` apply to the mode `tf_crop_and_resize`.
     """
 
     CHOICES: ClassVar[dict[str, tuple[str, ...]]] = {
@@ -67,7 +67,7 @@ class Resize2d(_Resize):
     }
 
     def places(self) -> list[int]:
-        """Where height and width stand, which are in no blocks, as batch and channels may be."""
+        """Return the positions of height and width, which must not be blocked, unlike batch and channels."""
         layout = layout_of(self, "layout", "NCHW")
         if layout.block("H") is not None or layout.block("W") is not None:
             self.fail_shape("attribute layout must have height and width in no blocks", "NCHW16c", str(layout))
@@ -94,11 +94,10 @@ class Resize2d(_Resize):
 
 @operator("relax.image.affine_grid", "data size", align_corners=True)
 class AffineGrid(_Sized):
-    """The positions to which the affine maps `data` move those of an image of `size` (Jaderberg et al., 2015).
+    """The sampling positions of an affine map `data` for an image of `size` (Jaderberg et al., 2015).
 
-    data is (batch, 2, 3), or (batch, 3, 4) for three dimensions; the result is (batch, 2, height, width), the position
-    in the width first. Positions are from -1 to 1: those of the outermost elements where `align_corners`, else of their
-    borders.
+    data is (batch, 2, 3), or (batch, 3, 4) for three dimensions; the result is (batch, 2, height, width), with x before
+    y. Positions range from -1 to 1: the centers of the outermost elements if `align_corners`, else their outer borders.
     """
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"data": FLOATS}
@@ -130,9 +129,9 @@ class AffineGrid(_Sized):
 class GridSample(Operator):
     """The values of data at the positions of grid: PyTorch's grid_sample, with the coordinates before the extents.
 
-    data is (batch, channels, height, width), grid (batch, 2, h, w) with the position in the width first; both have a
-    depth in the layout `NCDHW`. `method` is `nearest`, `bilinear` or `bicubic` (of two dimensions). Outside of data are
-    `zeros`, the value of the `border`, or the image once more: `reflection`.
+    data is (batch, channels, height, width), grid (batch, 2, h, w) with x before y; the layout `NCDHW` adds a depth.
+    `method` is `nearest`, `bilinear` or `bicubic` (two dimensions only). Positions outside of data read `zeros`, the
+    value of the `border`, or a `reflection` of the image.
     """
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": FLOATS}
@@ -159,7 +158,7 @@ class GridSample(Operator):
 
 
 def check_choices(op: Operator, choices: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise `ShapeError` where an attribute has another value than those listed."""
+    """Raise `ShapeError` if an attribute has a value other than those listed."""
     for name, allowed in choices.items():
         if op.attr(name) not in allowed:
             op.fail_shape(f"attribute {name} is unknown", ", ".join(allowed), op.attr(name))

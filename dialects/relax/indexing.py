@@ -1,4 +1,4 @@
-"""Operators that read or write at positions: slices, gathering, one-hot rows."""
+"""Operators that read or write at given positions: slices, gathers, one-hot rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .types import PrimType, TensorType
 
 @dataclass(frozen=True)
 class Slice:
-    """Indices `begin`, `begin + stride`, … of a dimension, `extent` of them."""
+    """The slice of a dimension with indices `begin`, `begin + stride`, …, `extent` of them."""
 
     begin: SymExpr
     extent: SymExpr
@@ -29,7 +29,7 @@ class Slice:
 
 
 def _at_least_zero(e: SymExpr) -> bool:
-    """Return whether `e` is not negative where no symbolic variable is."""
+    """Return whether `e` is nonnegative for all nonnegative symbolic variables."""
     analyzer = Analyzer()
     for v in e.free_vars():
         analyzer.bind(v, 0, float("inf"))
@@ -37,7 +37,7 @@ def _at_least_zero(e: SymExpr) -> bool:
 
 
 def _bounded(index: SymExpr, extent: SymExpr, stride: int) -> SymExpr:
-    """Return an end of a slice, counted from the front and limited to the dimension."""
+    """Return a bound of a slice, counted from the front and clamped to the dimension."""
     low, high = (Const(0), extent) if stride > 0 else (Const(-1), extent - 1)
     if index.constant is not None and index.constant < 0:
         return maximum(index + extent, low)
@@ -48,8 +48,9 @@ def _bounded(index: SymExpr, extent: SymExpr, stride: int) -> SymExpr:
 
 
 def slice_of(begin: SymExpr, end: SymExpr, stride: int, extent: SymExpr, assume_inbound: bool = False) -> Slice:
-    """What `begin:end:stride` takes of a dimension of `extent`, as Python slices; ends are trusted to be inside where
-    `assume_inbound`."""
+    """Return the slice `begin:end:stride` of a dimension of `extent`, with Python's rules; with `assume_inbound`
+    bounds are not clamped.
+    """
     first, last = (b if assume_inbound else _bounded(b, extent, stride) for b in (begin, end))
     span = last - first if stride > 0 else first - last
     count = (span + (abs(stride) - 1)) // abs(stride)
@@ -62,7 +63,7 @@ def slice_of(begin: SymExpr, end: SymExpr, stride: int, extent: SymExpr, assume_
 
 @operator("relax.strided_slice", "x axes* begin* end* strides*?", assume_inbound=False)
 class StridedSlice(Operator):
-    """x[begin:end:strides] along `axes`; what is given for each is a tuple of scalars."""
+    """x[begin:end:strides] along `axes`; begin, end and strides are tuples of scalars."""
 
     def infer(self) -> Attribute:
         x = self.tensor("x")
@@ -74,7 +75,7 @@ class StridedSlice(Operator):
         return TensorType.of([slices[i].extent if i in slices else d for i, d in enumerate(x.dims)], x.element)
 
     def slices(self) -> dict[int, Slice] | None:
-        """Return the slice of each of `axes`, None where not all is known."""
+        """Return the slice of each of `axes`, or None if not everything is known."""
         x = self.tensor("x")
         axes, begin, end, strides = (self._scalars(n) for n in ("axes", "begin", "end", "strides"))
         if x.dims is None or axes is None or begin is None or end is None or strides is None:
@@ -112,7 +113,7 @@ class StridedSlice(Operator):
 
 @operator("relax.dynamic_strided_slice", "x begin end strides")
 class DynamicStridedSlice(Operator):
-    """x[begin:end:strides]; what is given for all dimensions of x is a tensor of int64."""
+    """x[begin:end:strides]; begin, end and strides are int64 tensors with an element for each dimension of x."""
 
     def infer(self) -> Attribute:
         x = self.tensor("x")
@@ -129,7 +130,7 @@ class DynamicStridedSlice(Operator):
 
 
 def integer_tensor(op: Operator, arg: str) -> TensorType:
-    """Return the operand `arg`, which is a tensor of integers. Raises `DTypeError` for other ones."""
+    """Return the type of the operand `arg`, a tensor of integers. Raises `DTypeError` otherwise."""
     t = op.tensor(arg)
     if t.element is not None and not isinstance(t.element, IntegerType):
         op.fail_dtype(f"argument {arg} must be of an integer type", "int32 or int64", t.element)
@@ -137,14 +138,14 @@ def integer_tensor(op: Operator, arg: str) -> TensorType:
 
 
 def same_dtype(op: Operator, first: str, second: str) -> None:
-    """Raise `DTypeError` where two operands certainly have different dtypes."""
+    """Raise `DTypeError` if two operands certainly have different dtypes."""
     a, b = op.tensor(first), op.tensor(second)
     if a.element is not None and b.element is not None and a.element != b.element:
         op.fail_dtype(f"argument {second} must have the dtype of {first}", a.element, b.element)
 
 
 def require_within(op: Operator, data: TensorType, indices: TensorType) -> None:
-    """Indices have no more elements than data has in the dimensions that are not the attribute `axis`."""
+    """Require that indices are no larger than data, except along the attribute `axis`."""
     axis = op.attr("axis") % max(len(data.dims or ()), 1)
     for i, (extent, reached) in enumerate(zip(data.dims or (), indices.dims or (), strict=False)):
         if i != axis:
@@ -154,7 +155,7 @@ def require_within(op: Operator, data: TensorType, indices: TensorType) -> None:
 
 @operator("relax.gather_elements", "data indices", axis=0)
 class GatherElements(Operator):
-    """data at the position of each index, its coordinate along `axis` replaced by the index."""
+    """data at the position of each index, with the coordinate along `axis` replaced by the index."""
 
     def infer(self) -> Attribute:
         data, indices = self.tensor("data"), integer_tensor(self, "indices")
@@ -168,7 +169,7 @@ class GatherElements(Operator):
 
 @operator("relax.gather_nd", "data indices", batch_dims=0)
 class GatherND(Operator):
-    """The slices of data at the positions that the last dimension of indices lists, after `batch_dims` shared ones."""
+    """The slices of data at the positions in the last dimension of indices, after `batch_dims` shared dimensions."""
 
     def infer(self) -> Attribute:
         data, indices, batch = self.tensor("data"), integer_tensor(self, "indices"), self.attr("batch_dims")
@@ -188,7 +189,7 @@ class GatherND(Operator):
 
 @operator("relax.index_tensor", "data indices*")
 class IndexTensor(Operator):
-    """data[indices]: the indices broadcast, and stand for the first dimensions of data."""
+    """data[indices]: the indices broadcast and apply to the first dimensions of data."""
 
     def infer(self) -> Attribute:
         data, indices = self.tensor("data"), self.tensors("indices")
@@ -204,9 +205,7 @@ class IndexTensor(Operator):
 
 
 def broadcast_indices(op: Operator, indices: Sequence[TensorType]) -> tuple[SymExpr, ...] | None:
-    """Return the shape of several tensors of indices together, None where not known. Raises for none, and for no
-    integers.
-    """
+    """Return the broadcast shape of index tensors, None if unknown. Raises if there are none, and for non-integers."""
     if not indices:
         op.fail_shape("argument indices is empty", "one tensor or more")
     for i, t in enumerate(indices):
@@ -220,7 +219,9 @@ def broadcast_indices(op: Operator, indices: Sequence[TensorType]) -> tuple[SymE
 
 @operator("relax.one_hot", "indices on_value off_value", depth=1, axis=-1)
 class OneHot(Operator):
-    """on_value where the coordinate along the new dimension `axis`, of extent `depth`, is the index; else off_value."""
+    """on_value where the coordinate along the new dimension `axis`, of extent `depth`, equals the index; else
+    off_value.
+    """
 
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"on_value", "off_value"})
 
@@ -241,7 +242,7 @@ class OneHot(Operator):
 
 @operator("relax.slice_scatter", "input_tensor src start end step", axis=0)
 class SliceScatter(Operator):
-    """input_tensor with src written into start:end:step of the dimension `axis`."""
+    """input_tensor with src written to start:end:step of the dimension `axis`."""
 
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"start", "end", "step"})
 
@@ -259,7 +260,7 @@ class SliceScatter(Operator):
         return x
 
     def slice(self) -> Slice | None:
-        """Return the slice that is written, None where not all of it is known."""
+        """Return the slice that is written, or None if it is not completely known."""
         x = self.tensor("input_tensor")
         start, end = extent_operand(self, "start"), extent_operand(self, "end")
         step = extent_operand(self, "step")

@@ -1,4 +1,4 @@
-"""Layouts of images and kernels: what the letters of `NCHW` and `OIHW` say, and attributes of windows."""
+"""Layouts of images and kernels: the letters of `NCHW` and `OIHW`, and attributes of windows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def positions(op: Operator, name: str, letters: str) -> list[int]:
-    """Where the dimensions `letters` stand in the layout that the attribute `name` gives.
+    """Return the positions of the dimensions `letters` in the layout of the attribute `name`.
 
     Raises `ShapeError` for a layout that is not a permutation of them (such as a blocked one).
     """
@@ -30,9 +30,9 @@ def positions(op: Operator, name: str, letters: str) -> list[int]:
 
 
 def layout_of(op: Operator, name: str, letters: str) -> DataLayout:
-    """Return the layout that the attribute `name` gives, perhaps in blocks.
+    """Return the layout of the attribute `name`, which may be blocked.
 
-    Raises `ShapeError` for one that is not of the dimensions `letters`.
+    Raises `ShapeError` if it does not have the dimensions `letters`.
     """
     text = op.attr(name)
     try:
@@ -45,9 +45,10 @@ def layout_of(op: Operator, name: str, letters: str) -> DataLayout:
 
 
 def dims_of_letters(op: Operator, arg: str, name: str, letters: str) -> tuple[TensorType, list[SymExpr] | None]:
-    """Return the operand `arg`, in the layout of the attribute `name`, and its extents in the order of `letters`.
+    """Return the type of the operand `arg`, in the layout of the attribute `name`, and its extents in the order of
+    `letters`.
 
-    The extents are None where unknown. Raises `ShapeError` for an operand of another rank or with other blocks.
+    The extents are None if unknown. Raises `ShapeError` for an operand of another rank or with other blocks.
     """
     layout = layout_of(op, name, letters)
     t = check_rank(op, arg, len(layout))
@@ -61,9 +62,9 @@ def dims_of_letters(op: Operator, arg: str, name: str, letters: str) -> tuple[Te
 
 
 def laid_out(op: Operator, name: str, letters: str, dims: Sequence[SymExpr]) -> list[SymExpr]:
-    """Extents in the order of `letters` as a shape in the layout of the attribute `name`.
+    """Convert extents in the order of `letters` to a shape in the layout of the attribute `name`.
 
-    Raises `ShapeError` where blocks do not divide them.
+    Raises `ShapeError` if blocks do not divide them.
     """
     layout = layout_of(op, name, letters)
     out: list[SymExpr] = []
@@ -81,11 +82,11 @@ def laid_out(op: Operator, name: str, letters: str, dims: Sequence[SymExpr]) -> 
 
 
 class Windowed(Operator):
-    """What operators on spatial dimensions share, whose tensors stand in the layouts that attributes name."""
+    """Base of operators on spatial dimensions, whose tensors have layouts named by attributes."""
 
     RANK: ClassVar[int] = 2
     LAYOUTS: ClassVar[tuple[tuple[str, str], ...]] = ()
-    """The attribute, and its letters but for the spatial ones: of each operand in order, then of the result."""
+    """Layout attributes and their non-spatial letters: for each operand in order, then for the result."""
 
     @property
     def letters(self) -> str:
@@ -93,11 +94,11 @@ class Windowed(Operator):
         return SPATIAL[self.RANK]
 
     def is_blocked(self) -> bool:
-        """Return whether a layout cuts dimensions into blocks."""
+        """Return whether a layout is blocked."""
         return any(not DataLayout.parse(self.attr(n) or "").is_plain for n, _ in self.LAYOUTS)
 
     def unblocked(self) -> Self:
-        """Return the same on stand-ins for tensors in layouts without blocks."""
+        """Return the same operator on placeholders for tensors in unblocked layouts."""
         args: list[SSAValue] = []
         for arg, (name, letters) in zip(self.ARG_NAMES, self.LAYOUTS, strict=False):
             t, dims = dims_of_letters(self, arg, name, letters + self.letters)
@@ -107,19 +108,19 @@ class Windowed(Operator):
 
 
 def spread(value: Any, count: int) -> list[Any]:
-    """Return a number or a sequence as a list: one number stands for each of `count`."""
+    """Return a number or a sequence as a list of `count` elements; a number is repeated."""
     items: list[Any] = list(cast("Sequence[Any]", value)) if isinstance(value, Sequence) else [value]
     return items * count if len(items) == 1 else items
 
 
 def spread_padding(value: Any, count: int) -> list[Any]:
-    """Padding as [before..., after...]: one number for all, one for each dimension, or all of them."""
+    """Return padding as [before..., after...], given one number, one for each dimension, or all of them."""
     items = spread(value, count)
     return items * 2 if len(items) == count else items
 
 
 def integers(op: Operator, name: str, count: int, least: int) -> list[int]:
-    """Return the attribute `name`, which is a list of `count` integers. Raises `ShapeError` for other ones."""
+    """Return the attribute `name`, a list of `count` integers of at least `least`. Raises `ShapeError` otherwise."""
     attribute: object = op.attr(name)
     values = cast("list[Any]", attribute) if isinstance(attribute, list) else []
     if len(values) != count:
@@ -130,7 +131,7 @@ def integers(op: Operator, name: str, count: int, least: int) -> list[int]:
 
 
 def check_rank(op: Operator, arg: str, rank: int) -> TensorType:
-    """Return the operand `arg`, a tensor of `rank` (or of an unknown one). Raises `ShapeError` for another."""
+    """Return the type of the operand `arg`, a tensor of `rank` (or of unknown rank). Raises `ShapeError` otherwise."""
     t = op.tensor(arg)
     if t.rank not in (None, rank):
         op.fail_shape(f"argument {arg} must have {rank} dimensions", rank, t.rank)
@@ -138,7 +139,7 @@ def check_rank(op: Operator, arg: str, rank: int) -> TensorType:
 
 
 def arranged(places: Sequence[int], values: Sequence[Any]) -> list[Any]:
-    """`values` in the order of a layout: value i stands at places[i]."""
+    """Return `values` in layout order: value i goes to position places[i]."""
     out: list[Any] = [None] * len(values)
     for place, value in zip(places, values, strict=True):
         out[place] = value
@@ -146,12 +147,12 @@ def arranged(places: Sequence[int], values: Sequence[Any]) -> list[Any]:
 
 
 def windows(extent: SymExpr, padding: int, window: int, stride: int, dilation: int) -> SymExpr:
-    """How many windows fit into a padded dimension."""
+    """Return the number of windows that fit into a padded dimension."""
     return (extent + (padding - (window - 1) * dilation - 1)) // stride + 1
 
 
 def windows_begun(extent: SymExpr, padding: tuple[int, int], window: int, stride: int, dilation: int) -> SymExpr:
-    """How many windows fit, of those that begin before the padding at the end: one behind would see nothing."""
+    """Return the number of windows that begin before the end padding: one beyond would only see padding."""
     count = windows(extent, sum(padding), window, stride, dilation)
     if padding[1] <= (window - 1) * dilation:  # then a window that fits begins there
         return count
@@ -159,6 +160,6 @@ def windows_begun(extent: SymExpr, padding: tuple[int, int], window: int, stride
 
 
 def of_rank(rank: int, cls: type[Any]) -> type[Operator]:
-    """Return an operator class for so many spatial dimensions."""
+    """Return the operator class for `rank` spatial dimensions."""
     cls.RANK = rank
     return cls

@@ -1,4 +1,4 @@
-"""The operator that moves the elements of a tensor by an index map."""
+"""The operator that rearranges the elements of a tensor by an index map."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ SEPARATORS = Attr(default=[], types=(list,))
     input_axis_separators=SEPARATORS,
 )
 class LayoutTransform(Operator):
-    """The element at i stands at index_map(i); where nothing stands there is pad_value, or anything where that is None.
+    """The element at i moves to index_map(i); other positions have pad_value, or any value if that is None.
 
-    `axis_separators` are axes of the result, `input_axis_separators` of x, that stay apart when memory is flattened;
-    after the last one is a boundary, too.
+    `axis_separators` are axes of the result, `input_axis_separators` of x, that are not merged when memory is
+    flattened; there is also a boundary after the last one.
     """
 
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
-        """Return an int that fills up a tensor of floating point numbers becomes one of these."""
+        """Build the operator; an integer pad_value of a floating point tensor is converted to a float."""
         t, value = args[0].type if args and isinstance(args[0], SSAValue) else None, attrs.get("pad_value")
         if isinstance(t, TensorType) and t.element is not None and is_float(t.element) and isinstance(value, int):
             attrs["pad_value"] = float(value)
@@ -43,7 +43,7 @@ class LayoutTransform(Operator):
 
     @property
     def mapping(self) -> IndexMapping:
-        """The index map. Raises `ShapeError` where there is none."""
+        """Return the index map. Raises `ShapeError` if there is none."""
         value = self.attr("index_map")
         if not isinstance(value, IndexMapAttr):
             self.fail_shape("attribute index_map is missing", "an index map")

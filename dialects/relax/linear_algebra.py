@@ -15,9 +15,9 @@ from .types import TensorType
 
 @operator("relax.matmul", "x1 x2", out_dtype=DTYPE)
 class Matmul(Operator):
-    """The matrix product of the last two dimensions, the leading ones broadcast; vectors as in numpy.
+    """The matrix product over the last two dimensions, with the leading ones broadcast; vectors as in numpy.
 
-    The result is of `out_dtype` where that is given, and accumulates in it; the arguments may be of two dtypes then.
+    The result has `out_dtype` if given, and accumulates in it; the operands may then have different dtypes.
     """
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
@@ -54,7 +54,7 @@ class Matmul(Operator):
 
 @operator("relax.outer", "x1 x2")
 class Outer(Operator):
-    """The products of each element of x1 with each of x2; both are vectors."""
+    """The outer product of two vectors."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
 
@@ -71,10 +71,10 @@ class Outer(Operator):
 
 @operator("relax.einsum", "xs*", subscripts="")
 class Einsum(Operator):
-    """Products of elements that share the letters of `subscripts`, summed over the letters the result lacks.
+    """The products of elements that share the letters of `subscripts`, summed over the letters missing from the result.
 
-    As numpy's: `ij,jk->ik`; without `->` the result has the letters that stand once, in alphabetical order; `...`
-    stands for dimensions that broadcast. An extent of 1 broadcasts along a letter, too.
+    As in numpy: `ij,jk->ik`; without `->` the result has the letters that occur once, in alphabetical order; `...`
+    stands for dimensions that broadcast. An extent of 1 also broadcasts along a letter.
     """
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": NUMBERS}
@@ -97,7 +97,7 @@ class Einsum(Operator):
     def labels(self, ranks: list[int]) -> tuple[list[str], str]:
         """Return the letters of each operand and of the result; a digit stands for a dimension of `...`.
 
-        Raises `ShapeError` where the subscripts do not fit the operands.
+        Raises `ShapeError` if the subscripts do not match the operands.
         """
         left, arrow, right = str(self.attr("subscripts")).replace(" ", "").partition("->")
         terms = left.split(",")
@@ -126,9 +126,7 @@ class Einsum(Operator):
         return term.replace("...", "".join(str(n) for n in range(missing - 1, -1, -1)))
 
     def extents(self) -> dict[str, SymExpr]:
-        """Return the extent of each letter, for operands of known shape. Raises `ShapeError` where they do not
-        agree.
-        """
+        """Return the extent of each letter, for operands of known shape. Raises `ShapeError` if they conflict."""
         xs = self.tensors("xs")
         inputs, _ = self.labels([t.rank or 0 for t in xs])
         out: dict[str, SymExpr] = {}

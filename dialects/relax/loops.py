@@ -1,4 +1,4 @@
-"""Loops: functions of the module that are called again and again."""
+"""Loops: functions of the module that are called repeatedly."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .types import OBJECT, CallableType, PrimType, TensorType, least_common_ance
 
 @operator("relax.while_loop", "cond body init* invariants*?", collected=0)
 class WhileLoop(Operator):
-    """Runs `body` as long as `cond` holds; gives the carried values, and what `collected` results were, stacked.
+    """Run `body` while `cond` holds; return the carried values, and the `collected` results, stacked.
 
-    `cond(*carried, *invariants)` gives a bool scalar, `body(*carried, *invariants)` a tuple: the next carried values,
+    `cond(*carried, *invariants)` returns a bool scalar, `body(*carried, *invariants)` a tuple: the next carried values,
     and then `collected` tensors, which have the same shape in every iteration. Those of all iterations are stacked
-    along a new first dimension. Both are pure functions of the module. The extents of carried tensors may change where
-    the parameters that take them are of unknown extents, or of symbolic ones, which each iteration determines anew.
+    along a new first dimension. Both are pure functions of the module. The extents of carried tensors may change if the
+    corresponding parameters have unknown extents, or symbolic ones, which each iteration determines again.
 
         s = init
         while cond(*s, *invariants):
@@ -45,7 +45,7 @@ class WhileLoop(Operator):
         return tuple_type([*types, *(_stacked(t) for t in results[len(types) :])])
 
     def function(self, arg: str) -> CallableType | None:
-        """What is known of a function, None where that is nothing. Raises `DTypeError` for what is no pure function."""
+        """Return the type of a function, None if it is unknown. Raises `DTypeError` if it is not a pure function."""
         t = getattr(self, arg).type
         if t == OBJECT or (isinstance(t, CallableType) and isinstance(t.params, NoneAttr)):
             return None
@@ -56,7 +56,7 @@ class WhileLoop(Operator):
         return t
 
     def values(self, arg: str) -> Sequence[SSAValue]:
-        """Return the values of `init` or `invariants`; one tuple that is made elsewhere is the values in it."""
+        """Return the values of `init` or `invariants`; a single tuple built by an op is replaced by its fields."""
         return getattr(self, arg)
 
     def types(self, arg: str) -> list[Attribute]:
@@ -68,7 +68,7 @@ class WhileLoop(Operator):
 
     @property
     def collected_count(self) -> int:
-        """How many results of each iteration are stacked."""
+        """Return the number of results of each iteration that are stacked."""
         return self.attr("collected")
 
     def _check_condition(self, t: Attribute) -> None:
@@ -77,7 +77,9 @@ class WhileLoop(Operator):
             self.fail_dtype("cond must give a condition", "a bool scalar", t)
 
     def _results(self, body: CallableType, carried: Sequence[Attribute], rest: Sequence[Attribute]) -> list[Attribute]:
-        """What an iteration gives for carried values of these types: the next ones, and what is collected."""
+        """Return the types of an iteration's results for carried values of these types: the next ones, then the
+        collected ones.
+        """
         result = derive_result(f"{self.name}: body", body, [*carried, *rest])
         count = len(carried) + self.collected_count
         if not isinstance(result, TupleType) or len(result.types) != count:
@@ -88,12 +90,14 @@ class WhileLoop(Operator):
         return list(result.types)
 
     def carried_types(self) -> list[Attribute]:
-        """Return the struct infos of the carried values, which hold before and after each iteration."""
+        """Return the struct infos of the carried values that hold before and after each iteration."""
         t = self.result_type
         return list(t.types.data[: len(t.types) - self.collected_count]) if isinstance(t, TupleType) else []
 
     def elements(self) -> list[TensorType]:
-        """What is collected of one iteration; extents that only the iteration determines are 0."""
+        """Return the types of the collected results of one iteration; extents that only the iteration determines
+        are 0.
+        """
         body = self.function("body")
         if body is None or not isinstance(body.ret, TupleType) or not isinstance(self.result_type, TupleType):
             return []
@@ -103,15 +107,15 @@ class WhileLoop(Operator):
         return [_with_known_extents(t, mapping) for t in collected if isinstance(t, TensorType)]
 
     def callee(self, arg: str) -> str | None:
-        """Return the name of the function of the module that `cond` or `body` is, None where it is another value."""
+        """Return the name of the module function that `cond` or `body` is, None for another value."""
         value: SSAValue = getattr(self, arg)
         ref = value.op if isinstance(value, OpResult) else None
         return ref.callee.root_reference.data if isinstance(ref, FunctionRefOp) else None
 
 
 def _with_known_extents(t: TensorType, mapping: Mapping[Var, SymExpr]) -> TensorType:
-    """Return a tensor of a function where it is called: 0 for extents that mention other variables than those of
-    `mapping`.
+    """Return the type of a function's tensor in the caller; extents with variables that are not in `mapping`
+    become 0.
     """
     dims = t.dims or [Const(0)] * (t.rank or 0)
     known = [d.substitute(mapping) if mapping.keys() >= set(d.free_vars()) else Const(0) for d in dims]

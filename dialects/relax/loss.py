@@ -1,4 +1,4 @@
-"""Losses of classification."""
+"""Classification losses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _float_predictions(op: Operator) -> TensorType:
 
 @operator("relax.nn.cross_entropy_with_logits", "predictions labels")
 class CrossEntropyWithLogits(Operator):
-    """-sum(predictions * labels), divided by the first extent where there are several dimensions."""
+    """-sum(predictions * labels), divided by the first extent if there are several dimensions."""
 
     def infer(self) -> Attribute:
         a, b = _float_predictions(self), self.tensor("labels")
@@ -33,7 +33,7 @@ class CrossEntropyWithLogits(Operator):
 
 @operator("relax.nn.nll_loss", "predictions targets weights?", reduction="mean", ignore_index=-100)
 class NLLLoss(Operator):
-    """-predictions[…, target, …] * weights[target], 0 where the target is `ignore_index`.
+    """-predictions[…, target, …] * weights[target], 0 if the target is `ignore_index`.
 
     predictions are (batch, classes, …), targets (batch, …), or (classes,) and a scalar. `reduction`: `none`, `sum`, or
     `mean` (the sum divided by the sum of the weights).

@@ -1,4 +1,4 @@
-"""Operators that move elements: transposing, reshaping, joining, splitting, broadcasting, taking."""
+"""Operators that rearrange elements: transpose, reshape, concat, split, broadcast, take."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .types import PrimType, TensorType, tuple_type
 
 @operator("relax.permute_dims", "x", axes=AXES)
 class PermuteDims(Operator):
-    """Transpose: dimension i of the result is dimension axes[i] of x; all reversed where axes is None."""
+    """Transpose: dimension i of the result is dimension axes[i] of x; all reversed if axes is None."""
 
     def infer(self) -> Attribute:
         x, axes = self.tensor("x"), self.attr("axes")
@@ -33,7 +33,7 @@ class PermuteDims(Operator):
 
 @operator("relax.reshape", "x shape")
 class Reshape(Operator):
-    """The elements of x in row major order, in another shape. (-1 is replaced before the operator is built.)"""
+    """The elements of x in row-major order, in another shape. (-1 is replaced before the operator is built.)"""
 
     def infer(self) -> Attribute:
         x, shape = self.tensor("x"), self.shape_arg("shape")
@@ -46,9 +46,9 @@ class Reshape(Operator):
 
 
 def kept_extents(source: Sequence[SymExpr] | None, extents: Sequence[Any]) -> list[Any]:
-    """Return the target of a reshape as Python gives it, 0 replaced by the extent of the source at its place.
+    """Return the Python target of a reshape with 0 replaced by the extent of the source at that position.
 
-    It stays where the source may not have that dimension, and where it has no elements, for then 0 is meant.
+    A 0 stays if the source may not have that dimension, or if the source is empty, when it means an extent of 0.
     """
     if source is None or product(source).constant == 0:
         return list(extents)
@@ -57,7 +57,7 @@ def kept_extents(source: Sequence[SymExpr] | None, extents: Sequence[Any]) -> li
 
 @operator("relax.flatten", "x")
 class Flatten(Operator):
-    """All elements in one dimension."""
+    """All elements as one dimension."""
 
     def infer(self) -> Attribute:
         x = self.tensor("x")
@@ -66,7 +66,7 @@ class Flatten(Operator):
 
 @operator("relax.broadcast_to", "x shape")
 class BroadcastTo(Operator):
-    """x repeated along dimensions of extent 1, and along new leading ones, to fill `shape`."""
+    """x repeated along dimensions of extent 1, and along new leading ones, to `shape`."""
 
     def infer(self) -> Attribute:
         x, shape = self.tensor("x"), self.shape_arg("shape")
@@ -99,7 +99,7 @@ class ExpandDims(Operator):
 
 @operator("relax.squeeze", "x", axis=AXES)
 class Squeeze(Operator):
-    """x without the dimensions `axis`, which have extent 1; without all such where None."""
+    """x without the dimensions `axis`, which have extent 1; without all of extent 1 if None."""
 
     def infer(self) -> Attribute:
         x, axis = self.tensor("x"), self.attr("axis")
@@ -147,7 +147,7 @@ class Concat(Operator):
 
 @operator("relax.split", "x", indices_or_sections=Attr(default=1, types=(int, list)), axis=0)
 class Split(Operator):
-    """x cut along `axis`: at the positions of a list, or into so many sections (of equal, rounded up extent)."""
+    """x split along `axis`: at the positions of a list, or into a number of sections (of equal extent, rounded up)."""
 
     def infer(self) -> Attribute:
         x, where = self.tensor("x"), self.attr("indices_or_sections")
@@ -166,9 +166,9 @@ class Split(Operator):
 
 
 def sections(extent: SymExpr, where: int | Sequence[int]) -> list[tuple[SymExpr, SymExpr]]:
-    """Where each section of `relax.split` begins, and its extent: as numpy's slices where all is known.
+    """Return the begin and the extent of each section of `relax.split`: like numpy's slices if everything is known.
 
-    Of an extent that is not known positions are taken to be in it, equal sections to have something each.
+    For an unknown extent, positions are assumed to be in bounds, and equal sections to be nonempty.
     """
     if isinstance(where, int):
         each = floordiv(extent + (where - 1), where)

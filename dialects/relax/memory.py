@@ -1,11 +1,11 @@
-"""Operators on memory: where the tensors of a program come from, and how long they are needed.
+"""Operators on memory: allocation of tensors, and ends of their lifetimes.
 
     %s = relax.memory.alloc_storage %size, %device, %scope, %dtype : !relax.object
     %t = relax.memory.alloc_tensor %s, %offset, %shape, %dtype : !relax.tensor<[n, 4], f32>
 
-`builtin.alloc_tensor` is a tensor with memory of its own, `memory.…` is what memory planning makes of it, and `vm.…`
-the same at run time. Tensors of one storage share its bytes. To kill a tensor or a storage is to need it no more: the
-name must not be used after it, the memory lives on while something else is in it.
+`builtin.alloc_tensor` is a tensor with memory of its own, `memory.…` is its form after memory planning, and `vm.…` the
+same at run time. Tensors of one storage share its bytes. Killing a tensor or a storage ends its use: the name must not
+be used after it; the memory lives on while something else is in it.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from .types import OBJECT, PrimType, ShapeType, TensorType
 
 
 class Allocation(Operator):
-    """Operators that make memory or a tensor in it; two that are equal do not make the same."""
+    """Base of operators that allocate memory or a tensor in it; two equal ones have distinct results."""
 
     def dtype_arg(self) -> Attribute:
-        """Return the data type that is given, which must be a literal."""
+        """Return the data type operand, which must be a literal."""
         value = cast(SSAValue, getattr(self, "dtype"))  # noqa: B009 (`operator` adds it)
         if not (isinstance(value, OpResult) and isinstance(value.op, DataTypeOp)):
             self.fail_dtype("argument dtype must be a data type", 'R.dtype("float32")', value.type)
         return value.op.value
 
     def check_integers(self, *names: str) -> None:
-        """Raise `DTypeError` where one of these operands is no integer."""
+        """Raise `DTypeError` if one of these operands is not an integer."""
         for name in names:
             t = cast(SSAValue, getattr(self, name)).type
             if not (isinstance(t, PrimType) and isinstance(t.dtype, IntegerType)):
                 self.fail_dtype(f"argument {name} must be an integer", "an integer", t)
 
     def new_tensor(self) -> TensorType:
-        """Return the tensor of `shape` and `dtype`."""
+        """Return the type of a tensor of `shape` and `dtype`."""
         shape = self.shape_arg("shape")
         return TensorType.of(shape.dims, self.dtype_arg(), shape.rank)
 
     def check_bytes(self, name: str) -> None:
-        """Raise `ShapeError` where the operand is no shape of one extent, the number of bytes."""
+        """Raise `ShapeError` unless the operand is a shape of one extent, the number of bytes."""
         rank = self.shape_arg(name).rank
         if rank != 1:
             self.fail_shape(f"argument {name} must be one number of bytes", "a shape of rank 1", rank)
@@ -65,14 +65,14 @@ class AllocTensor(Allocation):
 
 
 class Storage(Allocation):
-    """Memory that tensors are put into."""
+    """Base of operators that allocate memory for tensors."""
 
     SIZE: ClassVar[str] = "size"
-    """The operand that says how many bytes."""
+    """The operand with the number of bytes."""
 
     @property
     def bytes(self) -> SymExpr | None:
-        """The size, None where it is not known."""
+        """Return the size, or None if it is unknown."""
         t = cast(SSAValue, getattr(self, self.SIZE)).type
         return t.dims[0] if isinstance(t, ShapeType) and t.dims is not None else None
 
@@ -92,7 +92,7 @@ class AllocStorage(Storage):
 
 @operator("relax.vm.alloc_storage", "shape runtime_device_index dtype storage_scope")
 class VMAllocStorage(Storage):
-    """Memory of as many bytes as the one extent of `shape` says."""
+    """Memory of as many bytes as the single extent of `shape`."""
 
     SIZE: ClassVar[str] = "shape"
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"runtime_device_index"})
@@ -106,7 +106,7 @@ class VMAllocStorage(Storage):
 
 
 class StorageTensor(Allocation):
-    """A tensor that lies in a storage, `offset` bytes behind its beginning."""
+    """Base of operators for a tensor in a storage, at the byte `offset`."""
 
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"offset", "runtime_device_ind"})
 
@@ -117,7 +117,7 @@ class StorageTensor(Allocation):
 
     @property
     def offset_expr(self) -> SymExpr | None:
-        """The offset, None where it is not known."""
+        """Return the offset, or None if it is unknown."""
         t = cast(SSAValue, getattr(self, "offset")).type  # noqa: B009
         return t.expr if isinstance(t, PrimType) else None
 
@@ -130,7 +130,7 @@ class StorageTensor(Allocation):
         return inferred
 
     def _check_fits(self, t: TensorType) -> None:
-        """Raise `ShapeError` for a tensor that certainly reaches beyond its storage."""
+        """Raise `ShapeError` if a tensor certainly exceeds its storage."""
         owner = self.storage_value.owner
         if not isinstance(owner, Storage) or owner.bytes is None or self.offset_expr is None or t.dims is None:
             return
@@ -161,13 +161,13 @@ class VMAllocTensor(StorageTensor):
 
 
 class Kill(Operator):
-    """The end of a tensor's or storage's life."""
+    """Base of operators that end the lifetime of a tensor or storage."""
 
     PURE: ClassVar[bool] = False
 
     @property
     def killed(self) -> SSAValue:
-        """What is needed no more."""
+        """The value whose lifetime ends."""
         return self.operands[0]
 
     def infer(self) -> Attribute:
@@ -176,12 +176,12 @@ class Kill(Operator):
 
 @operator("relax.memory.kill_storage", "storage")
 class KillStorage(Kill):
-    """The storage is needed no more; tensors in it may be."""
+    """End the lifetime of a storage; tensors in it may live on."""
 
 
 @operator("relax.memory.kill_tensor", "tensor")
 class KillTensor(Kill):
-    """The tensor is needed no more; its storage may be."""
+    """End the lifetime of a tensor; its storage may live on."""
 
     def infer(self) -> Attribute:
         self.as_tensor(self.killed, "tensor")
@@ -190,4 +190,4 @@ class KillTensor(Kill):
 
 @operator("relax.vm.kill_object", "obj")
 class KillObject(Kill):
-    """The object, a tensor or a storage, is needed no more."""
+    """End the lifetime of an object, a tensor or a storage."""

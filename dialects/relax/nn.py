@@ -1,4 +1,4 @@
-"""Neural network operators that are not element-wise: normalisation, attention, dropout."""
+"""Neural network operators that are not element-wise: normalization, attention, dropout."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .types import TensorType, tuple_type
 
 @operator("relax.nn.layer_norm", "data gamma beta", axes=AXES, epsilon=1e-5, center=True, scale=True)
 class LayerNorm(Operator):
-    """(data - mean) / sqrt(variance + epsilon) over `axes`, times gamma where `scale`, plus beta where `center`."""
+    """(data - mean) / sqrt(variance + epsilon) over `axes`, times gamma if `scale`, plus beta if `center`."""
 
     def infer(self) -> Attribute:
         data = self.tensor("data")
@@ -60,15 +60,15 @@ class Attention(Operator):
     """softmax(query · keyᵀ * scale + bias) · value for each head (Vaswani et al., 2017).
 
     query is (batch, n, heads, size), key (batch, m, heads, size), value (batch, m, heads, size_v); the result is
-    (batch, n, heads, size_v). `scale` is 1 / sqrt(size) where None; `causal_mask` is `TopLeft` or `BottomRight`. In a
-    window each position looks at `window_size` ones at most before and with its own.
+    (batch, n, heads, size_v). `scale` defaults to 1 / sqrt(size); `causal_mask` is `TopLeft` or `BottomRight`. With
+    `window_size`, each position attends to at most that many positions, up to and including its own.
     """
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"*": FLOATS}
 
     @property
     def script_name(self) -> str:
-        """TVM calls attention with a bias by another name."""
+        """Return the name in TVMScript, which differs for attention with a bias."""
         return "nn.attention" if self.args[3] is None else "nn.attention_bias"
 
     def infer(self) -> Attribute:
@@ -85,7 +85,9 @@ class Attention(Operator):
 
 
 def attention_result(op: Operator, names: tuple[str, str, str]) -> TensorType:
-    """What attention of the operands `names` gives. Raises `ShapeError` or `DTypeError` where they do not agree."""
+    """Return the result type of attention on the operands `names`. Raises `ShapeError` or `DTypeError` on a
+    mismatch.
+    """
     q, k, v = (op.tensor(name) for name in names)
     if op.attr("causal_mask") not in (None, "TopLeft", "BottomRight"):
         op.fail_shape("attribute causal_mask is unknown", "TopLeft or BottomRight", op.attr("causal_mask"))
@@ -113,10 +115,10 @@ def attention_result(op: Operator, names: tuple[str, str, str]) -> TensorType:
     window_size=Attr(types=(int,)),
 )
 class AttentionVarLen(Operator):
-    """Attention within each of several sequences that stand one after the other.
+    """Attention within each of several concatenated sequences.
 
-    The tensors are as in attention, of batch 1. Sequence s of the queries begins at seqstart_q[s] and ends before
-    seqstart_q[s + 1]; keys and values likewise. The longest of them, which are given too, change nothing.
+    The tensors are as for attention, with batch 1. Sequence s of the queries begins at seqstart_q[s] and ends before
+    seqstart_q[s + 1]; likewise for keys and values. The maximum lengths are also operands but have no effect.
     """
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = dict.fromkeys(("queries", "keys", "values"), FLOATS)
@@ -124,8 +126,11 @@ class AttentionVarLen(Operator):
 
     @classmethod
     def fill_defaults(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """Keys begin where queries do if nothing else is said. TVM prints the operands in the order of their
-        declaration, and its function takes them in another; which one it is the ranks say."""
+        """Fill in defaults: keys begin at the same positions as queries.
+
+        TVM prints the operands in declaration order, but its function takes them in another; the ranks tell which order
+        is used.
+        """
         out = super().fill_defaults(arguments)
         if _is_vector(out["max_seqlen_q"]) and not _is_vector(out.get("seqstart_k")):
             out["max_seqlen_q"], out["seqstart_k"] = out.get("seqstart_k"), out["max_seqlen_q"]
@@ -157,7 +162,7 @@ def _is_vector(value: Any) -> bool:
 
 @operator("relax.nn.dropout", "x", rate=0.5)
 class Dropout(Operator):
-    """At inference: x itself, and a mask of ones."""
+    """Inference only: x itself, and a mask of ones."""
 
     def infer(self) -> Attribute:
         x = self.tensor("x")
@@ -168,13 +173,15 @@ class Dropout(Operator):
 class Pad(Operator):
     """data with `pad_width` = [before, after, …] elements around it in each dimension.
 
-    `pad_mode`: `constant` (`pad_value`), `reflect` (without the edge), `replicate` (the edge) or `circular`.
+    `pad_mode` is `constant` (`pad_value`), `reflect` (without the edge), `replicate` (the edge) or `circular`.
     """
 
     MODES: ClassVar[tuple[str, ...]] = ("constant", "reflect", "replicate", "circular")
 
     def widths(self) -> list[tuple[int, int]]:
-        """Before and after for each dimension. Raises `ShapeError` for an odd number of them or a negative one."""
+        """Return the padding before and after each dimension. Raises `ShapeError` for an odd number of them or a
+        negative one.
+        """
         widths = self.attr("pad_width")
         if len(widths) % 2 or any(not isinstance(w, int) or w < 0 for w in widths):
             self.fail_shape("attribute pad_width must be [before, after, …]", "integers that are not negative", widths)
@@ -193,7 +200,7 @@ class Pad(Operator):
         return TensorType.of([d + (b + a) for d, (b, a) in zip(data.dims, widths, strict=True)], data.element)
 
     def _require_elements(self, extent: SymExpr, width: int) -> None:
-        """As torch: the elements that are put around a dimension are in it, each once."""
+        """Require, like torch, that a dimension has the elements used as its padding, each at most once."""
         least = {"constant": 0, "reflect": width + 1, "replicate": 1, "circular": width}[self.attr("pad_mode")]
         if width and least:
             self.require_at_least(extent, least, "a dimension of data is too short for pad_width")
@@ -201,7 +208,7 @@ class Pad(Operator):
 
 @operator("relax.nn.pixel_shuffle", "data", upscale_factor=1)
 class PixelShuffle(Operator):
-    """Channels as blocks of pixels: (…, c * r * r, h, w) becomes (…, c, h * r, w * r)."""
+    """Rearrange channels into blocks of pixels: (…, c * r * r, h, w) becomes (…, c, h * r, w * r)."""
 
     def infer(self) -> Attribute:
         data, r = self.tensor("data"), self.attr("upscale_factor")
@@ -224,7 +231,7 @@ class PixelShuffle(Operator):
 
 @operator("relax.nn.prelu", "data alpha", axis=1)
 class PRelu(Operator):
-    """data where it is positive, alpha * data elsewhere; alpha has an element for each index of `axis`."""
+    """data if it is positive, alpha * data otherwise; alpha has an element for each index of `axis`."""
 
     def infer(self) -> Attribute:
         data = float_data(self)

@@ -1,4 +1,4 @@
-"""Normalisation by batch, instance, group and root mean square."""
+"""Batch, instance, group and root-mean-square normalization."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .types import TensorType, tuple_type
 
 
 def float_data(op: Operator) -> TensorType:
-    """Return the operand `data`, of floating point. Raises `DTypeError` for other dtypes."""
+    """Return the type of the operand `data`, of floating point. Raises `DTypeError` otherwise."""
     data = op.tensor("data")
     if data.element is not None and not is_float(data.element):
         op.fail_dtype("argument data must be of a floating point type", "float32", data.element)
@@ -23,7 +23,7 @@ def float_data(op: Operator) -> TensorType:
 
 
 def check_vector(op: Operator, arg: str, data: TensorType, axis: int) -> TensorType:
-    """Return the operand `arg`, a vector of the dtype of data with an element for each index of `axis`."""
+    """Return the type of the operand `arg`, a vector of the dtype of data with an element for each index of `axis`."""
     t = op.tensor(arg)
     if t.element is not None and data.element is not None and t.element != data.element:
         op.fail_dtype(f"argument {arg} must have the dtype of data", data.element, t.element)
@@ -46,11 +46,10 @@ def check_vector(op: Operator, arg: str, data: TensorType, axis: int) -> TensorT
     training=True,
 )
 class BatchNorm(Operator):
-    """(data - mean) / sqrt(variance + epsilon) by channel (`axis`).
+    """(data - mean) / sqrt(variance + epsilon) by channel (`axis`), times gamma if `scale`, plus beta if `center`.
 
-    Times gamma where `scale`, plus beta where `center`.
-    In `training`, mean and variance are those of the batch, and the moving ones that are returned beside the result
-    come nearer to them by `momentum`; else they are the moving ones, returned as they are.
+    In `training`, mean and variance are those of the batch, and the moving ones, which are returned beside the result,
+    are updated by `momentum`; otherwise they are the moving ones, returned unchanged.
     """
 
     def infer(self) -> Attribute:
@@ -66,14 +65,14 @@ class BatchNorm(Operator):
 class _OverAxes(Operator):
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
-        """One axis stands for a list of one."""
+        """Build the operator; a single axis becomes a list."""
         axes = attrs.get("axes")
         return super().make(*args, **(attrs | {"axes": [axes]} if isinstance(axes, int) else attrs))
 
 
 class _ChannelNorm(_OverAxes):
     def channels(self, data: TensorType) -> tuple[int, list[int]]:
-        """Return the axis of channels and the axes that are summed over, for data of known rank."""
+        """Return the axis of channels and the reduced axes, for data of known rank."""
         rank = data.rank or 0
         channel = normalize_axis(self, self.attr("channel_axis"), rank, "channel_axis")
         axes = normalize_axes(self, self.attr("axes"), rank, "axes")
@@ -86,7 +85,7 @@ class _ChannelNorm(_OverAxes):
 
 @operator("relax.nn.instance_norm", "data gamma beta", channel_axis=1, axes=[], epsilon=1e-5, center=True, scale=True)
 class InstanceNorm(_ChannelNorm):
-    """(data - mean) / sqrt(variance + epsilon) over `axes`; times gamma, plus beta, by channel."""
+    """(data - mean) / sqrt(variance + epsilon) over `axes`, times gamma, plus beta, by channel."""
 
     def infer(self) -> Attribute:
         data = float_data(self)
@@ -106,7 +105,7 @@ class InstanceNorm(_ChannelNorm):
     scale=True,
 )
 class GroupNorm(_ChannelNorm):
-    """(data - mean) / sqrt(variance + epsilon) over `axes` and a group of channels; times gamma, plus beta."""
+    """(data - mean) / sqrt(variance + epsilon) over `axes` and a group of channels, times gamma, plus beta."""
 
     def infer(self) -> Attribute:
         data, groups = float_data(self), self.attr("num_groups")

@@ -73,7 +73,7 @@ from .types import OBJECT, PrimType, ShapeType, TensorType, is_base_of, on_devic
 
 @dataclass(frozen=True)
 class Domain:
-    """Some of the data types, and how a diagnostic calls them."""
+    """A set of data types, and its name in diagnostics."""
 
     text: str
     examples: str
@@ -93,11 +93,11 @@ _MOVES = (
     "memory.ensure_zero_offset memory.kill_tensor vm.kill_object"
 )
 MOVES = frozenset(f"relax.{name}" for name in _MOVES.split())
-"""Operators that only move and convert elements: they take the data types that nothing is computed with, too."""
+"""Operators that only move or convert elements: they also support storage-only data types."""
 
 
 class Kind(StrEnum):
-    """Kinds of operator attributes: they say how one prints in TVMScript."""
+    """Kinds of operator attributes, which determine how they print in TVMScript."""
 
     VALUE = "value"
     DTYPE = "dtype"
@@ -114,8 +114,9 @@ class Kind(StrEnum):
 class Attr:
     """A declared attribute of an operator: its kind, its default and the types of its Python value.
 
-    Where no `types` are given they follow from the default, anything for None; None is allowed where it is the default,
-    an int where a float is. The elements of a list are ints or lists of them. Where `listed`, one int is a list of one.
+    Without `types`, they are derived from the default; a default of None accepts anything. None is accepted if it is
+    the default, and an int for a float. The elements of a list are ints or lists of them. If `listed`, one int is
+    converted to a list.
     """
 
     kind: Kind = Kind.VALUE
@@ -125,13 +126,13 @@ class Attr:
 
     @property
     def allowed(self) -> tuple[type[Any], ...]:
-        """The types of a value, none where anything goes."""
+        """The types of a value; empty if any is allowed."""
         if self.types or self.default is None:
             return self.types
         return (cast("type[Any]", type(self.default)),)
 
     def accepts(self, value: PyValue) -> bool:
-        """Return whether `value` is of the attribute's types."""
+        """Return whether `value` has one of the attribute's types."""
         if value is None:
             return self.default is None or type(None) in self.types
         if self.kind is Kind.DTYPE:
@@ -144,7 +145,7 @@ class Attr:
         return isinstance(value, (*types, int) if float in types else types) and _of_ints(value)
 
     def expected(self) -> str:
-        """What the attribute takes, for a diagnostic."""
+        """The accepted values, for a diagnostic."""
         if self.kind is Kind.DTYPE:
             return "a data type"
         return " or ".join(
@@ -153,7 +154,7 @@ class Attr:
         )
 
     def stored(self, value: PyValue) -> Attribute | None:
-        """Return a value as the attribute that an operator holds: a dtype that is given by name becomes the type."""
+        """Return a value as the attribute stored in the operator: a dtype's name becomes the type."""
         if self.kind is Kind.DEVICE and isinstance(value, str | StringAttr):
             return StringAttr(device_text(value if isinstance(value, str) else value.data))
         if self.kind is Kind.DTYPE and isinstance(value, str | StringAttr):
@@ -166,7 +167,7 @@ class Attr:
 
 
 def _of_ints(value: PyValue) -> bool:
-    """Return whether a list holds only ints and lists of them; True for what is no list."""
+    """Return whether a list contains only ints and lists of them; True for other values."""
     if not isinstance(value, list | tuple):
         return True
     return all((isinstance(v, int) and not isinstance(v, bool)) or isinstance(v, list | tuple) for v in value) and all(
@@ -179,16 +180,16 @@ DTYPE = Attr(Kind.DTYPE)
 AXIS = Attr(types=(int,))
 """One axis, or None."""
 AXES = Attr(types=(int, list), listed=True)
-"""An axis or a list of axes, kept as a list, or None."""
+"""An axis or a list of axes, stored as a list, or None."""
 
 Arg = SSAValue | Sequence[SSAValue] | None
 
 _ASSUMED: ContextVar[list[tuple[SymExpr, SymExpr]] | None] = ContextVar("assumed", default=None)
-"""Where `Operator.assumptions` collects; None while struct info is only inferred."""
+"""The list that `Operator.assumptions` collects; None during type inference."""
 
 
 class Nothing:
-    """What stands in Python for the empty tuple that an operand is where it is not given."""
+    """The Python default of an operand that is an empty tuple if omitted."""
 
 
 NOTHING = Nothing()
@@ -201,24 +202,26 @@ def _parameters(cls: type[Operator]) -> Mapping[str, str]:
 
 
 class Operator(IRDLOperation):
-    """The base of Relax operators: `args` and `attr` read them, `infer` says what they give."""
+    """Base of Relax operators: `args` and `attr` read them, `infer` computes the result type."""
 
     ARG_NAMES: ClassVar[tuple[str, ...]] = ()
     """Names of the operands with their mark: `x`, `xs*` (a tuple), `bias?` (optional), `xs*?` (an optional tuple)."""
     ATTR_SPECS: ClassVar[Mapping[str, Attr]] = {}
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset()
-    """Operands that are scalars: a Python number in their place is a prim value, elsewhere a constant tensor."""
+    """Scalar operands: a Python number for one becomes a prim value, for others a constant tensor."""
     OPTIONAL: ClassVar[frozenset[str]] = frozenset()
-    """Operands that `fill_defaults` finds something for where they are not given."""
+    """Operands that `fill_defaults` fills in if they are omitted."""
     ARG_DEFAULTS: ClassVar[Mapping[str, bool | int | float | str | Nothing]] = {}
-    """What stands for an operand that is not given in Python and in TVMScript."""
+    """Defaults of operands that are omitted in Python and in TVMScript."""
     DOMAINS: ClassVar[Mapping[str, Domain]] = {}
-    """The data types of the tensors among the operands, by name; `*` is for all that have no row of their own."""
+    """The supported data types of tensor operands, by name; `*` applies to all others."""
     ADDED: ClassVar[frozenset[str]] = frozenset()
-    """Attributes that TVM 0.20 lacks: TVMScript has them where they are not their defaults."""
+    """Attributes that TVM 0.20 lacks: they only print in TVMScript if they differ from their defaults."""
     PURE: ClassVar[bool] = True
     SPREAD: ClassVar[bool] = False
-    """True if the fields of `xs*`, the last operand, are arguments one by one in Python: attributes are named then."""
+    """True if the fields of `xs*`, the last operand, are separate arguments in Python: attributes are then
+    keyword-only.
+    """
 
     def infer(self) -> Attribute:
         """Return the struct info of the result. Raises `ShapeError` or `DTypeError` naming the operator and the
@@ -227,7 +230,7 @@ class Operator(IRDLOperation):
         raise NotImplementedError(self.name)
 
     def inferred(self) -> Attribute:
-        """Return the struct info of the result, which is where the first tensor that says it is: see `infer`."""
+        """Return the struct info of the result, on the virtual device of the first tensor that has one: see `infer`."""
         result = self.infer()
         for value in self.operands:
             t = value.type
@@ -237,28 +240,28 @@ class Operator(IRDLOperation):
 
     @classmethod
     def is_flag(cls, arg: str) -> bool:
-        """Return whether an operand says yes or no: in TVM it is a number, 1 or 0."""
+        """Return whether an operand is a flag: in TVM it is a number, 1 or 0."""
         return isinstance(cls.ARG_DEFAULTS.get(arg), bool)
 
     def check_operands(self) -> None:
-        """Raise where operands do not fit though the result is known: it is asked of programs, not by inference."""
+        """Raise if operands do not match although the result is known; called by the verifier, not by inference."""
 
     def reference(self, *args: Any, **_: Any) -> Any:
-        """Return the result on numpy arrays, for an operator that is in no table of the interpreter."""
+        """Return the result on numpy arrays, for an operator without an entry in the interpreter's tables."""
         raise NotImplementedError(self.name)
 
     def compute(self, *args: Any, **_: Any) -> Any:
-        """Return the result on `te` tensors, for an operator that is in no table of the legalization."""
+        """Return the result on `te` tensors, for an operator without an entry in the legalization tables."""
         raise NotImplementedError(self.name)
 
     @classmethod
     def brings(cls, method: str) -> bool:
-        """Return whether the class has a `reference` or a `compute` of its own."""
+        """Return whether the class defines its own `reference` or `compute`."""
         return getattr(cls, method) is not getattr(Operator, method)
 
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
-        """Build the operator and infer its result; missing optional operands and attributes take their defaults."""
+        """Build the operator and infer its result; omitted operands and attributes take their defaults."""
         unknown = set(attrs) - set(cls.ATTR_SPECS)
         if unknown:
             raise TiraxError(f"{cls.name} has no attribute {', '.join(sorted(unknown))}", found=", ".join(attrs))
@@ -268,7 +271,9 @@ class Operator(IRDLOperation):
 
     @classmethod
     def unchecked(cls, *args: Arg, **attrs: PyValue) -> Self:
-        """Return the operator on operands that do not fit: nothing is known of its result. Inferring it raises why."""
+        """Return the operator for operands that do not match: its result type is unknown. Inferring it raises
+        the error.
+        """
         return cls._create_with(args, attrs, OBJECT)
 
     @classmethod
@@ -290,7 +295,7 @@ class Operator(IRDLOperation):
 
     @classmethod
     def _check_attrs(cls, values: Mapping[str, Attribute | None]) -> None:
-        """Raise `DTypeError` where an attribute is of the wrong type."""
+        """Raise `DTypeError` if an attribute has the wrong type."""
         for name, spec in cls.ATTR_SPECS.items():
             value = from_attr(values.get(name))
             if not spec.accepts(value):
@@ -300,21 +305,21 @@ class Operator(IRDLOperation):
 
     @classmethod
     def parameters(cls) -> Mapping[str, str]:
-        """Return the parameters in Python, in order, each with the operand or attribute that it gives."""
+        """Return the Python parameters, in order, each with its operand or attribute."""
         return _parameters(cls)
 
     @classmethod
     def is_required(cls, name: str) -> bool:
-        """Return whether there is nothing that stands for the parameter `name`."""
+        """Return whether the parameter `name` has no default."""
         field = cls.parameters()[name]
         has_default = field in cls.OPTIONAL or field in cls.ARG_DEFAULTS
         return (field in cls.ARG_NAMES and not has_default) or name in REQUIRED.get(cls.name, ())
 
     @classmethod
     def fill_defaults(cls, arguments: Mapping[str, Any]) -> dict[str, Any]:
-        """What Python gives by the operands' and attributes' names, with what stands for the rest of the operands.
+        """Return Python arguments by operand and attribute name, with defaults for omitted operands.
 
-        Raises `TiraxError` where an argument is missing that has to be given.
+        Raises `TiraxError` if a required argument is missing.
         """
         out = {**arguments, **{n: v for n, v in cls.ARG_DEFAULTS.items() if arguments.get(n) is None}}
         for name, field in cls.parameters().items():
@@ -324,15 +329,15 @@ class Operator(IRDLOperation):
 
     @classmethod
     def use_parameter_names(cls, message: str) -> str:
-        """Return a message with the operands called as in Python."""
+        """Return a message with operands called by their Python parameter names."""
         for name, field in PARAMETERS.get(cls.name, {}).items():
             message = re.sub(rf"\b{field}\b", name, message) if name != field else message
         return message
 
     @classmethod
     def collect_varargs(cls, args: Sequence[Any]) -> list[Any]:
-        """Return the positional arguments of a call in Python, one for each operand where the operator takes them
-        spread.
+        """Return the positional arguments of a Python call, one for each operand, with spread arguments
+        collected into a tuple.
         """
         last = len(cls.ARG_NAMES) - 1
         if not cls.SPREAD or len(args) < last:
@@ -342,7 +347,7 @@ class Operator(IRDLOperation):
 
     @property
     def args(self) -> list[Arg]:
-        """The operands by argument: a value, a tuple of values (for `xs*`) or None (an absent optional one)."""
+        """The operands: a value, a tuple of values (for `xs*`) or None (an absent optional one)."""
         out: list[Arg] = []
         for name in self.ARG_NAMES:
             value = getattr(self, name.rstrip("*?"))
@@ -350,12 +355,12 @@ class Operator(IRDLOperation):
         return out
 
     def attr(self, name: str) -> Any:
-        """Return the Python value of an attribute, None where it has none."""
+        """Return the Python value of an attribute, or None if it is absent."""
         return from_attr(self.properties.get(name))
 
     @property
     def script_name(self) -> str:
-        """What the operator is called in TVMScript, after `R.`"""
+        """Return the operator's name in TVMScript, after `R.`"""
         return self.name.removeprefix("relax.")
 
     @property
@@ -363,7 +368,7 @@ class Operator(IRDLOperation):
         return self.results[0].type
 
     def tensor(self, arg: str) -> TensorType:
-        """Return the struct info of the operand `arg`, which must be a tensor."""
+        """Return the type of the operand `arg`, which must be a tensor."""
         value = cast(SSAValue, getattr(self, arg))
         return self.as_tensor(value, arg)
 
@@ -374,7 +379,7 @@ class Operator(IRDLOperation):
         return value.type
 
     def check_domain(self, t: TensorType, arg: str, place: str) -> None:
-        """Raise `DTypeError` where the operand `arg`, which stands at `place`, is of a type it is not defined for."""
+        """Raise `DTypeError` if the operand `arg`, at position `place`, has an unsupported data type."""
         if t.element is not None and is_narrow(t.element) and self.name not in MOVES:
             expected = "a type that is computed with: R.astype converts"
             self.fail_dtype(f"{place} is of a type that is only stored and converted", expected, t.element)
@@ -383,9 +388,7 @@ class Operator(IRDLOperation):
             self.fail_dtype(f"{place} must be of {domain.text}", domain.examples, t.element)
 
     def tensors(self, arg: str) -> list[TensorType]:
-        """Return the struct infos of the operand `arg` that is a tuple of tensors, given as values or as one tuple
-        value.
-        """
+        """Return the types of the operand `arg`, a tuple of tensors, given as values or as one tuple value."""
         values = cast(Sequence[SSAValue], getattr(self, arg))
         if len(values) == 1 and isinstance(values[0].type, TupleType):
             types = list(values[0].type.types)
@@ -407,7 +410,7 @@ class Operator(IRDLOperation):
         raise ShapeError(f"{self.name}: {self.use_parameter_names(what)}", expected=expected, found=found)
 
     def require_equal(self, a: SymExpr, b: SymExpr, what: str, expected: object = None, found: object = None) -> None:
-        """Two extents that must be equal: `ShapeError` where they certainly are not; an assumption where unknown."""
+        """Require two extents to be equal: `ShapeError` if they certainly differ; an assumption if unknown."""
         difference = (a - b).constant
         if difference is None:
             assumed = _ASSUMED.get()
@@ -417,11 +420,11 @@ class Operator(IRDLOperation):
             self.fail_shape(what, expected, found)
 
     def require_at_least(self, extent: SymExpr, least: int, what: str) -> None:
-        """An extent that must not be less: `ShapeError` where it certainly is; an assumption where unknown."""
+        """Require an extent to be at least `least`: `ShapeError` if it certainly is less; an assumption if unknown."""
         self.require_equal(minimum(extent, least), Const(least, extent.dtype), what, f"at least {least}", extent)
 
     def assumptions(self) -> list[tuple[SymExpr, SymExpr]]:
-        """Pairs of extents that have to be equal when the operator runs, and are not so for certain."""
+        """Return pairs of extents that must be equal at run time, but are not known to be."""
         assumed: list[tuple[SymExpr, SymExpr]] = []
         before = _ASSUMED.set(assumed)
         try:
@@ -510,7 +513,7 @@ class Operator(IRDLOperation):
 
 
 OPERATORS: Table[type[Operator]] = Table("operator", load_plugins)
-"""All operators by name, e.g. `relax.nn.relu`: those of the core and those that plug-ins declare."""
+"""All operators by name, e.g. `relax.nn.relu`: those of the core and those declared by plug-ins."""
 
 _FIELDS: dict[str, Callable[[], Any]] = {"": operand_def, "*": var_operand_def, "?": opt_operand_def}
 _FIELDS["*?"] = var_operand_def
@@ -530,7 +533,7 @@ def operator(name: str, args: str = "", **attrs: Attr | PyValue) -> Callable[[ty
 
 
 def define_operator(cls: type[Any], name: str, names: tuple[str, ...], specs: Mapping[str, Attr]) -> type[Operator]:
-    """Make a class the operator `name`, with operands by `names` and attributes by `specs`."""
+    """Turn a class into the operator `name`, with operands by `names` and attributes by `specs`."""
     fields: dict[str, Any] = {n.rstrip("*?"): _FIELDS[n.removeprefix(n.rstrip("*?"))]() for n in names}
     fields |= {n: opt_prop_def(Attribute) for n in specs}
     fields |= {"name": name, "result": result_def()}
@@ -553,19 +556,19 @@ def _is_declared_in(name: str, module: str) -> bool:
 
 
 def as_dtype(value: str | Attribute | None) -> Attribute | None:
-    """Return a dtype given by name or as a type; `void` and None are unknown."""
+    """Return the type for a dtype's name or type; None for `void` and None, which are unknown."""
     if value is None or value == "void" or value == "":
         return None
     return dtype_of(value) if isinstance(value, str) else value
 
 
 def describe(op: Operation, value: SSAValue) -> str:
-    """How a diagnostic calls an operand: its name, or its position."""
+    """Return the description of an operand in diagnostics: its name, or its position."""
     name = name_of(value)
     return f"'{name}'" if name else f"operand {list(op.operands).index(value)}"
 
 
 @cache
 def _has_segments(cls: type[Operator]) -> bool:
-    """Return whether operations of a class say which of their operands are which."""
+    """Return whether operations of a class store the sizes of their operand groups."""
     return any(isinstance(option, AttrSizedOperandSegments) for option in cls.get_irdl_definition().options)

@@ -1,8 +1,7 @@
-"""What Python calls the parameters of operators, where that is not their operands and then their attributes.
+"""Python parameters of operators that are not simply their operands followed by their attributes.
 
-A row is a list of parameters in their order: a name, `name=field` where the operand or attribute is called otherwise,
-`name!` for an attribute that has to be given. TVM has the same names in this order; printed attributes keep the order
-of their declaration.
+A row lists parameters in order: a name, `name=field` if the operand or attribute has another name, `name!` for a
+required attribute. TVM has the same names in this order; printed attributes keep their declaration order.
 """
 
 from __future__ import annotations
@@ -57,8 +56,8 @@ def _fields(row: str) -> Iterator[tuple[str, str]]:
 
 
 PARAMETERS: dict[str, dict[str, str]] = {f"relax.{name}": dict(_fields(row)) for name, row in _ROWS.items()}
-"""Operator -> its parameters in order, each with the operand or attribute that it gives."""
+"""Operator -> its parameters in order, each with its operand or attribute."""
 REQUIRED: dict[str, frozenset[str]] = {
     f"relax.{name}": frozenset(w[:-1] for w in row.split() if w.endswith("!")) for name, row in _ROWS.items()
 }
-"""Operator -> the parameters that are attributes and have to be given."""
+"""Operator -> the parameters that are required attributes."""

@@ -1,4 +1,4 @@
-"""Plug-ins, which fill up the table of operators and others.
+"""Plug-ins, which extend the table of operators and other tables.
 
 A plug-in is a package with an entry point in the group `tirax.plugins` that names a module; importing the module
 declares its operators:
@@ -6,7 +6,7 @@ declares its operators:
     [project.entry-points."tirax.plugins"]
     acme = "acme_operators"
 
-Plug-ins are imported at the first look into the table of operators, not before: `import tirax` costs as much with them.
+Plug-ins are imported on the first lookup in the table of operators: `import tirax` is as fast with them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from importlib.metadata import entry_points
 from ...universe import load_plugin
 
 GROUP = "tirax.plugins"
-"""The group of entry points of plug-ins."""
+"""The entry point group of plug-ins."""
 
 
 def load_plugins() -> None:

@@ -1,4 +1,4 @@
-"""Pooling: the greatest or the mean of each window, over one to three spatial dimensions."""
+"""Pooling: the maximum or the mean of each window, over one to three spatial dimensions."""
 
 from __future__ import annotations
 
@@ -31,21 +31,25 @@ _LAYOUTS = (("layout", "NC"), ("out_layout", "NC"))
 
 
 def pooled(op: Windowed) -> tuple[TensorType, list[SymExpr] | None]:
-    """Return the data, and its extents as batch, channels and the spatial ones, None where unknown."""
+    """Return the type of the data, and its extents as batch, channels and the spatial ones, None if unknown."""
     if op.attr("out_layout") not in (None, op.attr("layout")):
         op.fail_shape("attribute out_layout must be that of the data", op.attr("layout"), op.attr("out_layout"))
     return dims_of_letters(op, "data", "layout", "NC" + op.letters)
 
 
 class Pool(Windowed):
-    """What windows of `pool_size` give. With `ceil_mode` a last window may stick out, not begin there."""
+    """Base of poolings over windows of `pool_size`. With `ceil_mode`, a last window may extend beyond the
+    padding, but not begin there.
+    """
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"data": NUMBERS}
     LAYOUTS: ClassVar[tuple[tuple[str, str], ...]] = _LAYOUTS
 
     @classmethod
     def make(cls, *args: Arg, **attrs: PyValue) -> Self:
-        """Numbers become lists with an element for each dimension; the output's layout is the data's where None."""
+        """Build the operator. Numbers become lists with an element per dimension; the output's layout defaults
+        to the data's.
+        """
         values: dict[str, Any] = {n: s.default for n, s in cls.ATTR_SPECS.items()} | attrs
         values.update({n: spread(values[n], cls.RANK) for n in _LISTS})
         values["padding"] = spread_padding(values["padding"], cls.RANK)
@@ -53,11 +57,13 @@ class Pool(Windowed):
         return super().make(*args, **values)
 
     def places(self) -> list[int]:
-        """Where batch, channels and the spatial dimensions stand in data and result, which are not in blocks."""
+        """Return the positions of batch, channels and the spatial dimensions in data and result; the layouts
+        must not be blocked.
+        """
         return positions(self, "layout", "NC" + self.letters)
 
     def widths(self) -> list[tuple[int, int]]:
-        """Return the padding of each spatial dimension, with what `ceil_mode` adds after it."""
+        """Return the padding of each spatial dimension, including that added by `ceil_mode`."""
         padding, strides = integers(self, "padding", 2 * self.RANK, 0), integers(self, "strides", self.RANK, 1)
         more = [s - 1 if self.attr("ceil_mode") else 0 for s in strides]
         return [(padding[i], padding[i + self.RANK] + more[i]) for i in range(self.RANK)]
@@ -82,7 +88,7 @@ class Pool(Windowed):
 
 
 class AdaptivePool(Windowed):
-    """The mean of windows that divide each spatial dimension into `output_size` parts, as equal as can be."""
+    """The mean of windows that divide each spatial dimension into `output_size` parts, as evenly as possible."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"data": NUMBERS}
     LAYOUTS: ClassVar[tuple[tuple[str, str], ...]] = _LAYOUTS
@@ -96,7 +102,7 @@ class AdaptivePool(Windowed):
         return super().make(*args, **values)
 
     def places(self) -> list[int]:
-        """Where batch, channels and the spatial dimensions stand in data and result."""
+        """Return the positions of batch, channels and the spatial dimensions in data and result."""
         return Pool.places(self)  # pyright: ignore[reportArgumentType]
 
     def infer(self) -> Attribute:

@@ -1,4 +1,4 @@
-"""Quantization: floats as small integers with a scale and a zero point, for all or for each index of an axis."""
+"""Quantization: floats as small integers with a scale and a zero point, per tensor or per index of an axis."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .types import TensorType
 
 
 class Quantization(Operator):
-    """What both directions share: `scale` and `zero_point` are scalars, or vectors along `axis`."""
+    """Base of both directions: `scale` and `zero_point` are scalars, or vectors along `axis`."""
 
     def check_parameters(self, data: TensorType) -> None:
         scale, zero = self.tensor("scale"), self.tensor("zero_point")
@@ -37,7 +37,7 @@ class Quantization(Operator):
 
 @operator("relax.quantize", "data scale zero_point", out_dtype=Attr(Kind.DTYPE, i8), axis=-1)
 class Quantize(Quantization):
-    """round(data / scale) + zero_point, limited to what `out_dtype` can hold."""
+    """round(data / scale) + zero_point, clamped to the range of `out_dtype`."""
 
     def infer(self) -> Attribute:
         data, dtype = self.tensor("data"), as_dtype(self.attr("out_dtype")) or i8

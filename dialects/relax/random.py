@@ -1,7 +1,7 @@
-"""Operators that draw random numbers: functions of a seed, an offset and each element's index, without a state.
+"""Random number operators: pure functions of a seed, an offset and each element's index.
 
-Equal seeds and offsets give equal tensors; an element does not depend on the shape around it, only on its row-major
-index. Both are tensors of rank 0, so that a program computes them or takes them as arguments.
+Equal seeds and offsets give equal tensors; an element only depends on its row-major index, not on the shape. Seed and
+offset are rank-0 tensors, so that a program can compute them or take them as arguments.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _INDEX = Attr(Kind.DTYPE, i64)
 
 class _Random(Operator):
     ALLOWED: ClassVar[Domain | None] = None
-    """The dtypes of the result."""
+    """The supported dtypes of the result."""
 
     def result_element(self) -> Attribute:
-        """Return the dtype of the result, with the operands that all have checked."""
+        """Return the dtype of the result, after checking the common operands."""
         for name in ("seed", "offset"):
             self._require_scalar(name)
         dtype = as_dtype(self.attr("dtype"))
@@ -57,7 +57,7 @@ class _Floating(_Random):
     )
 
     def finite(self, *names: str) -> list[float]:
-        """Attributes that are numbers of the dtype of the result."""
+        """Return attributes that must be finite in the dtype of the result."""
         limit = float(cast(Any, ml_dtypes.finfo(numpy_dtype(self.result_element()))).max)
         numbers = [float(self.attr(name)) for name in names]
         for name, number in zip(names, numbers, strict=True):
@@ -68,10 +68,10 @@ class _Floating(_Random):
 
 @operator("relax.random.uniform", "seed offset shape", low=0.0, high=1.0, dtype=_FLOAT)
 class Uniform(_Floating):
-    """Numbers from `low` on and below `high`, each as likely as another; `low` where the two are equal.
+    """Uniformly distributed numbers in [`low`, `high`); `low` if both are equal.
 
-    Where the bounds are 0 and 1 they are multiples of 2**-53 of float64, 2**-24 of float32, 2**-11 of float16 and 2**-8
-    of bfloat16.
+    If the bounds are 0 and 1, they are multiples of 2**-53 in float64, 2**-24 in float32, 2**-11 in float16 and 2**-8
+    in bfloat16.
     """
 
     def infer(self) -> Attribute:
@@ -83,7 +83,7 @@ class Uniform(_Floating):
 
 @operator("relax.random.normal", "seed offset shape", mean=0.0, std=1.0, dtype=_FLOAT)
 class Normal(_Floating):
-    """Numbers that are distributed normally, computed in float64 and rounded once: the same ones of every dtype."""
+    """Normally distributed numbers, computed in float64 and rounded once: the same ones for every dtype."""
 
     def infer(self) -> Attribute:
         _, std = self.finite("mean", "std")
@@ -94,7 +94,7 @@ class Normal(_Floating):
 
 @operator("relax.random.exponential", "seed offset shape", rate=1.0, dtype=_FLOAT)
 class Exponential(_Floating):
-    """Numbers that are distributed exponentially, with the mean 1 / `rate`, computed as those of `normal`."""
+    """Exponentially distributed numbers with the mean 1 / `rate`, computed like those of `normal`."""
 
     def infer(self) -> Attribute:
         (rate,) = self.finite("rate")
@@ -105,7 +105,7 @@ class Exponential(_Floating):
 
 @operator("relax.random.bernoulli", "seed offset shape p", dtype=Attr(Kind.DTYPE, i1))
 class Bernoulli(_Random):
-    """1 with the probability `p`, whose shape broadcasts to `shape`, else 0; 0 where p is NaN."""
+    """1 with probability `p`, whose shape broadcasts to `shape`, else 0; 0 if p is NaN."""
 
     DOMAINS: ClassVar[Mapping[str, Domain]] = {"p": FLOATS}
 
@@ -122,9 +122,9 @@ class Bernoulli(_Random):
 
 @operator("relax.random.randint", "seed offset shape low high", dtype=_INDEX)
 class RandInt(_Random):
-    """Integers from `low` on and below `high`; `low` where there are none.
+    """Uniformly distributed integers in [`low`, `high`); `low` if that is empty.
 
-    They are remainders of numbers of 64 bits: of n values each is as likely as another, to n / 2**64.
+    They are remainders of 64-bit numbers: each of n values is equally likely, to n / 2**64.
     """
 
     ALLOWED: ClassVar[Domain | None] = INTEGERS
@@ -144,9 +144,9 @@ class RandInt(_Random):
 
 @operator("relax.random.bits", "seed offset shape", dtype=Attr(Kind.DTYPE, ui32))
 class Bits(_Random):
-    """Words of Philox 4x32-10: the first of an element's four where the dtype has 32 bits, the first two where 64.
+    """Words of Philox 4x32-10: the first of an element's four for 32-bit dtypes, the first two for 64-bit ones.
 
-    The key is the seed, the counter is the offset and then the index of the element, the lower words first.
+    The key is the seed; the counter is the offset followed by the index of the element, lower words first.
     """
 
     ALLOWED: ClassVar[Domain | None] = Domain(
@@ -156,7 +156,7 @@ class Bits(_Random):
 
 @operator("relax.random.permutation", "seed offset n", dtype=_INDEX)
 class Permutation(_Random):
-    """The integers from 0 on and below `n` in an order of which each is as likely as another."""
+    """A uniformly distributed permutation of the integers from 0 to `n` - 1."""
 
     ALLOWED: ClassVar[Domain | None] = INTEGERS
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"n"})
@@ -174,10 +174,12 @@ class Permutation(_Random):
 
 @operator("relax.random.multinomial", "seed offset weights", num_samples=1, replacement=False, dtype=_INDEX)
 class Multinomial(_Random):
-    """Positions along the last dimension of `weights`, (n,) or (batch, n), drawn by their weights: `num_samples` a row.
+    """`num_samples` positions per row along the last dimension of `weights`, (n,) or (batch, n), drawn by their
+    weights.
 
-    Weights need not add up to 1. Without replacement no position is drawn twice, and those with the weight 0 come last;
-    with it they are never drawn. Weights that are negative or NaN, and rows of zeros, give any positions.
+    Weights need not add up to 1. Without replacement no position is drawn twice, and those with weight 0 come last;
+    with replacement they are never drawn. For negative or NaN weights, and rows of zeros, the positions are
+    unspecified.
     """
 
     ALLOWED: ClassVar[Domain | None] = INTEGERS

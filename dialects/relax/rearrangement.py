@@ -1,4 +1,4 @@
-"""Operators that repeat, turn, stack and fold back tensors."""
+"""Operators that repeat, reverse, stack and sum back tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .types import TensorType, tuple_type
 
 
 def positive(op: Operator, name: str) -> int:
-    """Return the integer attribute `name`. Raises `ShapeError` where it is less than 1."""
+    """Return the integer attribute `name`. Raises `ShapeError` if it is less than 1."""
     value = op.attr(name)
     if not isinstance(value, int) or value < 1:
         op.fail_shape(f"attribute {name} must be positive", "1 or more", value)
@@ -23,7 +23,7 @@ def positive(op: Operator, name: str) -> int:
 
 @operator("relax.repeat", "data", repeats=1, axis=AXIS)
 class Repeat(Operator):
-    """Each element `repeats` times along `axis`; those of flat data where None."""
+    """Each element repeated `repeats` times along `axis`; of the flattened data if None."""
 
     def infer(self) -> Attribute:
         x, axis, count = self.tensor("data"), self.attr("axis"), positive(self, "repeats")
@@ -37,7 +37,7 @@ class Repeat(Operator):
 
 @operator("relax.tile", "data", repeats=Attr(default=[], types=(int, list), listed=True))
 class Tile(Operator):
-    """data set side by side `repeats` times in each dimension; the shorter of both is filled with 1 at the front."""
+    """data repeated `repeats` times in each dimension; the shorter of shape and repeats is filled with leading 1s."""
 
     def infer(self) -> Attribute:
         x, repeats = self.tensor("data"), self.repeats_of()
@@ -59,7 +59,7 @@ class Tile(Operator):
 
 @operator("relax.flip", "data", axis=0)
 class Flip(Operator):
-    """data in the reverse order along `axis`."""
+    """data reversed along `axis`."""
 
     def infer(self) -> Attribute:
         x = self.tensor("data")
@@ -69,7 +69,7 @@ class Flip(Operator):
 
 
 def _agreeing(op: Operator, arg: str) -> tuple[list[TensorType], Attribute | None]:
-    """Return the tensors of a tuple argument, which is not empty, and their dtype. Raises where dtypes differ."""
+    """Return the types of a nonempty tuple of tensors, and their common dtype. Raises if dtypes differ."""
     tensors = op.tensors(arg)
     if not tensors:
         op.fail_shape(f"argument {arg} is empty", "one tensor or more")
@@ -81,7 +81,7 @@ def _agreeing(op: Operator, arg: str) -> tuple[list[TensorType], Attribute | Non
 
 @operator("relax.stack", "xs*", axis=Attr(default=0, types=(int, type(None))))
 class Stack(Operator):
-    """Tensors of one shape joined along a new dimension `axis`."""
+    """Tensors of one shape stacked along a new dimension `axis`."""
 
     def infer(self) -> Attribute:
         tensors, dtype = _agreeing(self, "xs")
@@ -106,7 +106,7 @@ class Stack(Operator):
 
 @operator("relax.meshgrid", "xs*", indexing="ij")
 class Meshgrid(Operator):
-    """Vectors as the coordinates of a grid: tensor i repeated along all dimensions but i (`xy` swaps the first two)."""
+    """Coordinate grids of vectors: tensor i is repeated along all dimensions but i (`xy` swaps the first two)."""
 
     def infer(self) -> Attribute:
         tensors, dtype = _agreeing(self, "xs")
@@ -138,7 +138,7 @@ class _CollapseSum(Operator):
 
 @operator("relax.collapse_sum_like", "data collapse_target")
 class CollapseSumLike(_CollapseSum):
-    """The sum of data over what broadcasting repeated, in the shape of collapse_target."""
+    """The sum of data over the broadcast dimensions, in the shape of collapse_target."""
 
     def infer(self) -> Attribute:
         data, target = self.tensor("data"), self.tensor("collapse_target")
@@ -148,7 +148,7 @@ class CollapseSumLike(_CollapseSum):
 
 @operator("relax.collapse_sum_to", "data shape")
 class CollapseSumTo(_CollapseSum):
-    """The sum of data over what broadcasting repeated, in the shape `shape`."""
+    """The sum of data over the broadcast dimensions, in the shape `shape`."""
 
     def infer(self) -> Attribute:
         data, shape = self.tensor("data"), self.shape_arg("shape")

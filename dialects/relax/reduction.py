@@ -1,4 +1,4 @@
-"""Reductions along axes: `axis` is a list of axes, None for all."""
+"""Reductions along axes: `axis` is a list of axes, or None for all."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from .types import TensorType
 
 
 def normalize_axis(op: Operator, axis: int, rank: int, name: str = "axis") -> int:
-    """`axis` counted from the front; raises `ShapeError` where it is outside of [-rank, rank)."""
+    """Return `axis` counted from the front. Raises `ShapeError` if it is outside of [-rank, rank)."""
     if not -rank <= axis < rank:
         op.fail_shape(f"attribute {name} is out of range", f"from {-rank} to {rank - 1}", axis)
     return axis + rank if axis < 0 else axis
 
 
 def normalize_axes(op: Operator, axes: int | list[int] | None, rank: int, name: str = "axis") -> list[int]:
-    """Axes counted from the front, all of them for None; raises `ShapeError` where one is out of range or repeated."""
+    """Return axes counted from the front, all of them for None. Raises `ShapeError` if one is out of range or
+    repeated.
+    """
     if axes is None:
         return list(range(rank))
     positions = [normalize_axis(op, a, rank, name) for a in ([axes] if isinstance(axes, int) else axes)]
@@ -32,14 +34,14 @@ def normalize_axes(op: Operator, axes: int | list[int] | None, rank: int, name: 
 
 
 def reduced_dims(dims: tuple[SymExpr, ...], axes: list[int], keepdims: bool) -> list[SymExpr]:
-    """Return the shape without `axes`, or with 1 in their place."""
+    """Return the shape without `axes`, or with extent 1 in their place."""
     if keepdims:
         return [Const(1) if i in axes else d for i, d in enumerate(dims)]
     return [d for i, d in enumerate(dims) if i not in axes]
 
 
 class ReduceOp(Operator):
-    """Reduces the axes `axis` (all where None); they stay as extent 1 where `keepdims`."""
+    """A reduction over the axes `axis` (None: all), which keep extent 1 if `keepdims`."""
 
     RESULT_DTYPE: ClassVar[Attribute | None] = None
 
@@ -90,7 +92,7 @@ REDUCTIONS = {name: _reduction(name, *row) for name, row in _REDUCTIONS.items()}
 
 
 class ArgReduceOp(ReduceOp):
-    """The position of an element along one axis (of the flattened tensor where None), as int64."""
+    """The position of an element along one axis (of the flattened tensor if None), as int64."""
 
     RESULT_DTYPE: ClassVar[Attribute | None] = i64
 
@@ -105,16 +107,16 @@ class ArgReduceOp(ReduceOp):
 
 @operator("relax.argmax", "x", axis=AXIS, keepdims=False)
 class Argmax(ArgReduceOp):
-    """The position of the greatest element, the first of equals."""
+    """The position of the maximum, the first of equal ones."""
 
 
 @operator("relax.argmin", "x", axis=AXIS, keepdims=False)
 class Argmin(ArgReduceOp):
-    """The position of the least element, the first of equals."""
+    """The position of the minimum, the first of equal ones."""
 
 
 class AlongAxisOp(FloatUnaryOp):
-    """Normalises along one axis; the result is like the operand."""
+    """A normalization along one axis; the result has the type of the operand."""
 
     def infer(self) -> Attribute:
         x = self.tensor("x")

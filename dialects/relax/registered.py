@@ -1,8 +1,7 @@
-"""Attributes of operators that programs register while they run, by TVM's names: `FLegalize`, `FPrimalGradient`, ….
+"""Operator attributes that programs register at run time, with TVM's names: `FLegalize`, `FPrimalGradient`, ….
 
-What an operator has from this package stands in the tables of the rooms; what is registered goes before it, and an
-attribute that was reset is gone, wherever it came from. Who registers an attribute of a name that is no operator
-declares one, a `RegisteredOperator`.
+Built-in attributes of an operator are in the tables of the packages; a registered one takes precedence, and a reset one
+is absent in either case. Registering an attribute for an unknown name declares an operator, a `RegisteredOperator`.
 """
 
 from __future__ import annotations
@@ -16,26 +15,26 @@ from ...diagnostics import TiraxError
 from .operator import OPERATORS, Operator, define_operator
 
 MISSING: Final = object()
-"""What nothing is registered for."""
+"""Marks an attribute that is not registered."""
 RESET: Final = object()
-"""What an attribute is that was taken away."""
+"""Marks an attribute that was reset."""
 INFER, PURITY, LEGALIZE, GRADIENT = "FInferStructInfo", "FPurity", "FLegalize", "FPrimalGradient"
 NORMALIZE = "FNormalize"
 
 MOST_STEPS = 100
-"""How often a call is put into normal form, one after the other."""
+"""Maximum number of successive normalizations of a call."""
 _VALUES: dict[str, dict[str, tuple[int, Any]]] = {}
-"""By operator and attribute: level and value."""
+"""Level and value, by operator and attribute."""
 
 
 class RegisteredOperator(Operator):
-    """An operator that a program declares by its attributes: any number of arguments, one result."""
+    """An operator declared by registering attributes: any number of arguments, one result."""
 
     SPREAD: ClassVar[bool] = True
     INFER_CALL: ClassVar[Callable[[Operator, Any], Attribute]]
-    """What the registered function says of a call; the handles fill it in."""
+    """Infers the result type by the registered function; set by the handles."""
     NORMALIZE_CALL: ClassVar[Callable[[Operator, Any], SSAValue]]
-    """The value that the registered function makes of a call; the handles fill it in."""
+    """Normalizes a call by the registered function; set by the handles."""
 
     def infer(self) -> Attribute:
         function = own_function(self.name, INFER)
@@ -47,9 +46,9 @@ class RegisteredOperator(Operator):
 
 
 def register(name: str, key: str, value: Any, level: int = 10) -> None:
-    """Give an operator an attribute, which is declared where there is none of this name.
+    """Set an attribute of an operator, which is declared if its name is unknown.
 
-    Of several values the one of the highest level counts. Raises `TiraxError` for a second one of the same level.
+    Of several values, the one with the highest level is used. Raises `TiraxError` for a second one of the same level.
     """
     before, _ = _VALUES.get(name, {}).get(key, (-1, None))
     if level == before:
@@ -66,14 +65,14 @@ def register(name: str, key: str, value: Any, level: int = 10) -> None:
 
 
 def reset(name: str, key: str) -> None:
-    """Take an attribute away, registered or not."""
+    """Remove an attribute, registered or built-in."""
     _VALUES.setdefault(name, {})[key] = (-1, RESET)
 
 
 def forget(name: str, key: str) -> None:
-    """Let an operator have the attribute that it had before anything was registered or reset.
+    """Restore the attribute that an operator had before anything was registered or reset.
 
-    One that was declared by its attributes goes with the last of them.
+    An operator declared by its attributes is removed with the last of them.
     """
     values = _VALUES.get(name, {})
     values.pop(key, None)
@@ -84,36 +83,35 @@ def forget(name: str, key: str) -> None:
 
 
 def registered(name: str, key: str) -> Any:
-    """Return the value of an attribute; `MISSING` where nothing is registered, `RESET` where it was taken away."""
+    """Return the value of an attribute; `MISSING` if nothing is registered, `RESET` if it was reset."""
     values = _VALUES.get(name)
     return MISSING if values is None else values.get(key, (0, MISSING))[1]
 
 
 def own_function(name: str, key: str) -> Callable[..., Any] | None:
-    """What a program registered, None where it did not, or took it away."""
+    """Return the function that a program registered, None if there is none or it was reset."""
     value = registered(name, key)
     return None if value is MISSING or value is RESET else value
 
 
 def normal_form(op: Operator) -> SSAValue:
-    """Return the value that stands for a call in normal form, by what is registered for its operator; its own where
-    it may.
+    """Return the normal form of a call by the function registered for its operator; its own result if it is normal.
 
-    It is made of detached operations.
+    The normal form consists of detached operations.
     """
     function = own_function(op.name, NORMALIZE)
     return op.results[0] if function is None else RegisteredOperator.NORMALIZE_CALL(op, function)
 
 
 def endless(name: str) -> TiraxError:
-    """Return the error for a normal form that has one itself, and so on."""
+    """Return the error for a normal form that does not terminate."""
     return TiraxError(
         f"the {NORMALIZE} of {name} comes to no end", expected=f"the call itself after {MOST_STEPS} steps at most"
     )
 
 
 def is_changed(name: str) -> bool:
-    """Return whether an operator has other attributes than those of this package."""
+    """Return whether a program has changed the attributes of an operator."""
     return name in _VALUES
 
 
@@ -121,7 +119,7 @@ def _declare(name: str) -> None:
     effects = registered(name, PURITY) is False
 
     class Registered(RegisteredOperator):
-        """What a program declared."""
+        """An operator declared by a program."""
 
         PURE: ClassVar[bool] = not effects
 

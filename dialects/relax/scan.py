@@ -16,7 +16,7 @@ from .types import TensorType, tuple_type
 
 
 class Scan(Operator):
-    """Joins each element with all before it along `axis`, of the flattened tensor where None."""
+    """A scan: combines each element with all before it along `axis`, of the flattened tensor if None."""
 
     def infer(self) -> Attribute:
         x, axis = self.tensor("data"), self.attr("axis")
@@ -32,17 +32,17 @@ class Scan(Operator):
 
 @operator("relax.cumsum", "data", axis=AXIS, dtype=DTYPE, exclusive=False)
 class Cumsum(Scan):
-    """The sum of the elements up to each one (without it where `exclusive`)."""
+    """The sum of the elements up to each one (excluding it if `exclusive`)."""
 
 
 @operator("relax.cumprod", "data", axis=AXIS, dtype=DTYPE, exclusive=False)
 class Cumprod(Scan):
-    """The product of the elements up to each one (without it where `exclusive`)."""
+    """The product of the elements up to each one (excluding it if `exclusive`)."""
 
 
 @operator("relax.sort", "x", axis=-1, descending=False)
 class Sort(Operator):
-    """The elements in sorted order along `axis`; NaN counts as greater than all else."""
+    """The elements in sorted order along `axis`; NaN is greater than all others."""
 
     def infer(self) -> Attribute:
         x = self.tensor("x")
@@ -52,7 +52,7 @@ class Sort(Operator):
 
 
 def index_dtype(op: Operator) -> Attribute:
-    """Return the attribute `dtype`, int32 where it is None."""
+    """Return the attribute `dtype`, by default int32."""
     return as_dtype(op.attr("dtype")) or i32
 
 
@@ -61,7 +61,7 @@ _INDEX = Attr(Kind.DTYPE, i32)
 
 @operator("relax.argsort", "data", axis=-1, descending=False, dtype=_INDEX)
 class Argsort(Operator):
-    """The positions of the elements in sorted order along `axis`; equal ones keep their order."""
+    """The positions of the elements in sorted order along `axis`; the sort is stable."""
 
     def infer(self) -> Attribute:
         x = self.tensor("data")
@@ -72,9 +72,9 @@ class Argsort(Operator):
 
 @operator("relax.topk", "data", k=1, axis=-1, ret_type="both", largest=True, dtype=_INDEX)
 class TopK(Operator):
-    """The `k` greatest (or least) elements along `axis`, in sorted order, with their positions; all where k < 1.
+    """The `k` greatest (or least) elements along `axis`, in sorted order, with their positions; all if k < 1.
 
-    `ret_type` says which are given: `both`, `values` or `indices`.
+    `ret_type` selects the results: `both`, `values` or `indices`.
     """
 
     def infer(self) -> Attribute:
@@ -89,7 +89,9 @@ class TopK(Operator):
         return {"both": tuple_type([values, indices]), "values": values, "indices": indices}[ret_type]
 
     def count(self) -> SymExpr:
-        """How many are taken of a dimension of known extent. Raises `ShapeError` for more than there are."""
+        """Return the number of elements taken from a dimension of known extent. Raises `ShapeError` if it is too
+        small.
+        """
         x: Any = self.tensor("data")
         extent = x.dims[normalize_axis(self, self.attr("axis"), x.rank)]
         k = self.attr("k")
@@ -100,9 +102,9 @@ class TopK(Operator):
 
 @operator("relax.bucketize", "input_tensor boundaries", out_int32=False, right=False)
 class Bucketize(Operator):
-    """How many of the sorted boundaries are less than each element (less or equal where `right`).
+    """The number of sorted boundaries less than each element (less or equal if `right`).
 
-    They are halved again and again: of boundaries that are not sorted that gives some number of them.
+    They are found by binary search: for unsorted boundaries the result is unspecified.
     """
 
     def infer(self) -> Attribute:
@@ -115,7 +117,7 @@ class Bucketize(Operator):
 
 @operator("relax.multinomial_from_uniform", "prob uniform_sample sample_indices", dtype=Attr(Kind.DTYPE, i64))
 class MultinomialFromUniform(Operator):
-    """For each sample the first position where the running sum of its row of prob exceeds the uniform number.
+    """For each sample, the first position where the running sum of its row of prob exceeds the uniform number.
 
     prob is (batch, n); uniform_sample and sample_indices (the rows) are (samples, 1), and so is the result.
     """

@@ -1,4 +1,4 @@
-"""Operators that write at positions: the data with updates in place."""
+"""Operators that write at positions: the data with some elements updated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _Scatter(Operator):
     REDUCTIONS: ClassVar[tuple[str, ...]] = ()
 
     def operands_of_scatter(self) -> tuple[TensorType, TensorType, TensorType]:
-        """data, indices and updates, checked for their dtypes and the reduction."""
+        """Return the types of data, indices and updates, after checking their dtypes and the reduction."""
         data, indices = self.tensor("data"), integer_tensor(self, "indices")
         same_dtype(self, "data", "updates")
         if self.attr("reduction") not in self.REDUCTIONS:
@@ -28,7 +28,7 @@ class _Scatter(Operator):
         return data, indices, self.tensor("updates")
 
     def check_updates(self, extents: list[SymExpr], updates: TensorType) -> None:
-        """Raise `ShapeError` where the updates certainly have another shape."""
+        """Raise `ShapeError` if the updates certainly have another shape."""
         if updates.rank not in (None, len(extents)):
             self.fail_shape("argument updates has the wrong rank", len(extents), updates.rank)
         for i, (want, have) in enumerate(zip(extents, updates.dims or (), strict=False)):
@@ -37,9 +37,9 @@ class _Scatter(Operator):
 
 @operator("relax.scatter_elements", "data indices updates", axis=0, reduction="update")
 class ScatterElements(_Scatter):
-    """data with each update at its own position, the coordinate along `axis` replaced by the index.
+    """data with each update at its own position, with the coordinate along `axis` replaced by the index.
 
-    `reduction` joins an update with what is there: `update`, `add`, `mul`, `mean`, `max` or `min`.
+    `reduction` combines an update with the existing element: `update`, `add`, `mul`, `mean`, `max` or `min`.
     """
 
     REDUCTIONS: ClassVar[tuple[str, ...]] = ("update", "add", "mul", "mean", "max", "min")
@@ -58,9 +58,9 @@ class ScatterElements(_Scatter):
 
 @operator("relax.scatter_nd", "data indices updates", reduction="update")
 class ScatterND(_Scatter):
-    """data with slices of updates at the positions that the last dimension of indices lists.
+    """data with slices of updates at the positions in the last dimension of indices.
 
-    `reduction` joins an update with what is there: `update`, `add`, `mul`, `max` or `min`.
+    `reduction` combines an update with the existing element: `update`, `add`, `mul`, `max` or `min`.
     """
 
     REDUCTIONS: ClassVar[tuple[str, ...]] = ("update", "add", "mul", "max", "min")
@@ -79,7 +79,7 @@ class ScatterND(_Scatter):
 
 @operator("relax.index_put", "data indices* values", accumulate=False)
 class IndexPut(Operator):
-    """data with data[indices] = values (added to what is there where `accumulate`): the indices broadcast."""
+    """data with data[indices] = values (added if `accumulate`): the indices broadcast."""
 
     def infer(self) -> Attribute:
         data, indices, values = self.tensor("data"), self.tensors("indices"), self.tensor("values")

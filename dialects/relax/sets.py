@@ -1,4 +1,4 @@
-"""Operators whose result is as large as its values say: distinct elements, and where elements are not zero."""
+"""Operators with data-dependent result sizes: distinct elements, and positions of nonzero elements."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from .types import TensorType, tuple_type
 
 @operator("relax.unique", "x sorted return_index return_inverse return_counts axis?")
 class Unique(Operator):
-    """The distinct elements of x, of its slices along `axis` where given; in order where `sorted`, else as they come.
+    """The distinct elements of x, or its distinct slices along `axis`; in order if `sorted`, else by first occurrence.
 
-    A tuple where more is asked for: where each stands first, which of them each element is, how often each stands.
+    A tuple if more results are requested: the first position of each, the index of each element among them, and the
+    counts.
     """
 
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset(
@@ -43,11 +44,11 @@ class Unique(Operator):
         return tuple_type([values, *[TensorType.of(one, i64, 1)] * more]) if more else values
 
     def place(self) -> int | None:
-        """Return the axis, None where there is none. Raises `ShapeError` where it is no literal."""
+        """Return the axis, or None if there is none. Raises `ShapeError` if it is not a literal."""
         return self._literal("axis") if has_operand(self, "axis") else None
 
     def flag(self, arg: str) -> bool:
-        """Return whether `sorted` or one of the others is set. Raises `ShapeError` where it is no literal."""
+        """Return whether `sorted` or another flag is set. Raises `ShapeError` if it is not a literal."""
         return bool(self._literal(arg))
 
     def _literal(self, arg: str) -> int:
@@ -59,7 +60,7 @@ class Unique(Operator):
 
 @operator("relax.nonzero", "x")
 class Nonzero(Operator):
-    """The positions of the elements that are not zero: a row for each dimension of x (one of a scalar)."""
+    """The positions of the nonzero elements: a row for each dimension of x (one for a scalar)."""
 
     def infer(self) -> Attribute:
         self.tensor("x")

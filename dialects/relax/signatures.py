@@ -1,6 +1,6 @@
-"""Types of Relax values compared, and what a call gives: whether one covers another, how far it is from that.
+"""Comparison of the types of Relax values, and the result types of calls.
 
-Symbolic variables are `dialects.sym.expr.Var`s; they are found by name, which is scoped to the function.
+Symbolic variables are `dialects.sym.expr.Var`s; they are matched by name, which is scoped to the function.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from .types import (
 
 
 class BaseCheckResult(IntEnum):
-    """How well one struct info covers another; the lesser, the worse."""
+    """How well one struct info covers another; lower is worse."""
 
     FAIL_L0 = 0
-    """No value can be of both."""
+    """They are disjoint: no value has both types."""
     FAIL_L1 = 1
-    """What is known is too little: another rank, dtype or kind is possible."""
+    """Unknown: another rank, dtype or kind is possible."""
     FAIL_L2 = 2
-    """Only extents are open: they have to be compared when the program runs."""
+    """Only extents are unknown: they must be compared at run time."""
     PASS = 3
-    """Every value of `derived` is one of `base`."""
+    """Every value of `derived` is a value of `base`."""
 
 
 _L0, _L1, _L2, _PASS = BaseCheckResult
 
 
 def base_check(base: Attribute, derived: Attribute) -> BaseCheckResult:
-    """Return whether `base` covers `derived`, and if not, how far it is from that.
+    """Return whether `base` covers `derived`, and if not, in which way it fails.
 
-    As in TVM the parameters of functions are compared in the same direction as their results; `relax.is_base_of` takes
-    them the other way, as subtyping has to.
+    As in TVM, parameters of functions are compared covariantly, like results; `relax.is_base_of` compares them
+    contravariantly, as subtyping requires.
     """
     if base == derived or isinstance(base, ObjectType):
         return _PASS
@@ -57,7 +57,7 @@ def base_check(base: Attribute, derived: Attribute) -> BaseCheckResult:
 
 
 def _extents(base: Sequence[SymExpr], derived: Sequence[SymExpr]) -> BaseCheckResult:
-    """Extents of the same number: equal for certain, different for certain, or open."""
+    """Compare extents of the same number: certainly equal, certainly different, or unknown."""
     result = _PASS
     for a, b in zip(base, derived, strict=True):
         difference = (a - b).constant
@@ -127,7 +127,7 @@ _CHECKS: dict[type[Attribute], Callable[[Any, Any], BaseCheckResult]] = {
 
 
 def static_type(t: Attribute) -> Attribute:
-    """Return the type without extents and values: ranks and dtypes stay."""
+    """Return the type without extents and values; ranks and dtypes are kept."""
     if isinstance(t, CallableType):
         params = None if isinstance(t.params, NoneAttr) else [static_type(p) for p in t.params]
         return CallableType.of(params, static_type(t.ret), t.pure)
@@ -141,17 +141,17 @@ def static_type(t: Attribute) -> Attribute:
 
 
 def erased(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:
-    """Return the type with the variables of `mapping` replaced, without what mentions others."""
+    """Return the type with the variables of `mapping` replaced; extents that mention others become unknown."""
     return substitute_type(erase_unbound(t, set(mapping)), mapping)
 
 
 def derive_result(what: str, func: CallableType, args: Sequence[Attribute]) -> Attribute:
-    """Return the type of a call of a function of type `func` with arguments of the types `args`; `what` names it in
+    """Return the result type of calling a function of type `func` with arguments of types `args`; `what` names it in
     errors.
 
-    The symbolic variables of the function stand for the extents of the arguments; an extent of the result that they do
-    not determine is unknown. Raises `ShapeError` for arguments whose number or extents cannot fit, `DTypeError` for
-    those that differ otherwise.
+    The function's symbolic variables are bound to the extents of the arguments; an extent of the result that they do
+    not determine is unknown. Raises `ShapeError` for arguments whose number or extents cannot match, `DTypeError` for
+    other mismatches.
     """
     if isinstance(func.params, NoneAttr):
         return func.ret
@@ -164,7 +164,7 @@ def derive_result(what: str, func: CallableType, args: Sequence[Attribute]) -> A
 
 
 def matched(func: CallableType, args: Sequence[Attribute]) -> dict[Var, SymExpr]:
-    """What stands for a function's symbolic variables where arguments are of the types `args`."""
+    """Return the values of a function's symbolic variables for arguments of the types `args`."""
     mapping: dict[Var, SymExpr] = {}
     for param, arg in zip(() if isinstance(func.params, NoneAttr) else func.params, args, strict=False):
         match_type(param, arg, mapping)
@@ -181,7 +181,7 @@ def _check_argument(what: str, param: Attribute, arg: Attribute, mapping: Mappin
 
 
 def match_type(param: Attribute, arg: Attribute, mapping: dict[Var, SymExpr]) -> None:
-    """Bind the variables that are whole extents of `param`, and have no value yet, to those of `arg`."""
+    """Bind the variables that are extents of `param`, and not bound yet, to those of `arg`."""
     if isinstance(param, TupleType) and isinstance(arg, TupleType):
         for p, a in zip(param.types, arg.types, strict=False):
             match_type(p, a, mapping)

@@ -1,8 +1,8 @@
 """The structure of Relax programs: functions, dataflow blocks, branches, bindings, tuples and leaves.
 
 Leaves (`constant`, `shape`, `prim_value`, `string`, `extern_func`, `function_ref`, `null_value`) and tuples print
-inline in TVMScript where they have no name, and as a binding where they have one. What has operands without their
-types, results whose type follows from a region or an attribute, or symbolic expressions in its text is read by hand.
+inline in TVMScript if they have no name, and as a binding if they have one. Ops with untyped operands, results whose
+type follows from a region or an attribute, or symbolic expressions have hand-written parsers.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ PRIVATE = StringAttr("private")
 
 
 def check_visibility(name: str, visibility: StringAttr | None) -> None:
-    """Raise `VerifyException` for a function that is neither private nor, saying nothing, public."""
+    """Raise `VerifyException` unless a function is private or, without an attribute, public."""
     if visibility is not None and visibility != PRIVATE:
         raise VerifyException(f'the visibility of @{name} must be "private", or left out, not {visibility}')
 
@@ -88,7 +88,7 @@ class FuncOp(IRDLOperation):
 
         relax.func private @f(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> attributes {a = 1 : i64} {…}
 
-    `impure` before the body where calls of it may have effects. Symbolic variables are scoped to the function.
+    `impure` precedes the body if calls of it may have effects. Symbolic variables are scoped to the function.
     """
 
     name = "relax.func"
@@ -170,7 +170,7 @@ class FuncOp(IRDLOperation):
 
 
 def _print_function(printer: Printer, op: FuncOp | ClosureOp) -> None:
-    """Parameters, result, attributes and body."""
+    """Print parameters, result type, attributes and body."""
     with printer.in_parens():
         printer.print_list(op.body.block.args, printer.print_block_argument)
     printer.print_string(" -> ")
@@ -183,7 +183,7 @@ def _print_function(printer: Printer, op: FuncOp | ClosureOp) -> None:
 
 
 def _parse_signature(parser: Parser) -> tuple[list[Parser.Argument], Attribute, DictionaryAttr | None, bool]:
-    """What `_print_function` writes before the body: parameters, the type of the result, attributes, whether pure."""
+    """Parse the output of `_print_function` before the body: parameters, result type, attributes, and purity."""
     args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
     parser.parse_punctuation("->")
     params = [a.resolve(a.type) if isinstance(a, Parser.UnresolvedArgument) else a for a in args]
@@ -207,7 +207,7 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class DataflowOp(asm.FormattedOp):
-    """A dataflow block: a region of pure bindings. Its results are what `relax.output` names."""
+    """A dataflow block: a region of pure bindings. Its results are the operands of `relax.output`."""
 
     name = "relax.dataflow"
     outputs = var_result_def()
@@ -239,7 +239,7 @@ class DataflowOp(asm.FormattedOp):
 
 @irdl_op_definition
 class OutputOp(IRDLOperation):
-    """`relax.output %a, %b`: ends a dataflow block and names its results."""
+    """`relax.output %a, %b`: ends a dataflow block and returns its results."""
 
     name = "relax.output"
     values_ = var_operand_def()
@@ -302,8 +302,8 @@ class ClosureOp(IRDLOperation):
 
         %f = relax.closure(%a: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {…}
 
-    It may use values from outside. `impure` before the body where calls of it may have effects. One that uses itself
-    says its name again, so that a text is read from its beginning to its end:
+    It may use values from outside. `impure` precedes the body if calls of it may have effects. A recursive one repeats
+    its name, so that its text can be parsed in one pass:
 
         %f = relax.closure itself %f(%a: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {… %f …}
     """
@@ -383,7 +383,9 @@ class BindOp(IRDLOperation):
 
 @irdl_op_definition
 class MatchCastOp(IRDLOperation):
-    """`%y = relax.match_cast %x : T -> U`: checks at run time that x is of U and binds U's new symbolic variables."""
+    """`%y = relax.match_cast %x : T -> U`: checks at run time that x has type U and binds U's new symbolic
+    variables.
+    """
 
     name = "relax.match_cast"
     value = operand_def()
@@ -447,7 +449,7 @@ class TupleGetItemOp(asm.FormattedOp):
 
     @staticmethod
     def infer(tuple_type: Attribute, index: int) -> Attribute:
-        """Return the struct info of a field of what `tuple_type` says; an object where it says nothing."""
+        """Return the struct info of a field of `tuple_type`; object if it is unknown."""
         fields = tuple_type.types.data if isinstance(tuple_type, TupleType) else ()
         return fields[index] if 0 <= index < len(fields) else OBJECT
 
@@ -484,7 +486,7 @@ class ConstantOp(asm.FormattedOp):
         return cls(TensorDataAttr.from_numpy(array, dtype))
 
     def named_after(self, *values: SSAValue) -> Self:
-        """Itself, called what the first constant with a name is called that `values` are computed of."""
+        """Name the constant after the first named constant from which `values` are computed, and return it."""
         key = next(filter(None, map(_key, values)), None)
         if key is not None:
             self.value = TensorDataAttr(replace(self.value.data, key=key))
@@ -497,7 +499,7 @@ class ConstantOp(asm.FormattedOp):
 
 
 def _key(value: SSAValue) -> str | None:
-    """What the model calls the constant that a value is, or is computed of: the first operand of each operation."""
+    """Return the model's name of the constant that a value is, or is computed from by its first operands."""
     op = value.owner
     while isinstance(op, Operation) and op.operands:
         op = op.operands[0].owner
@@ -570,7 +572,7 @@ class StringOp(IRDLOperation):
 
 @irdl_op_definition
 class DataTypeOp(asm.FormattedOp):
-    """`%d = relax.dtype f32`: a data type as a value; `none` is one that is unknown, which TVM calls void."""
+    """`%d = relax.dtype f32`: a data type as a value; `none` is the unknown one, void in TVM."""
 
     name = "relax.dtype"
     value = prop_def(Attribute)
@@ -588,13 +590,13 @@ class DataTypeOp(asm.FormattedOp):
 
     @property
     def text(self) -> str:
-        """The data type by TVM's name."""
+        """TVM's name of the data type."""
         return "void" if self.is_void else dtype_name(self.value)
 
 
 @irdl_op_definition
 class NullValueOp(IRDLOperation):
-    """`%n = relax.null_value`: an object that stands for nothing."""
+    """`%n = relax.null_value`: the null object."""
 
     name = "relax.null_value"
     result = result_def()
@@ -638,7 +640,7 @@ class ExternFuncOp(IRDLOperation):
 class ExternOp(IRDLOperation):
     """`relax.extern @f = "name" : !relax.callable<…>`: a packed function as a member of the module.
 
-    Functions call it by its own name, as any packed function: `relax.call_packed "name"`.
+    Functions call it by its own name, like any packed function: `relax.call_packed "name"`.
     """
 
     name = "relax.extern"
@@ -668,9 +670,9 @@ LEAVES: tuple[type[Operation], ...] = (
     FunctionRefOp,
     ExternFuncOp,
 )
-"""Ops that stand for an operand in TVMScript where they have no name."""
+"""Ops that print as an operand in TVMScript if they have no name."""
 INLINE_OPS: tuple[type[Operation], ...] = (*LEAVES, TupleOp)
-"""Leaves and tuples: without a name they are no bindings, but part of the bindings that use them."""
+"""Leaves and tuples: without a name they are not bindings, but part of the bindings that use them."""
 _INLINE = frozenset(INLINE_OPS)
 
 

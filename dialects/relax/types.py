@@ -1,4 +1,4 @@
-"""Struct info as types: what is known of a Relax value.
+"""Struct info as types: the static knowledge of a Relax value.
 
 !relax.tensor<[n, 784], f32>     shape known (symbolically); `<ndim = 2, f32>` rank only; `<*, f32>` nothing;
                                  without a dtype where that is unknown; `<ndim = 2 of "s", f32>`: its shape is the
@@ -68,19 +68,19 @@ def _parse_tensor_shape(parser: AttrParser) -> tuple[Dims | StringAttr | NoneAtt
 
 
 class _Shaped:
-    """What tensors and shapes share: `shape` and `ndim`."""
+    """Base of tensors and shapes: `shape` and `ndim`."""
 
     shape: Any
     ndim: IntAttr
 
     @property
     def rank(self) -> int | None:
-        """The number of dimensions, None where unknown."""
+        """The number of dimensions, or None if unknown."""
         return None if self.ndim.data == UNKNOWN_NDIM else self.ndim.data
 
     @property
     def dims(self) -> tuple[SymExpr, ...] | None:
-        """The extents, None where unknown."""
+        """The extents, or None if unknown."""
         known = self._known_shape()
         return None if known is None else tuple([d.data for d in known.data])
 
@@ -114,9 +114,9 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
         ndim: int | None = None,
         vdevice: str | None = None,
     ) -> TensorType:
-        """Return a tensor of `shape` (or only of rank `ndim`) and `dtype`; what is None is unknown.
+        """Return a tensor of `shape` (or only of rank `ndim`) and `dtype`; None means unknown.
 
-        A shape may be the name of the variable whose value it is, where its extents are unknown.
+        A shape may be the name of a variable that holds it, if its extents are unknown.
         """
         if shape is None or isinstance(shape, str):
             rank = UNKNOWN_NDIM if ndim is None else ndim
@@ -131,12 +131,12 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
 
     @property
     def shape_var(self) -> str | None:
-        """The name of the variable whose value the shape is, where its extents are unknown."""
+        """The name of the variable that holds the shape, if its extents are unknown."""
         return self.shape.data if isinstance(self.shape, StringAttr) else None
 
     @property
     def element(self) -> Attribute | None:
-        """The dtype, None where unknown."""
+        """The dtype, or None if unknown."""
         return None if type(self.dtype) is NoneAttr else self.dtype  # final: `isinstance` asks Python where it is false
 
     def verify(self) -> None:
@@ -182,18 +182,18 @@ def _tensor_type(
     dtype: Attribute | None,
     vdevice: str | None,
 ) -> TensorType:
-    """Return a type of known extents; programs have few of them, which many values share."""
+    """Return a cached type of known extents: programs have few distinct ones, shared by many values."""
     device = _NONE if vdevice is None else StringAttr(vdevice)
     return TensorType(dims_attr(extents), IntAttr(len(extents)), dtype or _NONE, device)
 
 
 _COMPARABLE = frozenset({int, str, Const, Var})
-"""Kinds of extents that are equal where they are the same: `n * m` and `m * n` are equal, and print as written."""
+"""Kinds of extents whose types are cached: equal ones print the same, unlike `n * m` and `m * n`."""
 
 
 @irdl_attr_definition
 class ShapeType(_Shaped, ParametrizedAttribute, TypeAttribute):
-    """A shape value: its extents, or its rank, or nothing known."""
+    """A shape value: its extents, its rank, or neither known."""
 
     name = "relax.shape"
     shape: Dims | NoneAttr
@@ -221,7 +221,7 @@ class ShapeType(_Shaped, ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class PrimType(ParametrizedAttribute, TypeAttribute):
-    """A scalar of `dtype`, with its value where it is known: a symbolic integer, a float, or a variable for a float."""
+    """A scalar of `dtype`, with its value if known: a symbolic integer, a float, or a variable for a float."""
 
     name = "relax.prim"
     dtype: Attribute
@@ -267,14 +267,14 @@ def _prim_value(parser: AttrParser, dtype: Attribute) -> SymAttr | FloatAttr[Any
 
 @irdl_attr_definition
 class ObjectType(ParametrizedAttribute, TypeAttribute):
-    """Any value: nothing is known of it."""
+    """Any value."""
 
     name = "relax.object"
 
 
 @irdl_attr_definition
 class CallableType(ParametrizedAttribute, TypeAttribute):
-    """A function or closure; `params` is None where the signature is unknown."""
+    """A function or closure; `params` is None if the signature is unknown."""
 
     name = "relax.callable"
     params: ArrayAttr[Attribute] | NoneAttr
@@ -333,7 +333,7 @@ STRUCT_INFO = (TensorType, ShapeType, PrimType, ObjectType, TupleType, CallableT
 
 
 def free_symbolic_vars(types: Iterable[Attribute]) -> list[Var]:
-    """Return the symbolic variables that `types` mention, in order of first occurrence, each once."""
+    """Return the distinct symbolic variables in `types`, in order of first occurrence."""
     out: dict[Var, None] = {}
     for t in types:
         for expr in _exprs_of(t):
@@ -353,7 +353,7 @@ def _exprs_of(t: Attribute) -> Iterable[SymExpr]:
 
 
 def on_device(t: Attribute, vdevice: StringAttr) -> Attribute:
-    """Return the type where tensors that say nothing of it are on a virtual device."""
+    """Return the type with tensors that have no virtual device placed on one."""
     if isinstance(t, TupleType):
         return tuple_type(on_device(f, vdevice) for f in t.types)
     if isinstance(t, TensorType) and isinstance(t.vdevice, NoneAttr):
@@ -376,7 +376,7 @@ def substitute_type(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:
 
 
 def is_base_of(base: Attribute, derived: Attribute) -> bool:
-    """Return whether every value of `derived` is for certain one of `base` (struct info subtyping)."""
+    """Return whether every value of `derived` is certainly a value of `base` (struct info subtyping)."""
     if base == derived or isinstance(base, ObjectType):
         return True
     check = _BASE_CHECKS.get(type(base))
@@ -422,7 +422,7 @@ _BASE_CHECKS: dict[type[Attribute], Callable[[Any, Any], bool]] = {
 
 
 def least_common_ancestor(a: Attribute, b: Attribute) -> Attribute:
-    """Return the most specific struct info that both `a` and `b` are of."""
+    """Return the most specific struct info that covers both `a` and `b`."""
     if isinstance(a, TensorType) and isinstance(b, TensorType) and a.vdevice != b.vdevice:
         a, b = (TensorType(t.shape, t.ndim, t.dtype, _NONE) for t in (a, b))
     if is_base_of(a, b):
@@ -443,7 +443,7 @@ def least_common_ancestor(a: Attribute, b: Attribute) -> Attribute:
 
 
 def erase_unbound(t: Attribute, bound: set[Var]) -> Attribute:
-    """Return the type without the dimensions that mention variables other than `bound` (falling back to the rank)."""
+    """Return the type without extents that mention variables other than `bound` (falling back to the rank)."""
     if isinstance(t, TensorType | ShapeType) and t.dims is not None:
         if all(v in bound for d in t.dims for v in d.free_vars()):
             return t

@@ -1,4 +1,4 @@
-"""The `tir` dialect: loops over buffers, one file for each kind of op."""
+"""The `tir` dialect: loops over buffers, one file per group of ops."""
 
 from __future__ import annotations
 

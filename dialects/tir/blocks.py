@@ -1,7 +1,7 @@
 """Blocks: units of computation with iterators of their own.
 
 A block's body begins with its `tir.reads` and `tir.writes`, then `tir.init`; the index arithmetic that these need
-stands before them.
+precedes them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class BlockOp(IRDLOperation):
 
         tir.block "C" (%vi = spatial(%i, n), %vk = reduce(%k, [4, 8])) where %p annotations {…} {…}
 
-    An iterator has a kind, a binding and a domain: an extent from 0, or `[min, extent]`. The block runs where the
+    An iterator has a kind, a binding and a domain: an extent from 0, or `[min, extent]`. The block runs if the
     predicate `where` holds. `tir.block "x" () {…}` is a block without iterators.
     """
 
@@ -105,7 +105,7 @@ class BlockOp(IRDLOperation):
 
     @property
     def name_hint(self) -> str:
-        """What the block is called, by TVM's name."""
+        """The name of the block, under TVM's name for it."""
         return self.block_name.data
 
     @property
@@ -114,12 +114,12 @@ class BlockOp(IRDLOperation):
 
     @property
     def mins(self) -> list[SymExpr]:
-        """The least value of each iterator."""
+        """The minimum of each iterator."""
         return [d.data for d in self.dom_mins]
 
     @property
     def extents(self) -> list[SymExpr]:
-        """The number of values of each iterator."""
+        """The extent of each iterator."""
         return [d.data for d in self.dom_extents]
 
     @property
@@ -221,7 +221,7 @@ def _parse_iter(
 
 
 class RegionOp(IRDLOperation):
-    """A region of a buffer: in each dimension a first index and an extent (1 where only an index is written).
+    """A region of a buffer: in each dimension a first index and an extent (1 if there is only an index).
 
     tir.reads %A[%vi, %c : 4] : vi and one index, then 4 indices from c
     """
@@ -292,7 +292,7 @@ class WritesOp(RegionOp):
 
 @irdl_op_definition
 class InitOp(IRDLOperation):
-    """`tir.init {…}`: runs where every reduction iterator of the block is at its least value."""
+    """`tir.init {…}`: runs when every reduction iterator of the block is at its minimum."""
 
     name = "tir.init"
     body = region_def("single_block")

@@ -1,4 +1,4 @@
-"""Where buffers come from: allocations, constants, addresses, windows of other buffers."""
+"""Definitions of buffers: allocations, constants, buffers at addresses, regions of other buffers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _BufferDef(IRDLOperation):
 
 
 def _note(op: Operation, key: str, value: bool) -> None:
-    """Set, or take away, an attribute that says something about an op and not what it computes."""
+    """Set or remove a unit attribute of an op that does not affect its semantics."""
     if value:
         op.attributes[key] = UnitAttr()
     else:
@@ -59,9 +59,9 @@ def _note(op: Operation, key: str, value: bool) -> None:
 class AllocBufferOp(_BufferDef):
     """`%Y = tir.alloc_buffer : !tir.buffer<…>`: a buffer that lives as long as the enclosing block (or function).
 
-    One that is `padded`, `tir.alloc_buffer {tirax.padded} : …`, is larger on purpose than what is accessed of it.
-    One that is `declared`, `{tirax.declared}`, belongs to no block: TVM has it as an allocation of its own, written
-    `T.decl_buffer(shape)`. They mean the same.
+    A `padded` one, `tir.alloc_buffer {tirax.padded} : …`, is intentionally larger than the region accessed. A
+    `declared` one, `{tirax.declared}`, belongs to no block: in TVM it is a separate allocation, written
+    `T.decl_buffer(shape)`, with the same semantics.
     """
 
     name = "tir.alloc_buffer"
@@ -104,9 +104,9 @@ class AllocConstOp(asm.FormattedOp):
 
 @irdl_op_definition
 class AllocateOp(IRDLOperation):
-    """`%h = tir.allocate [n, 4] f32`: the address of memory that lives until the end of the region around it.
+    """`%h = tir.allocate [n, 4] f32`: the address of memory that lives until the end of the enclosing region.
 
-    `tir.allocate [16] f32 scope "local" annotations {…}`. Buffers over it are made by `tir.decl_buffer`.
+    `tir.allocate [16] f32 scope "local" annotations {…}`. Buffers in it are defined by `tir.decl_buffer`.
     """
 
     name = "tir.allocate"
@@ -168,7 +168,7 @@ class DeclBufferOp(asm.FormattedOp):
     """`%B = tir.decl_buffer %h : !tir.buffer<…>`: a buffer at an address.
 
     An `alias`, `tir.decl_buffer %h {tirax.alias} : …`, is one that TVM uses without a declaration, written
-    `T.Buffer(shape, data=h)`. They mean the same.
+    `T.Buffer(shape, data=h)`, with the same semantics.
     """
 
     name = "tir.decl_buffer"
@@ -192,7 +192,9 @@ class DeclBufferOp(asm.FormattedOp):
 
 
 def is_shape_of_region(dims: Sequence[SymExpr], extents: Sequence[SymExpr]) -> bool:
-    """Return whether a shape is that of a region without dimensions of one index in front, as far as numbers say so."""
+    """Return whether a shape is that of a region, ignoring its leading dimensions of extent 1, as far as extents
+    are constant.
+    """
     shape = [1] * (len(extents) - len(dims)) + [d.constant for d in dims]
     pairs = zip(shape, [e.constant for e in extents], strict=False)
     return len(shape) == len(extents) and all(a == b for a, b in pairs if None not in (a, b))
@@ -200,7 +202,7 @@ def is_shape_of_region(dims: Sequence[SymExpr], extents: Sequence[SymExpr]) -> b
 
 @irdl_op_definition
 class MatchBufferOp(IRDLOperation):
-    """`%B = tir.match_buffer %A[%i : 4, %j : 4] : !tir.buffer<…>`: a region of a buffer as a buffer of its own."""
+    """`%B = tir.match_buffer %A[%i : 4, %j : 4] : !tir.buffer<…>`: a region of a buffer as a separate buffer."""
 
     name = "tir.match_buffer"
     source = operand_def(BufferType)

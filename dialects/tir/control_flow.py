@@ -1,6 +1,6 @@
 """Loops and branches. Bodies are regions without terminator.
 
-Extents of loops are symbolic expressions where they can be, else SSA values.
+Extents of loops are symbolic expressions if possible, else SSA values.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .indices import check_index_type
 
 
 class ForKind(StrEnum):
-    """How a loop runs."""
+    """The kind of a loop."""
 
     SERIAL = "serial"
     PARALLEL = "parallel"
@@ -50,27 +50,27 @@ class ForKind(StrEnum):
 
 
 LAST_NUMBER = 2**63 - 1
-"""The greatest number that an index, and the end of what it counts, may be."""
+"""The maximum of an index, and of the end of a loop range."""
 Bound = SymExpr | int | str | SSAValue
 
 
 _KINDS = {kind: None if kind is ForKind.SERIAL else StringAttr(kind.value) for kind in ForKind}
 _SEGMENTS = {(a, b): DenseArrayBase.from_list(i32, (a, b)) for a in (0, 1) for b in (0, 1)}
-"""How many bounds are values -> the sizes of the operand segments; made once, as loops are made often."""
+"""Numbers of bounds that are values -> the operand segment sizes; cached because loops are created often."""
 
 
 WRITTEN_OUT_LATE = "tirax.written_out_late"
-"""The annotation of a loop that LLVM writes out: its arrays are registers then, and the program stays small here."""
+"""The annotation of a loop that LLVM unrolls: its arrays become registers then, and the program stays small here."""
 
 
 @irdl_op_definition
 class ForOp(IRDLOperation):
-    """A loop from `min`, `extent` times.
+    """A loop from `min`, with `extent` iterations.
 
         tir.for %i = 0 to n {…}
         tir.for parallel %i = 1 for %extent {…}
 
-    Bounds are symbolic expressions or SSA values. `to` is the end, `for` the number of iterations.
+    Bounds are symbolic expressions or SSA values. `to` gives the end, `for` the number of iterations.
     """
 
     name = "tir.for"
@@ -184,7 +184,7 @@ class ForOp(IRDLOperation):
 
 
 def _parse_extent(parser: Parser, min_: SymExpr | SSAValue) -> SymExpr | SSAValue:
-    """`for e`: so many iterations; `to e`: up to e, which needs two bounds that can be subtracted."""
+    """Parse `for e`, e iterations, or `to e`, up to e; the latter requires bounds that can be subtracted."""
     if parser.parse_optional_keyword("for") is not None:
         return _parse_bound(parser)
     parser.parse_keyword("to")
@@ -216,7 +216,7 @@ def _parse_bound(parser: Parser) -> SymExpr | SSAValue:
 
 @irdl_op_definition
 class IfOp(IRDLOperation):
-    """`tir.if %c {…} else {…}`; the else region has no ops where there is none."""
+    """`tir.if %c {…} else {…}`; without `else` the second region is empty."""
 
     name = "tir.if"
     cond = operand_def(i1)
@@ -251,7 +251,7 @@ class IfOp(IRDLOperation):
 
 @irdl_op_definition
 class WhileOp(asm.FormattedOp):
-    """`tir.while {… tir.yield %c : i1} do {…}`: the first region is the condition."""
+    """`tir.while {… tir.yield %c : i1} do {…}`: the first region computes the condition."""
 
     name = "tir.while"
     cond_region = region_def("single_block")

@@ -1,4 +1,4 @@
-"""Ops for code of other devices and of TVM's later stages: they can be written, printed and rewritten, not run here."""
+"""Ops for code of other devices and of TVM's later stages: supported in text and rewriting, but not executable here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .types import HANDLE
 
 
 def result_of_device_intrinsic(name: str, args: Sequence[SSAValue], annotated: Attribute | None) -> Attribute:
-    """Return the type of what a call gives; `said` is what the script says, where it does."""
+    """Return the result type of a call; `annotated` is the type in the script, if it has one."""
     rule = DEVICE_INTRINSICS[name].result
     if rule in (FIRST, LAST):
         return HANDLE if annotated is None else annotated
@@ -32,7 +32,9 @@ def result_of_device_intrinsic(name: str, args: Sequence[SSAValue], annotated: A
 
 @irdl_op_definition
 class DeviceCallOp(CallExpr):
-    """`tir.device_call "tvm_storage_sync"(%s) : i32`: an intrinsic of `DEVICE_INTRINSICS`, of which no code is made."""
+    """`tir.device_call "tvm_storage_sync"(%s) : i32`: an intrinsic of `DEVICE_INTRINSICS`, for which no code is
+    generated.
+    """
 
     name = "tir.device_call"
 
@@ -46,13 +48,13 @@ class DeviceCallOp(CallExpr):
 
 
 def intrinsic(name: str, args: Sequence[SSAValue], result: Attribute) -> CallExpr:
-    """Return the call of an intrinsic by TVM's name without `tir.`, whichever op it is."""
+    """Return the call of an intrinsic by TVM's name without `tir.`, with the op that represents it."""
     return (DeviceCallOp if name in DEVICE_INTRINSICS else CallIntrinOp)(name, args, result)
 
 
 @irdl_op_definition
 class LaunchThreadOp(asm.FormattedOp):
-    """`tir.launch_thread "threadIdx.x" %extent {^bb(%x : i32): …}`: the body for each thread of that tag.
+    """`tir.launch_thread "threadIdx.x" %extent {^bb(%x : i32): …}`: runs the body for each thread of that tag.
 
     TVM's `AttrStmt` with the key `thread_extent`, or `virtual_thread` for the tags of virtual threads.
     """
@@ -69,7 +71,7 @@ class LaunchThreadOp(asm.FormattedOp):
 
     @property
     def index(self) -> SSAValue:
-        """The number of the thread."""
+        """The index of the thread."""
         return self.body.block.args[0]
 
     @property
@@ -79,7 +81,7 @@ class LaunchThreadOp(asm.FormattedOp):
 
     @property
     def virtual(self) -> bool:
-        """True if the threads are written out: those of the tag `cthread` share no memory."""
+        """True if the threads are unrolled into the code: those of the tag `cthread` share no memory."""
         return self.tag.data.startswith(("vthread", "cthread"))
 
     def verify_(self) -> None:

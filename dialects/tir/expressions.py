@@ -1,10 +1,10 @@
-"""TIR expressions: one op for each kind of TVM's PrimExpr. They mean exactly what TVM's mean.
+"""TIR expressions: one op for each kind of TVM's PrimExpr, with exactly TVM's semantics.
 
 Integers wrap; `floordiv`/`floormod` round down, `truncdiv`/`truncmod` towards zero; `div` is for floats. Sharing an SSA
-value changes neither printing nor equality: both read operands as a tree.
+value affects neither printing nor equality: both treat operands as a tree.
 
-Those whose text names no type of each operand are read by hand (`assembly` says why). Binary ones, of which modules are
-full, could share a type by a `VarConstraint`; reading them by an `assembly_format` takes half as many calls again.
+Ops whose text omits the type of some operand have hand-written parsers (see `assembly`). Binary ones, which are very
+frequent, could share a type by a `VarConstraint`, but an `assembly_format` takes 1.5 times as many calls to parse.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ from .types import HANDLE, BufferType, HandleType
 
 
 def with_lanes(dtype: Attribute, like: Attribute) -> Attribute:
-    """`dtype` as a vector where `like` is one, of as many lanes."""
+    """Return `dtype` with as many lanes as `like`."""
     lanes = lanes_of(like)
     return dtype if lanes == 1 else vector_of(dtype, lanes, is_scalable(like))
 
 
 def with_lanes_of(dtype: Attribute, lanes: int) -> Attribute:
-    """`dtype` itself for one lane, else a vector of it."""
+    """Return `dtype` for one lane, else a vector of it."""
     return dtype if lanes == 1 else vector_of(dtype, lanes)
 
 
@@ -82,7 +82,7 @@ _SCALABLE = ArrayAttr([BoolAttr.from_bool(True)])
 
 @lru_cache(maxsize=1024)
 def vector_of(dtype: Attribute, lanes: int, scalable: bool = False) -> VectorType[Attribute]:
-    """Return a vector of `lanes` elements of `dtype`; of `lanes` times what the machine has where it is `scalable`."""
+    """Return a vector of `lanes` elements of `dtype`; with `scalable`, of `lanes` times vscale elements."""
     return VectorType(dtype, [lanes], _SCALABLE if scalable else None)
 
 
@@ -115,7 +115,7 @@ class ConstOp(IRDLOperation):
 
     @property
     def py_value(self) -> int | float | bool:
-        """The value as Python's: unsigned integers are not negative, bools are bools."""
+        """The value as a Python value: unsigned integers are not negative, bools are bools."""
         if isinstance(self.value, FloatAttr):
             return self.value.value.data
         value = self.value.value.data
@@ -178,9 +178,9 @@ class BinaryExpr(IRDLOperation):
 
 
 class ExtremumExpr(BinaryExpr):
-    """`%c = tir.max %a, %b : f32`: the greater operand, or the lesser: NaN where one is NaN, the first of equal ones.
+    """`%c = tir.max %a, %b : f32`: the maximum or minimum of the operands: NaN if one is NaN, the first of equal ones.
 
-    0 and -0 are equal. With `nnan` (`tir.max nnan %a, %b : f32`) either operand may be the result where one is NaN.
+    0 and -0 are equal. With `nnan` (`tir.max nnan %a, %b : f32`) the result may be either operand if one is NaN.
     """
 
     nnan = opt_prop_def(UnitAttr)
@@ -253,7 +253,7 @@ NODE_NAMES = {
     "floordiv": "FloorDiv",
     "floormod": "FloorMod",
 }
-"""TVM's names of them: `Add`, `FloorDiv`, `LT`, …"""
+"""TVM's names of these classes: `Add`, `FloorDiv`, `LT`, …"""
 
 AddOp, SubOp, MulOp, DivOp = (BINARY[n] for n in ("add", "sub", "mul", "div"))
 TruncModOp, FloorDivOp, FloorModOp = (BINARY[n] for n in ("truncmod", "floordiv", "floormod"))
@@ -264,7 +264,7 @@ EqOp, NeOp, LtOp, LeOp, GtOp, GeOp = (BINARY[n] for n in ("eq", "ne", "lt", "le"
 
 @irdl_op_definition
 class NotOp(IRDLOperation):
-    """`%b = tir.not %a : i1 -> i1`: not a; of a vector lane by lane."""
+    """`%b = tir.not %a : i1 -> i1`: logical not; lane by lane for vectors."""
 
     name = "tir.not"
     T: ClassVar = VarConstraint("T", AnyAttr())
@@ -281,8 +281,8 @@ class NotOp(IRDLOperation):
 class CastOp(IRDLOperation):
     """`%b = tir.cast %a : i32 -> f32`: conversion; floats to integers truncate.
 
-    One that is made `as_index`, `tir.cast %a {tirax.as_index} : …`, lets a bool, or an integer below a byte, be an
-    index: TVM takes these as they are, and its text does not show a conversion.
+    One marked `as_index`, `tir.cast %a {tirax.as_index} : …`, converts a bool, or an integer of less than a byte, to an
+    index: TVM accepts these directly, and its text does not show a conversion.
     """
 
     name = "tir.cast"
@@ -332,7 +332,7 @@ def _total_bits(t: Attribute) -> int:
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
-    """`%r = tir.select %c, %a, %b : f32`: all three evaluated (TVM's Select)."""
+    """`%r = tir.select %c, %a, %b : f32`: all three are evaluated (TVM's Select)."""
 
     name = "tir.select"
     cond = operand_def()
@@ -366,7 +366,7 @@ class SelectOp(IRDLOperation):
 
 
 class HoldsExpressions(OpTrait):
-    """Regions of the operation are expressions: they end with `tir.yield`."""
+    """Trait: the regions of the operation are expressions, which end with `tir.yield`."""
 
 
 class _EndsExpression(OpTrait):
@@ -417,7 +417,7 @@ class YieldOp(IRDLOperation):
 
 @irdl_op_definition
 class LetInOp(IRDLOperation):
-    """`%r = tir.let_in %x = %v {… tir.yield %y : f32}`: an expression in which a value has a name (TVM's Let)."""
+    """`%r = tir.let_in %x = %v {… tir.yield %y : f32}`: an expression with a bound variable (TVM's Let)."""
 
     name = "tir.let_in"
     value = operand_def()
@@ -432,7 +432,7 @@ class LetInOp(IRDLOperation):
 
     @property
     def var(self) -> SSAValue:
-        """The name, an argument of the body."""
+        """The bound variable, an argument of the body."""
         return self.body.block.args[0]
 
     def verify_(self) -> None:
@@ -460,7 +460,7 @@ class LetInOp(IRDLOperation):
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """`%v = tir.load %X[%i, %j] : f32`: an element; a vector where the last index is one."""
+    """`%v = tir.load %X[%i, %j] : f32`: an element; a vector if the last index is one."""
 
     name = "tir.load"
     buffer = operand_def(BufferType)
@@ -494,20 +494,20 @@ class LoadOp(IRDLOperation):
 
 
 def element_type(buffer: SSAValue, indices: Sequence[SSAValue]) -> Attribute:
-    """Return the type of what an access gives: the buffer's dtype, with the lanes of the last index."""
+    """Return the result type of an access: the buffer's dtype, with the lanes of the last index."""
     dtype = cast(BufferType, buffer.type).dtype
     return with_lanes(dtype, indices[-1].type) if indices and lanes_of(dtype) == 1 else dtype
 
 
 def index_cast(index: SSAValue) -> CastOp | None:
-    """Return the conversion that makes an integer an index: of a bool (true is 1) or of less than a byte; else None."""
+    """Return the conversion to an index of a bool (true is 1) or a sub-byte integer; None for other integers."""
     element = scalar_of(index.type)
     narrow = isinstance(element, IntegerType) and bit_width(cast(IntegerType, element)) < INDEX_BITS
     return CastOp(index, with_lanes(i32, index.type), as_index=True) if narrow else None
 
 
 def written_index(index: SSAValue) -> SSAValue:
-    """Return an index as a program has it: without what `index_cast` made of it."""
+    """Return an index as written in the program: without the conversion added by `index_cast`."""
     op = index.owner
     return op.value if isinstance(op, CastOp) and op.as_index else index
 
@@ -543,7 +543,7 @@ class BroadcastOp(IRDLOperation):
 
 @irdl_op_definition
 class ShuffleOp(IRDLOperation):
-    """`%v = tir.shuffle [%a, %b] [0, 5] : f32`: lanes, by number, of all the vectors (or scalars) behind each other."""
+    """`%v = tir.shuffle [%a, %b] [0, 5] : f32`: lanes, by number, of the concatenation of all vectors (or scalars)."""
 
     name = "tir.shuffle"
     vectors = var_operand_def()
@@ -585,11 +585,11 @@ class ShuffleOp(IRDLOperation):
 
 
 VOID = NoneType()
-"""The type of a call that gives nothing."""
+"""The result type of a call without a result."""
 
 
 class CallExpr(IRDLOperation):
-    """`%r = tir.call_intrin "exp"(%x) : f32`: a call of something by its name, and what it gives."""
+    """`%r = tir.call_intrin "exp"(%x) : f32`: a call by name."""
 
     func = prop_def(StringAttr)
     call_args = var_operand_def()
@@ -625,7 +625,7 @@ class CallExpr(IRDLOperation):
         self.verify_result()
 
     def verify_result(self) -> None:
-        """A call gives a scalar, a vector, an address of anything, or nothing: what its text can say."""
+        """Verify that a call returns a scalar, a vector, an untyped address, or nothing: what its text can express."""
         if self.result.type not in (VOID, HANDLE) and not is_dtype(self.result.type):
             raise VerifyException(f"a call gives a data type, a handle or nothing, not {self.result.type}")
 
@@ -650,18 +650,18 @@ class CallIntrinOp(CallExpr):
             raise VerifyException(f"the address is {address}, not {self.result.type}")
 
     def address(self) -> HandleType | None:
-        """What `address_of` an element gives, None for other calls."""
+        """The result type of `address_of` an element, None for other calls."""
         of = self.call_args[0].owner if self.func.data == "address_of" and len(self.call_args) == 1 else None
         return address_type(of.buffer) if isinstance(of, LoadOp) else None
 
 
 def is_vscale(value: SSAValue) -> bool:
-    """Return whether a value is `vscale()`, how many times longer than the shortest the processor's vectors are."""
+    """Return whether a value is `vscale()`: the processor's vector length as a multiple of the shortest one."""
     return isinstance(value.owner, CallIntrinOp) and value.owner.func.data == "vscale"
 
 
 def vscale_factor(value: SSAValue) -> int | None:
-    """Return the number that multiplies `vscale()` in a number of lanes; None for what is no such product."""
+    """Return the factor of `vscale()` in a number of lanes; None if it is not such a product."""
     op = value.owner
     if not isinstance(op, BINARY["mul"]):
         return None
@@ -687,7 +687,7 @@ class CallPureExternOp(CallExpr):
 
 
 class _CallsFunction(SymbolUserOpInterface):
-    """The callee, where the module has it, takes the arguments and gives the result."""
+    """Trait: the arguments and the result must match the callee, if the module has it."""
 
     def verify(self, op: Operation) -> None:
         assert isinstance(op, CallOp)
@@ -706,16 +706,16 @@ class _CallsFunction(SymbolUserOpInterface):
 
 @irdl_op_definition
 class CallOp(CallExpr):
-    """`tir.call @g(%h, %n) : none`: another tensor function of the module; its buffers are given by address.
+    """`tir.call @g(%h, %n) : none`: a call of another tensor function of the module; buffers are passed by address.
 
-    The result is the scalar that the function returns, none where it returns nothing. An address that is that of a
-    buffer (`tir.buffer_data`) gives the callee's symbolic extents from the buffer's. Functions may call
-    themselves; no native code is made of those that do and may fail, or give a number.
+    The result is the scalar that the function returns, or none. An argument that is the address of a buffer
+    (`tir.buffer_data`) binds the callee's symbolic extents to the buffer's. Functions may be recursive; native code is
+    not supported for recursive functions that may fail or return a number.
     """
 
     name = "tir.call"
     SIZES: ClassVar[str] = "tirax.sizes"
-    """The attribute for the callee's symbolic variables, where the buffers that say them are flat already."""
+    """The attribute for the callee's symbolic variables, once the buffers that determine them are flat."""
     traits = traits_def(_CallsFunction())
 
     def _print_func(self, printer: Printer) -> None:
@@ -740,7 +740,7 @@ class LLVMCall(CallExpr):
 
     @property
     def counted(self) -> int | None:
-        """The number of arguments that belong to the signature, where the text says it; nothing depends on it."""
+        """The number of arguments in the signature, if the text has it; it has no effect."""
         attribute = self.attributes.get(self.COUNTED)
         return cast("IntegerAttr[IntegerType]", attribute).value.data if isinstance(attribute, IntegerAttr) else None
 
@@ -760,7 +760,7 @@ class CallLLVMIntrinOp(LLVMCall):
 
 @irdl_op_definition
 class CallLLVMEffectOp(LLVMCall):
-    """An LLVM intrinsic that does something beside its result: `tir.call_llvm_effect "llvm.prefetch"(…) : none`."""
+    """An LLVM intrinsic with effects: `tir.call_llvm_effect "llvm.prefetch"(…) : none`."""
 
     name = "tir.call_llvm_effect"
 
@@ -780,7 +780,7 @@ class StringImmOp(IRDLOperation):
 
 
 def address_type(buffer: SSAValue) -> HandleType:
-    """Return the type of an address in a buffer."""
+    """Return the type of an address into a buffer."""
     t = cast(BufferType, buffer.type)
     return HandleType(t.dtype, t.scope)
 

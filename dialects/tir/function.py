@@ -38,8 +38,9 @@ def body_region(*arg_types: Attribute) -> Region:
 
 
 class IsolatedFromProgram(IsolatedFromAbove):
-    """A function uses no value of the program around it; values that belong to no program it may name (TVM's free
-    variables): what lowers or interprets it refuses those."""
+    """Trait: a function uses no values of the surrounding program; it may use detached values (TVM's free
+    variables), which lowering and the interpreter reject.
+    """
 
     def verify(self, op: Operation) -> None:
         inside = set[int]()
@@ -52,13 +53,13 @@ class IsolatedFromProgram(IsolatedFromAbove):
 
 
 def is_defined_beside(value: SSAValue, user: Operation) -> bool:
-    """Return whether a value belongs to the program of its user, or to another one; not to none."""
+    """Return whether a value belongs to a program, that of its user or another one, rather than being detached."""
     owner = _outermost(value.owner)
     return isinstance(owner, ModuleOp) or owner is _outermost(user)
 
 
 def _outermost(node: Operation | Block) -> Operation | Block:
-    """Return the outermost operation or block around one."""
+    """Return the outermost operation or block that contains a node."""
     while True:
         around = node.parent if isinstance(node, Operation) else node.parent_op()
         if around is None:
@@ -72,10 +73,9 @@ class FuncOp(IRDLOperation):
 
         tir.func private @relu(%X: !tir.buffer<[n], f32>, %Y: !tir.buffer<[n], f32>) attributes {tir.noalias = true} {…}
 
-    A buffer parameter is what TVM writes as a handle and its `match_buffer`; `handle_names` are the names of those
-    handles where they are known (`var_` and the buffer's name otherwise). An integer parameter binds the symbolic
-    variable of its name, where a buffer's type mentions one that no extent alone determines. `-> f32` where the
-    function returns a scalar.
+    A buffer parameter corresponds to TVM's handle and its `match_buffer`; `handle_names` are the names of those handles
+    if known (`var_` and the buffer's name otherwise). An integer parameter binds the symbolic variable of its name if a
+    buffer's type mentions one that no single extent determines. `-> f32` if the function returns a scalar.
     """
 
     name = "tir.func"
@@ -172,7 +172,7 @@ def _is_scalar(t: Attribute) -> bool:
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
-    """`tir.return %v : f32`: gives the scalar result of the function."""
+    """`tir.return %v : f32`: returns the scalar result of the function."""
 
     name = "tir.return"
     value = operand_def()

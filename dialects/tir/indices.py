@@ -1,4 +1,4 @@
-"""Accesses of buffers, `%A[%i, %j]`: indices are integers of a byte or more, only the last may be a vector."""
+"""Buffer accesses, `%A[%i, %j]`: indices are integers of a byte or more; only the last may be a vector."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ..dtypes import bit_width, scalar_of
 from .types import BufferType
 
 INDEX_BITS = 8
-"""The bits that an index has at least."""
+"""Minimum bits of an index."""
 
 
 def check_index_type(op: Operation, dtype: Attribute, what: str = "an index") -> None:
-    """Raise `VerifyException` unless `dtype` is an integer of a byte or more: true would be -1 in others."""
+    """Raise `VerifyException` unless `dtype` is an integer of a byte or more: true would be -1 in an i1."""
     element = scalar_of(dtype)
     if not isinstance(element, IntegerType):
         raise VerifyException(f"{op.name}: {what} must be an integer, found {dtype}")

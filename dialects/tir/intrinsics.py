@@ -1,6 +1,6 @@
-"""Intrinsics by TVM's names without `tir.`: what each takes and gives, so far as a script that names it says so.
+"""Intrinsics by TVM's names without `tir.`: their arguments and results, for scripts that call them by name.
 
-Two tables of text, one of what is computed here, one of what is for other devices and TVM's later stages.
+There are two textual tables: intrinsics computed here, and those for other devices and TVM's later stages.
 """
 
 from __future__ import annotations
@@ -8,20 +8,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 SAME, TRUTH, COUNT, HALF, DOUBLE, EXPLICIT = "same", "truth", "count", "half", "double", "said"
-"""The one type of all operands; a truth value or an int32 in each lane of it; half its lanes, or twice; any data type.
+"""Result rules: the common type of all operands; a bool or an int32 per lane of it; half or twice its lanes; any data
+type.
 
-The last three are said first by a call.
+For the last three, the type is the first argument of the call.
 """
 
 
 @dataclass(frozen=True)
 class Intrinsic:
-    """`T.exp(x)`: how many arguments there are, and of what type the result is: a rule, or a dtype."""
+    """`T.exp(x)`: the number of arguments, and the type of the result: a rule, or a dtype."""
 
     count: int
     result: str
     floats: bool = False
-    """True if the name means this of floats only: `T.floor` of an integer is the integer."""
+    """True if the intrinsic only applies to floats: `T.floor` of an integer is the integer."""
 
 
 def _named(count: int, result: str, names: str, floats: bool = False) -> dict[str, Intrinsic]:
@@ -33,7 +34,7 @@ _ELEMENTARY = (
 )
 UNARY = _named(1, SAME, f"{_ELEMENTARY} sqrt rsqrt popcount likely ignore_loop_partition tvm_thread_invariant fabs")
 ELEMENTARY = frozenset((*_ELEMENTARY.split(), "pow", "atan2", "hypot", "fmod"))
-"""Those that become polynomials, tables and corrections: a hundred instructions and more for each."""
+"""Intrinsics that expand to polynomials, tables and corrections: a hundred instructions or more for each."""
 ROUNDING = _named(1, SAME, "ceil floor trunc round nearbyint", floats=True)
 CLASSIFYING = _named(1, TRUTH, "isnan isinf isfinite")
 COUNTING = _named(1, COUNT, "clz")
@@ -61,7 +62,7 @@ INTRINSICS: dict[str, Intrinsic] = {
     "q_multiply_shift": Intrinsic(4, "int32"),
     "q_multiply_shift_per_axis": Intrinsic(7, "int32"),
 }
-"""What a script calls by its name; anything else is called by `T.call_intrin`, which names its type."""
+"""The intrinsics that a script calls by name; others are called by `T.call_intrin`, with an explicit type."""
 
 
 _GPU = "it is for GPUs; functions here are compiled for CPUs"
@@ -75,10 +76,10 @@ FIRST, LAST, SECOND = "first", "last", "second"
 
 @dataclass(frozen=True)
 class DeviceIntrinsic:
-    """What an intrinsic gives, and why no code is made for it.
+    """The result of an intrinsic, and the reason why no code is generated for it.
 
-    `result` is a dtype, `FIRST` or `LAST` where a script says it as first or last argument, or `SECOND` for the type
-    of the second argument.
+    `result` is a dtype, `FIRST` or `LAST` if a script passes the type as first or last argument, or `SECOND` for the
+    type of the second argument.
     """
 
     result: str
@@ -109,7 +110,7 @@ DEVICE_INTRINSICS: dict[str, DeviceIntrinsic] = {
     **_rows("void", _GPU, "ptx_commit_group ptx_wait_group ptx_cp_async_barrier ptx_init_barrier_thread_count"),
     **_rows("void", _GPU, "ptx_arrive_barrier ptx_arrive_barrier_expect_tx ptx_wait_barrier create_barriers"),
 }
-"""By the names that TVM gives them, without `tir.`"""
+"""The intrinsics for devices, by TVM's names without `tir.`"""
 
 __all__ = [
     "BINARY_INTRINSICS", "CLASSIFYING", "COUNT", "COUNTING", "DEVICE_INTRINSICS", "DOUBLE", "ELEMENTARY", "FIRST",

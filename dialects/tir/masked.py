@@ -1,4 +1,4 @@
-"""Loads and stores of some lanes of a vector."""
+"""Masked loads and stores of vectors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _check(op: Operation, buffer: SSAValue, index: SSAValue, mask: SSAValue, val
 
 @irdl_op_definition
 class MaskedLoadOp(IRDLOperation):
-    """`%v = tir.masked_load %A[%at], %mask : vector<4xf32>`: lanes that the mask leaves out are not read, but 0.
+    """`%v = tir.masked_load %A[%at], %mask : vector<4xf32>`: inactive lanes are not read and are 0.
 
     The buffer is flat, the index a vector.
     """
@@ -45,7 +45,7 @@ class MaskedLoadOp(IRDLOperation):
 
     @property
     def indices(self) -> tuple[SSAValue, ...]:
-        """As many as the buffer has dimensions: one."""
+        """The indices, one per dimension of the buffer: a single one."""
         return (self.index,)
 
     def verify_(self) -> None:
@@ -65,7 +65,7 @@ class MaskedLoadOp(IRDLOperation):
 
 @irdl_op_definition
 class MaskedStoreOp(IRDLOperation):
-    """`tir.masked_store %v, %A[%at], %mask`: lanes that the mask leaves out are not written."""
+    """`tir.masked_store %v, %A[%at], %mask`: inactive lanes are not written."""
 
     name = "tir.masked_store"
     value = operand_def(VectorType)
@@ -79,7 +79,7 @@ class MaskedStoreOp(IRDLOperation):
 
     @property
     def indices(self) -> tuple[SSAValue, ...]:
-        """As many as the buffer has dimensions: one."""
+        """The indices, one per dimension of the buffer: a single one."""
         return (self.index,)
 
     def verify_(self) -> None:

@@ -1,4 +1,4 @@
-"""Reductions that are expressions (TVM's Reduce with its CommReducer)."""
+"""Reductions as expressions (TVM's Reduce with its CommReducer)."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ class ReduceOp(IRDLOperation):
           of {^bb0(%k : i32, %j : i32): … tir.yield %s : f32} {…}
           by {^bb0(%x0 : f32, %x1 : i32, %y0 : f32, %y1 : i32): … tir.yield %r : f32} {…}
 
-    `over` are the extents of the axes, or `[first value, extent]`; the last axis runs fastest. The n results begin as
-    `init`, or where there is none as `identity`; at each point where the condition holds they become what the regions
-    `by` give of the results so far and of what the regions `of` give at the point. The value is the result with the
-    number that stands first. The regions `by` use nothing but their arguments.
+    `over` are the extents of the axes, or `[first value, extent]`; the last axis runs fastest. The n accumulators start
+    as `init`, by default as `identity`; at each point where the condition holds, the regions `by` combine the
+    accumulators with the values of the regions `of` at that point. The result is the accumulator with the number after
+    `tir.reduce`. The regions `by` use nothing but their arguments.
     """
 
     name = "tir.reduce"
@@ -83,12 +83,12 @@ class ReduceOp(IRDLOperation):
 
     @property
     def mins(self) -> list[SymExpr]:
-        """The least value of each axis."""
+        """The minimum of each axis."""
         return [d.data for d in self.dom_mins]
 
     @property
     def extents(self) -> list[SymExpr]:
-        """The number of values of each axis."""
+        """The extent of each axis."""
         return [d.data for d in self.dom_extents]
 
     @property
@@ -105,11 +105,11 @@ class ReduceOp(IRDLOperation):
 
     @property
     def start(self) -> Sequence[SSAValue]:
-        """The results before the first point."""
+        """The initial accumulators."""
         return self.init or self.identity
 
     def axis_values(self, axis: int) -> list[SSAValue]:
-        """Return an axis as each of the regions knows it that use it."""
+        """Return the argument for an axis in each region that has one."""
         return [r.block.args[axis] for r in (self.condition, *self.sources)]
 
     def verify_(self) -> None:
@@ -175,7 +175,7 @@ class ReduceOp(IRDLOperation):
 
 @irdl_op_definition
 class CommReducerOp(IRDLOperation):
-    """How n values are combined, where an attribute of statements is about it: `T.attr(T.comm_reducer(…), …)`.
+    """A combiner of n values, as the node of an attribute statement: `T.attr(T.comm_reducer(…), …)`.
 
     `tir.comm_reducer identity %a, %b by {^bb0(%x0 : f32, %x1 : i32, %y0 : f32, %y1 : i32): … tir.yield %r : f32} {…}`;
     the regions use nothing but their arguments.

@@ -1,4 +1,4 @@
-"""Simple statements: stores, evaluation, names for values, assertions, notes."""
+"""Simple statements: stores, evaluation, let bindings, assertions, attributes."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ class EvaluateOp(IRDLOperation):
 
 @irdl_op_definition
 class LetOp(IRDLOperation):
-    """`%x = tir.let %v : i32 -> i32`: gives an expression a name, evaluated here once (TVM's LetStmt).
+    """`%x = tir.let %v : i32 -> i32`: binds an expression, evaluated once here, to a name (TVM's LetStmt).
 
-    Its result is of the type of the value; an address may be said to be that of other elements.
+    The result has the type of the value; an address may change its element type.
     """
 
     name = "tir.let"
@@ -105,7 +105,7 @@ class LetOp(IRDLOperation):
 
 @irdl_op_definition
 class AssertOp(IRDLOperation):
-    """`tir.assert %c, "message"`: stops the function where the condition does not hold."""
+    """`tir.assert %c, "message"`: stops the function if the condition does not hold."""
 
     name = "tir.assert"
     cond = operand_def(i1)
@@ -131,10 +131,10 @@ _ABOUT = asm.kind_of_part(
 
 @irdl_op_definition
 class AttrOp(asm.FormattedOp):
-    """`tir.attr "key" %v {…}`: a note on a body (TVM's AttrStmt).
+    """`tir.attr "key" %v {…}`: an annotation of a body (TVM's AttrStmt).
 
-    What it is about, `on`, is 0 where nothing is said, else an attribute or a value: `tir.attr "key" %v on "name" {…}`,
-    `tir.attr "key" %v on %h {…}`.
+    Its node, `on`, is 0 by default, else an attribute or a value: `tir.attr "key" %v on "name" {…}`, `tir.attr "key" %v
+    on %h {…}`.
     """
 
     name = "tir.attr"

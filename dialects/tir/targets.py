@@ -1,6 +1,7 @@
-"""Targets as attributes: what a function is for, `#tir.target<{kind = "llvm", "num-cores" = 8 : i64}>`.
+"""Targets as attributes: `#tir.target<{kind = "llvm", "num-cores" = 8 : i64}>`.
 
-A configuration says what differs from what goes without saying of its kind; printed programs say all of it, as TVM:
+A configuration lists the options that differ from the defaults of its kind; printed programs list all of them, as in
+TVM:
 
     T.target({"arch": "sm_80", "keys": ["cuda", "gpu"], "kind": "cuda", "max_num_threads": 1024, "tag": "", …})
 """
@@ -24,7 +25,7 @@ Config = dict[str, Any]
 
 @dataclass(frozen=True)
 class TargetKind:
-    """What a target is of: its name, the number that TVM gives such devices, and the keys that go with it."""
+    """A target kind: its name, TVM's number of such devices, and its default keys."""
 
     name: str
     default_device_type: int
@@ -57,7 +58,7 @@ KINDS = {
         _gpu("webgpu", 15),
     )
 }
-"""The kinds of targets by their names."""
+"""The target kinds by name."""
 
 
 def _nvidia(arch: str, registers: int = 65536, **more: Any) -> Config:
@@ -85,12 +86,12 @@ TAGS: dict[str, Config] = {
     "aws/cpu/c5.12xlarge": _server("cascadelake", 24),
     "aws/cpu/c5.24xlarge": _server("cascadelake", 48),
 }
-"""Well-known devices: their limits are facts of their makers' data sheets."""
+"""Well-known devices: their limits come from the makers' data sheets."""
 _LISTS = frozenset(("keys", "libs", "mattr", "cl-opt", "devices"))
 
 
 def parsed(text: str) -> Config:
-    """Return the dictionary of a text: a kind or a tag, then options such as `-mcpu=znver4` or `--host llvm`."""
+    """Parse a target: a kind or a tag, then options such as `-mcpu=znver4` or `--host llvm`."""
     kind, *rest = words_of(text)
     config: Config = dict(TAGS[kind], tag=kind) if kind in TAGS else {"kind": kind}
     while rest:
@@ -106,9 +107,7 @@ def parsed(text: str) -> Config:
 
 
 def kind_of(config: Mapping[str, Any]) -> TargetKind:
-    """Return the kind of a target. Raises `NameLookupError` for one that there is not, `TargetError` where none is
-    said.
-    """
+    """Return the kind of a target. Raises `NameLookupError` for an unknown one, `TargetError` if there is none."""
     if "kind" not in config:
         raise TargetError("a target's dictionary has no kind", expected='{"kind": "llvm", …}', found=config)
     kind = KINDS.get(str(config["kind"]))
@@ -118,7 +117,7 @@ def kind_of(config: Mapping[str, Any]) -> TargetKind:
 
 
 def option(key: str, value: Any) -> Any:
-    """Return the value of an option, of which texts say `8` and `true`, and lists as `a,b`."""
+    """Return the value of an option; text such as `8`, `true` and `a,b` is converted."""
     if isinstance(value, Mapping):
         raise TargetError(f"the option {key} of a target", expected="a value or a list", found=cast(Config, value))
     if key in _LISTS:
@@ -129,13 +128,13 @@ def option(key: str, value: Any) -> Any:
 
 
 def keys_of(config: Mapping[str, Any]) -> list[str]:
-    """Return the keys that are said, the device, and those of the kind."""
+    """Return the explicit keys, the device, and those of the kind."""
     device = [str(config["device"])] if "device" in config else []
     return list(dict.fromkeys([*config.get("keys", ()), *device, *kind_of(config).default_keys]))
 
 
 def full_text(text: str) -> str:
-    """Return a target's text with its keys, the options sorted by name: as TVM names it in messages."""
+    """Return a target's text with its keys and its options sorted by name: TVM's form in messages."""
     config = {name: option(name, value) for name, value in parsed(text).items()}
     return text_of(dict(sorted({**config, "keys": keys_of(config)}.items())))
 
@@ -144,7 +143,7 @@ _CUDA: Config = {"arch": "sm_50", "max_num_threads": 1024, "thread_warp_size": 3
 
 
 def _implied(config: Mapping[str, Any]) -> Config:
-    """What goes without saying of a target. A tag is another way of writing its configuration."""
+    """Return the default options of a target. A tag is expanded to its configuration."""
     limits = _CUDA if config["kind"] == "cuda" else {}
     triple = {"mtriple": host_triple()} if config["kind"] == "llvm" else {}
     without_keys = {k: v for k, v in config.items() if k != "keys"}
@@ -180,14 +179,16 @@ def _plain(attr: Attribute) -> Any:
 
 @irdl_attr_definition
 class TargetAttr(ParametrizedAttribute):
-    """What a function is compiled for, or was scheduled for."""
+    """The target that a function is compiled or scheduled for."""
 
     name = "tir.target"
     given: DictionaryAttr
 
     @classmethod
     def of(cls, target: str | Mapping[str, Any], host: object = None) -> TargetAttr:
-        """Of a text, a tag or a dictionary, and a host. Raises `TargetError`, `NameLookupError` for an unknown kind."""
+        """Return the attribute for a text, a tag or a dictionary, and a host. Raises `TargetError`,
+        `NameLookupError` for an unknown kind.
+        """
         config = parsed(target) if isinstance(target, str) else dict(target)
         return cls(
             cast(DictionaryAttr, _attribute(_without_implied(config if host is None else {**config, "host": host})))
@@ -195,12 +196,12 @@ class TargetAttr(ParametrizedAttribute):
 
     @property
     def config(self) -> Config:
-        """What differs from what goes without saying."""
+        """The options that differ from the defaults."""
         return cast(Config, _plain(self.given))
 
     @property
     def described(self) -> DictionaryAttr:
-        """All of it, as TVM exports a target."""
+        """All options, as TVM exports a target."""
         return cast(DictionaryAttr, _attribute(_described(self.config)))
 
 

@@ -34,7 +34,7 @@ DEFAULT_ALIGN = 64
 
 @irdl_attr_definition
 class HandleType(ParametrizedAttribute, TypeAttribute):
-    """A pointer, `!tir.handle`; one to known elements is `!tir.handle<f32>`, or `!tir.handle<f32, "shared">`."""
+    """A pointer, `!tir.handle`; with a known element type `!tir.handle<f32>`, or `!tir.handle<f32, "shared">`."""
 
     name = "tir.handle"
     dtype: Attribute
@@ -45,7 +45,7 @@ class HandleType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def element(self) -> Attribute | None:
-        """The type of the elements, None where it is not known."""
+        """The element type, or None if it is unknown."""
         return None if isinstance(self.dtype, NoneAttr) else self.dtype
 
     def print_parameters(self, printer: Printer) -> None:
@@ -70,9 +70,9 @@ class HandleType(ParametrizedAttribute, TypeAttribute):
 
 @irdl_attr_definition
 class ReadBufferAttr(ParametrizedAttribute):
-    """In the annotations of a block: the buffer of the region with the number `index` that it reads.
+    """In block annotations: the buffer of the block's read region number `index`.
 
-    `#tir.read_buffer<#builtin.int<0>>`, in TVMScript the name of the buffer. Attributes hold no values.
+    `#tir.read_buffer<#builtin.int<0>>`, in TVMScript the name of the buffer. Attributes cannot hold SSA values.
     """
 
     name = "tir.read_buffer"
@@ -83,7 +83,7 @@ class ReadBufferAttr(ParametrizedAttribute):
 
 
 def _offset(offset_expr: ExprLike | str | None) -> SymAttr | NoneAttr:
-    """Where a buffer begins; 0 is where it begins when nothing is said."""
+    """Return the offset of a buffer; 0 is the default and becomes none."""
     offset = None if offset_expr is None else SymAttr.of(offset_expr)
     return _NONE if offset is None or offset.data.constant == 0 else offset
 
@@ -92,10 +92,10 @@ def _offset(offset_expr: ExprLike | str | None) -> SymAttr | NoneAttr:
 class BufferType(ParametrizedAttribute, TypeAttribute):
     """A buffer: extents, element type, and layout.
 
-    `strides` in elements (row major and compact where None); `offset` of the first element, in elements (0 where
-    None); `align` in bytes; `offset_factor` divides the offset, and alone says that this is any multiple of it (0 where
-    it is not given); `separators` are axes where a flattened buffer keeps a boundary. `broadcast` is of a buffer whose
-    stride along an extent of 1 is 0, so that it can be read as a longer one (`buffer_type="auto"` of TVMScript).
+    `strides` are in elements (None: row-major and compact); `offset` is that of the first element, in elements (None:
+    0); `align` is in bytes; `offset_factor` divides the offset, and without an offset it means any multiple of it (0 if
+    unspecified); `separators` are axes where a flattened buffer keeps a boundary. `broadcast` marks a buffer whose
+    strides along extents of 1 are 0, so that it can be read as a larger one (`buffer_type="auto"` of TVMScript).
     """
 
     name = "tir.buffer"
@@ -151,11 +151,11 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
 
     @property
     def explicit_strides(self) -> tuple[SymExpr, ...] | None:
-        """The strides where they are given."""
+        """The explicit strides, or None if there are none."""
         return None if isinstance(self.strides, NoneAttr) else tuple([s.data for s in self.strides.data])
 
     def layout_strides(self) -> tuple[SymExpr, ...]:
-        """Return the strides in elements, row major and compact where none are given."""
+        """Return the strides in elements; without explicit strides, row-major and compact ones."""
         explicit = self.explicit_strides
         if explicit is not None:
             return explicit
@@ -177,7 +177,7 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         return None if isinstance(self.offset, NoneAttr) else self.offset.data
 
     def exprs(self) -> list[SymExpr]:
-        """Return every symbolic expression in the type."""
+        """Return all symbolic expressions in the type."""
         offset = [] if self.elem_offset is None else [self.elem_offset]
         return [*self.dims, *(self.explicit_strides or ()), *offset]
 
@@ -186,11 +186,11 @@ class BufferType(ParametrizedAttribute, TypeAttribute):
         return self.replaced(shape=dims_attr(shape), strides=_NONE, offset=_NONE, separators=ArrayAttr([]))
 
     def at_any_offset(self, factor: int = 1) -> BufferType:
-        """Return the type of a buffer that may begin anywhere in its memory, at a multiple of `factor`."""
+        """Return the type of a buffer that may begin at any multiple of `factor` in its memory."""
         return self.replaced(offset=_NONE, offset_factor=IntAttr(factor))
 
     def with_scope(self, scope: StringAttr) -> BufferType:
-        """Return the type of a buffer in another memory."""
+        """Return the type of a buffer in another memory scope."""
         return self if scope == self.scope else self.replaced(scope=scope)
 
     def with_separators(self, separators: Iterable[int]) -> BufferType:

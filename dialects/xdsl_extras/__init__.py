@@ -1,7 +1,7 @@
-"""Operations that xDSL's upstream dialects lack, kept apart and ready to go upstream.
+"""Operations that xDSL's upstream dialects lack, kept separate and ready to go upstream.
 
-`arith_extras`, `func_extras` and `llvm_extras` have the names and the meaning of MLIR's operations; only the prefix
-differs, because xDSL's own dialects refuse vectors there, or do not have the operation.
+`arith_extras`, `func_extras` and `llvm_extras` have the names and semantics of MLIR's operations; only the prefix
+differs, because xDSL's own dialects reject vectors there, or do not have the operation.
 """
 
 from .arith_extras import ArithExtras

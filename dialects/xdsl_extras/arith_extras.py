@@ -1,8 +1,8 @@
-"""`arith` operations that work on vectors, too.
+"""`arith` operations that also work on vectors.
 
-xDSL's `arith.cmpi`, `cmpf`, `select`, `extsi`, `extui`, `trunci`, `sitofp`, `uitofp`, `fptosi`, `fptoui`
-and `index_cast` accept scalars only. The operations here are elementwise on scalars and on vectors of one shape, as
-MLIR's are.
+xDSL's `arith.cmpi`, `cmpf`, `select`, `extsi`, `extui`, `trunci`, `sitofp`, `uitofp`, `fptosi`, `fptoui` and
+`index_cast` accept scalars only. The operations here are elementwise on scalars and on vectors of one shape, like
+MLIR's.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _width(type: Attribute) -> int:
 
 
 class CastOp(IRDLOperation, ABC):
-    """An elementwise conversion, between the kinds of elements that `_CASTS` says."""
+    """An elementwise conversion, between the element types listed in `_CASTS`."""
 
     input = operand_def()
     result = result_def()
@@ -96,49 +96,49 @@ class CastOp(IRDLOperation, ABC):
 
 @irdl_op_definition
 class ExtSIOp(CastOp):
-    """Signed integers as wider ones."""
+    """Sign-extend integers."""
 
     name = "arith_extras.extsi"
 
 
 @irdl_op_definition
 class ExtUIOp(CastOp):
-    """Unsigned integers as wider ones."""
+    """Zero-extend integers."""
 
     name = "arith_extras.extui"
 
 
 @irdl_op_definition
 class TruncIOp(CastOp):
-    """Integers as narrower ones: the high bits are dropped."""
+    """Truncate integers: the high bits are dropped."""
 
     name = "arith_extras.trunci"
 
 
 @irdl_op_definition
 class SIToFPOp(CastOp):
-    """Signed integers as floats."""
+    """Convert signed integers to floats."""
 
     name = "arith_extras.sitofp"
 
 
 @irdl_op_definition
 class UIToFPOp(CastOp):
-    """Unsigned integers as floats."""
+    """Convert unsigned integers to floats."""
 
     name = "arith_extras.uitofp"
 
 
 @irdl_op_definition
 class FPToSIOp(CastOp):
-    """Floats as signed integers, truncated."""
+    """Convert floats to signed integers, truncating."""
 
     name = "arith_extras.fptosi"
 
 
 @irdl_op_definition
 class FPToUIOp(CastOp):
-    """Floats as unsigned integers, truncated."""
+    """Convert floats to unsigned integers, truncating."""
 
     name = "arith_extras.fptoui"
 
@@ -152,20 +152,20 @@ class _IndexCast(CastOp, ABC):
 
 @irdl_op_definition
 class IndexCastOp(_IndexCast):
-    """Between signed integers and indices."""
+    """Convert between signed integers and indices."""
 
     name = "arith_extras.index_cast"
 
 
 @irdl_op_definition
 class IndexCastUIOp(_IndexCast):
-    """Between unsigned integers and indices."""
+    """Convert between unsigned integers and indices."""
 
     name = "arith_extras.index_castui"
 
 
 class CompareOp(IRDLOperation, ABC):
-    """An elementwise comparison; the result has an i1 for each element."""
+    """An elementwise comparison; the result has an i1 per element."""
 
     predicate = prop_def(StringAttr)
     lhs = operand_def()
@@ -197,21 +197,21 @@ class CompareOp(IRDLOperation, ABC):
 
 @irdl_op_definition
 class CmpIOp(CompareOp):
-    """Integers or indices compared: an i1 for each element."""
+    """Compare integers or indices: an i1 per element."""
 
     name = "arith_extras.cmpi"
 
 
 @irdl_op_definition
 class CmpFOp(CompareOp):
-    """Floats compared: an i1 for each element."""
+    """Compare floats: an i1 per element."""
 
     name = "arith_extras.cmpf"
 
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
-    """Chooses for each element by an i1 or a vector of i1."""
+    """Select per element by an i1 or a vector of i1."""
 
     name = "arith_extras.select"
 

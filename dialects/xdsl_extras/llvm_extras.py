@@ -1,6 +1,6 @@
-"""Operations of MLIR's `llvm` dialect that xDSL's lacks or that refuse vectors there.
+"""Operations of MLIR's `llvm` dialect that xDSL's lacks, or that reject vectors there.
 
-What is an LLVM intrinsic needs no operation of its own: `llvm.call_intrinsic` does it.
+LLVM intrinsics need no operations of their own: `llvm.call_intrinsic` covers them.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from .type_guards import is_vector, with_element
 
 @irdl_op_definition
 class FPToSIOp(GenericCastOp):
-    """Floats as signed integers, truncated."""
+    """Convert floats to signed integers, truncating."""
 
     name = "llvm_extras.fptosi"
 
 
 @irdl_op_definition
 class FPToUIOp(GenericCastOp):
-    """Floats as unsigned integers, truncated."""
+    """Convert floats to unsigned integers, truncating."""
 
     name = "llvm_extras.fptoui"
 
 
 @irdl_op_definition
 class UIToFPOp(GenericCastOp):
-    """Unsigned integers as floats."""
+    """Convert unsigned integers to floats."""
 
     name = "llvm_extras.uitofp"
 
@@ -68,7 +68,7 @@ class PoisonOp(IRDLOperation):
 
 @irdl_op_definition
 class ExtractElementOp(IRDLOperation):
-    """One element of a vector, at a position that is known only when running."""
+    """An element of a vector, at a position only known at run time."""
 
     name = "llvm_extras.extractelement"
 
@@ -86,7 +86,7 @@ class ExtractElementOp(IRDLOperation):
 
 @irdl_op_definition
 class VectorGEPOp(IRDLOperation):
-    """The addresses of the elements of an array at several indices: `llvm.getelementptr` with a vector of these."""
+    """The addresses of array elements at several indices: `llvm.getelementptr` with a vector of indices."""
 
     name = "llvm_extras.getelementptr"
 
@@ -111,7 +111,7 @@ class VectorGEPOp(IRDLOperation):
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
-    """`llvm.select` with an i1 for each element."""
+    """`llvm.select` with an i1 per element."""
 
     name = "llvm_extras.select"
 
@@ -157,11 +157,11 @@ class FCmpOp(IRDLOperation):
 
 @irdl_op_definition
 class SwitchOp(IRDLOperation):
-    """A branch to one of several blocks by an integer; `segments` says how many of the operands each case takes.
+    """A branch to one of several blocks by an integer; `segments` has the number of operands of each case.
 
         "llvm_extras.switch"(%value, …)[^default, ^case, …] <{cases = …, segments = …, …}> : (i32, …) -> ()
 
-    It has MLIR's generic form alone.
+    It only has MLIR's generic form.
     """
 
     name = "llvm_extras.switch"
@@ -193,7 +193,7 @@ class SwitchOp(IRDLOperation):
         )
 
     def edges(self) -> list[tuple[int | None, Block, list[SSAValue]]]:
-        """(case or None for the default, block, operands) of each edge."""
+        """Return (case or None for the default, block, operands) of each edge."""
         edges: list[tuple[int | None, Block, list[SSAValue]]] = [
             (None, self.default_block, list(self.default_operands))
         ]
