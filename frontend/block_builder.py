@@ -1,4 +1,4 @@
-"""`BlockBuilder`: Relax functions built from Python, with operators and with tensor expressions."""
+"""`BlockBuilder`: build Relax functions from Python, with operators and tensor expressions."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class BlockBuilder(Builder):
 
     @staticmethod
     def current() -> BlockBuilder | None:
-        """The builder whose function is being built, None outside of functions."""
+        """Return the builder whose function is being built, or None outside of functions."""
         stack = _stack()
         return stack[-1] if stack else None
 
     @contextmanager
     def function(self, *args: Any, **options: Any) -> Iterator[None]:
-        """Build a function `(name, params, attrs, pure, private)`; `emit_func_output` ends it."""
+        """Begin a function `(name, params, attrs, pure, private)`; `emit_func_output` ends it."""
         _stack().append(self)
         try:
             with super().function(*args, **options):
@@ -58,10 +58,12 @@ class BlockBuilder(Builder):
         primfunc_attrs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> Call:
-        """A call of the tensor function that `func` describes with tensor expressions; the function joins the module.
+        """Return a call of the tensor function that `func` defines by tensor expressions, and add that function to the
+        module.
 
-        Relax values among the arguments reach `func` as tensors, all else as it is. Raises `TiraxError` for values of
-        unknown shape or dtype, and where `func` returns no tensors.
+        Relax values among the arguments are passed to `func` as tensors, other values unchanged. Raises
+        `TiraxError` for
+        values of unknown shape or dtype, and if `func` does not return tensors.
         """
         inputs = [self._te_argument(a) for a in args]
         named = {k: self._te_argument(v) for k, v in kwargs.items()}
@@ -77,9 +79,9 @@ class BlockBuilder(Builder):
         te_grad_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> Call:
-        """As `call_te`; the gradient is what the tensor function registered as `te_grad_name` gives.
+        """Like `call_te`, with the gradient computed by the tensor function registered as `te_grad_name`.
 
-        That is called with `te_grad_kwargs` besides the gradient of the result and the arguments.
+        It is called with the gradient of the result, the arguments and `te_grad_kwargs`.
         """
         call = cast(relax.CallTIROp, self.call_te(func, *args, **kwargs).op_handle)
         attrs = None if te_grad_kwargs is None else cast(DictionaryAttr, attr_of(te_grad_kwargs))
@@ -100,17 +102,19 @@ class BlockBuilder(Builder):
         collected: int = 0,
         name_hint: str = "loop",
     ) -> list[Expr]:
-        """Run `body` as long as `cond` holds: the last carried values, then what was collected, stacked.
+        """Run `body` while `cond` holds; return the final carried values, then the collected tensors, stacked.
 
-        `cond(*carried)` gives a bool scalar; `body(*carried)` a sequence of the next carried values, and of `collected`
-        tensors more, of the same shape each time. Both are called to build functions of the module, `body` perhaps more
-        than once, and may use values from around them. A number that is carried is a symbolic variable in them
+        `cond(*carried)` returns a bool scalar; `body(*carried)` returns the next carried values followed by
+        `collected`
+        tensors, of the same shape in each iteration. Both are traced into functions of the module, `body` possibly
+        more than
+        once, and may capture values from the enclosing scope. In them a carried number is a symbolic variable
         (`number.struct_info.value`), and so is each extent that an iteration changes.
 
             total, squares = bb.while_loop(
                 lambda i, s: R.less(i, n), lambda i, s: (i + one, s + i, i * i), [zero, zero], collected=1)[1:]
 
-        Raises `ShapeError` and `DTypeError` where the values that `body` gives do not fit the carried ones.
+        Raises `ShapeError` and `DTypeError` if the results of `body` do not match the carried values.
         """
         return control_flow.while_loop(self, cond, body, init, collected, name_hint=name_hint)
 
@@ -122,23 +126,24 @@ class BlockBuilder(Builder):
         collected: int = 0,
         name_hint: str = "scan",
     ) -> list[Expr]:
-        """As `while_loop`, `length` times (an integer or a symbolic expression): `body(i, *carried)` gets the number.
+        """Run `body(i, *carried)` for i from 0 to `length` - 1 (an integer or a symbolic expression), like
+        `while_loop`.
 
-        What is collected is of known length. Raises as `while_loop`.
+        The stacked tensors have the known extent `length`. Raises as `while_loop`.
         """
         return control_flow.scan(self, body, init, length, collected, name_hint)
 
     def if_then_else(
         self, cond: Any, then: Callable[[], Any], other: Callable[[], Any], name_hint: str = ""
     ) -> list[Expr]:
-        """The values that `then()` gives where `cond`, a bool scalar, is true, else those that `other()` does.
+        """Return the results of `then()` if the bool scalar `cond` is true, else those of `other()`.
 
-        Raises `ShapeError` where these are not as many, `TiraxError` in a dataflow block.
+        Raises `ShapeError` if their numbers differ, and `TiraxError` in a dataflow block.
         """
         return control_flow.if_then_else(self, cond, then, other, name_hint)
 
     def _te_argument(self, value: Any) -> Any:
-        """A Relax value as the SSA value that a tensor function is told of; what is not bound yet is bound."""
+        """Return the SSA value of a Relax value for a tensor function, binding it first if necessary."""
         if isinstance(value, tuple | list):
             return [self._te_argument(v) for v in cast("Sequence[Any]", value)]
         if isinstance(getattr(value, "expr_handle", None), Expr):
@@ -154,7 +159,7 @@ _local = threading.local()
 
 
 def _stack() -> list[BlockBuilder]:
-    """The builders whose functions this thread is building, innermost last."""
+    """Return the builders that are building functions in this thread, innermost last."""
     if not hasattr(_local, "builders"):
         _local.builders = []
     return _local.builders

@@ -1,7 +1,8 @@
 """Loops and branches built from Python callables, for `BlockBuilder`.
 
-A loop's condition and body become private functions of the module. What they use from outside, values and symbolic
-variables, becomes further parameters of both.
+The condition and body of a loop become private functions of the module. Captured values and symbolic
+variables
+become additional parameters of both.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from ..ir.rewriting.edit import erase
 from ..transforms.bindings.convert_to_dataflow import gather_dataflow
 
 Step = Callable[..., Any]
-"""Gets the carried values; gives a condition, or the next carried values and those that are collected."""
+"""Maps the carried values to a condition, or to the next carried values followed by the collected ones."""
 
 
 def while_loop(
@@ -44,7 +45,7 @@ def while_loop(
     length: SymExpr | None = None,
     name_hint: str = "loop",
 ) -> list[Expr]:
-    """What `BlockBuilder.while_loop` says; `length` is the number of iterations where it is known."""
+    """Implement `BlockBuilder.while_loop`; `length` is the number of iterations if it is known."""
     values = [builder.place(to_expr(v)) for v in init]
     carried = _Carried(builder, [name_of(v) or f"v{i}" for i, v in enumerate(values)], [v.type for v in values])
     step = _traced_in_loop(builder, carried, body)
@@ -72,7 +73,7 @@ def _traced_in_loop(builder: Builder, carried: _Carried, function: Step) -> _Tra
 
 
 def _field(builder: Builder, loop: Expr, index: int, known: Attribute) -> Expr:
-    """A result of a loop, with symbolic extents where the loop says nothing of them."""
+    """Return a result of a loop, with symbolic extents where the loop's type has none."""
     value = builder.emit(TupleGetItem(loop, index))
     t = value.ssa.type
     unknown = isinstance(t, relax.TensorType | relax.ShapeType) and t.dims is None
@@ -82,7 +83,7 @@ def _field(builder: Builder, loop: Expr, index: int, known: Attribute) -> Expr:
 def scan(
     builder: Builder, body: Step, init: Sequence[Any], length: Any, collected: int = 0, name_hint: str = "scan"
 ) -> list[Expr]:
-    """What `BlockBuilder.scan` says."""
+    """Implement `BlockBuilder.scan`."""
     extent = dim_of(length)
 
     def cond(i: Expr, *_: Expr) -> SymExpr:
@@ -96,7 +97,7 @@ def scan(
 
 
 def if_then_else(builder: Builder, cond: Any, then: Step, other: Step, name_hint: str = "") -> list[Expr]:
-    """What `BlockBuilder.if_then_else` says."""
+    """Implement `BlockBuilder.if_then_else`."""
     if builder.current_block_is_dataflow():
         raise TiraxError("a branch stands outside of dataflow blocks", hint="end the block before")
     sides = [_trace(builder, [], then)]
@@ -119,7 +120,7 @@ def if_then_else(builder: Builder, cond: Any, then: Step, other: Step, name_hint
 
 @dataclass
 class _Traced:
-    """The block that a callable has built: it ends with `relax.return` of what the callable gave."""
+    """The block traced from a callable: it ends with `relax.return` of the callable's results."""
 
     block: Block
 
@@ -129,13 +130,13 @@ class _Traced:
 
     @property
     def types(self) -> list[Attribute]:
-        """The struct infos of the values that the callable gave."""
+        """The struct infos of the callable's results."""
         owner = self.end.value.owner
         assert isinstance(owner, relax.TupleOp)
         return [v.type for v in owner.fields_]
 
     def unwrap(self) -> None:
-        """Let the block end with the only value that the callable gave, in place of a tuple of it."""
+        """Return the callable's only result itself instead of a tuple of it."""
         owner = self.end.value.owner
         if isinstance(owner, relax.TupleOp) and len(owner.fields_) == 1:
             self.end.operands[0] = owner.fields_[0]
@@ -144,7 +145,9 @@ class _Traced:
 
 @contextmanager
 def _abandoned_if_raised(block: Block) -> Iterator[None]:
-    """Let a block use nothing any more where an error is raised inside: whoever catches it may go on building."""
+    """Drop the operands of a block if the body raises, so that the caller can catch the error and continue
+    building.
+    """
     try:
         yield
     except Exception:
@@ -163,7 +166,7 @@ def _trace(builder: Builder, params: Sequence[RelaxVar], step: Step) -> _Traced:
 
 
 def _add(builder: Builder, name: str, traced: _Traced) -> GlobalVar:
-    """The traced block as a private function of the module."""
+    """Add the traced block to the module as a private function, and return its symbol."""
     known = set(relax.free_symbolic_vars(a.type for a in traced.block.args))
     ret = relax.erase_unbound(traced.end.value.type, known)
     op = relax.FuncOp(name, Region(traced.block), ret, private=True)
@@ -173,9 +176,10 @@ def _add(builder: Builder, name: str, traced: _Traced) -> GlobalVar:
 
 @dataclass
 class _Carried:
-    """The struct infos of the values that a loop carries, as its functions see them.
+    """The struct infos of a loop's carried values, as its functions see them.
 
-    What an iteration may change is a symbolic variable of its own: each number, and extents that the body changes.
+    Whatever an iteration may change is a symbolic variable of its own: each number, and extents that the body
+    changes.
     """
 
     builder: Builder
@@ -188,11 +192,11 @@ class _Carried:
         self.types = [self._opened(name, t) for name, t in zip(self.names, self.types, strict=True)]
 
     def params(self) -> list[RelaxVar]:
-        """New variables of these struct infos."""
+        """Return new variables of these struct infos."""
         return [RelaxVar(n, StructInfo.of(t)) for n, t in zip(self.names, self.types, strict=True)]
 
     def widen(self, results: Sequence[Attribute]) -> bool:
-        """Let the types cover those of the next values; whether that changed any."""
+        """Generalize the types to cover those of the next values, and return whether any type changed."""
         wider = [self._joined(n, t, r) for n, t, r in zip(self.names, self.types, results, strict=False)]
         changed = wider != self.types
         self.types = wider
@@ -204,7 +208,7 @@ class _Carried:
         return Var(fresh)
 
     def outside(self, t: Attribute, length: SymExpr | str | None = None) -> Attribute:
-        """The type after the loop, with new names for what an iteration determines; stacked where there is a length."""
+        """Return the type after the loop, with new names for variables of the loop; stacked if `length` is not None."""
         if not isinstance(t, relax.TensorType | relax.ShapeType) or t.dims is None:
             return t
         inner = self.builder.visible_variables()
@@ -218,7 +222,7 @@ class _Carried:
         return isinstance(e, Var) and e.name in self.own
 
     def _opened(self, name: str, t: Attribute) -> Attribute:
-        """The type before anything is known of the body: numbers change, unknown extents have names."""
+        """Return the initial type, before the body is traced: numbers are variable, and unknown extents get names."""
         if isinstance(t, relax.PrimType):
             if not isinstance(t.dtype, IntegerType) or t.dtype == i1:
                 return relax.PrimType.of(t.dtype)
@@ -250,7 +254,9 @@ class _Carried:
             raise DTypeError(what, expected=t, found=new)
 
     def _with_extents(self, name: str, t: Attribute, sides: tuple[Attribute, Attribute] | None) -> Attribute:
-        """A tensor or shape of unknown extents with symbolic ones: those that both sides have, and new ones."""
+        """Return a tensor or shape type whose unknown extents are symbolic: those common to both sides, or new
+        variables.
+        """
         if not isinstance(t, relax.TensorType | relax.ShapeType) or t.dims is not None or t.rank is None:
             return t
         old, new = (getattr(s, "dims", None) for s in sides or (None, None))
@@ -265,7 +271,7 @@ class _Carried:
 
 
 def _share_captured(builder: Builder, steps: Sequence[_Traced]) -> list[Expr]:
-    """Make what blocks use from outside further parameters of all of them; the values to pass for these."""
+    """Make the captured values of blocks additional parameters of all of them, and return the values to pass."""
     captured = dict.fromkeys(v for step in steps for v in _captured(step.block))
     for step in steps:
         for value in captured:
@@ -278,7 +284,7 @@ def _share_captured(builder: Builder, steps: Sequence[_Traced]) -> list[Expr]:
 
 
 def _captured(block: Block) -> list[SSAValue]:
-    """The values from outside that a block uses, in order. Constants among them are copied into the block first."""
+    """Return the captured values of a block, in order, after copying captured constants into it."""
     inside = set(block.walk())
     for op in list(inside):
         for i, value in enumerate(op.operands):
@@ -312,7 +318,7 @@ def _parameter(block: Block, t: Attribute, name: str | None) -> SSAValue:
 
 
 def _undetermined(builder: Builder, block: Block) -> list[Var]:
-    """The symbolic variables that a block mentions and its parameters do not determine, but those of casts in it."""
+    """Return the symbolic variables of a block that neither its parameters nor its casts determine."""
     determined = set(definable_vars(a.type for a in block.args))
     casts = [op.result.type for op in block.walk() if isinstance(op, relax.MatchCastOp)]
     determined |= set(definable_vars(casts)) - builder.visible_variables()
@@ -325,7 +331,7 @@ def _mentioned(block: Block) -> Iterable[Var]:
 
 
 def symbolic_value(number: Expr) -> SymExpr:
-    """The value of a number whose struct info says it. Raises `TiraxError` where it does not."""
+    """Return the value of a number from its struct info. Raises `TiraxError` if it is unknown."""
     t = number.ssa.type
     if not isinstance(t, relax.PrimType) or t.expr is None:
         raise TiraxError("a number of known symbolic value is expected", expected='R.Prim(value="n")', found=t)

@@ -1,8 +1,10 @@
-"""Mutators of Relax with TVM's names: override `visit_call_` etc. of `PyExprMutator`.
+"""Relax mutators with TVM's names: override `visit_call_` etc. of `PyExprMutator`.
 
-A mutator builds a new function with `self.builder_`, binding by binding: `visit_call_` and its like are given an
-expression of the old function and return what is bound instead, which may use variables of the old function: the
-builder replaces them by their successors.
+A mutator builds a new function with `self.builder_`, binding by binding: `visit_call_` and the other
+methods receive
+an expression of the old function and return its replacement. The replacement may use variables of the old
+function:
+the builder maps them to the new ones.
 """
 
 from __future__ import annotations
@@ -38,23 +40,25 @@ _T = TypeVar("_T")
 
 
 def _same(self: Any, expr: Any) -> Any:
-    """The expression itself: nothing is inside of it."""
+    """Return the expression, which has no parts to visit."""
     return expr
 
 
 class PyExprMutator:
-    """Builds a function anew; each method returns what its argument becomes: by default the same, its parts visited.
+    """Rebuilds a function; each method returns the replacement of its argument, by default with its parts visited.
 
-    `mod` is the module that `builder_` starts from; it is not changed, `self.builder_.get()` is the new one.
-    `visit_struct_info` says what the struct info becomes that is declared: of parameters and results of functions, of
-    calls that declare it, and of match_casts; the rest is inferred.
+    `mod` is the module that `builder_` starts from; it is not changed: `self.builder_.get()` returns the new
+    one.
+    `visit_struct_info` rewrites declared struct info: of parameters and results of functions, of calls that
+    declare it,
+    and of match_casts. All other struct info is inferred.
     """
 
     def __init__(self, mod: IRModule | None = None):
         self.builder_ = BlockBuilder(mod)
 
     def visit_expr(self, expr: Any) -> Any:
-        """Rewrite an expression or a function by its class. Raises `TiraxError` where the method returns nothing."""
+        """Rewrite an expression or a function by its class. Raises `TiraxError` if the method returns nothing."""
         new = dispatch(self, expr)
         if new is None:
             method = method_of(expr)
@@ -69,19 +73,19 @@ class PyExprMutator:
     visit_op_ = visit_prim_value_ = visit_shape_expr_ = visit_string_imm_ = visit_null_value_ = visit_span = _same
 
     def visit_struct_info(self, struct_info: StructInfo) -> StructInfo:
-        """What struct info that is declared becomes: by default the same."""
+        """Return the replacement of declared struct info, by default unchanged."""
         return struct_info
 
     def visit_var_(self, var: Var) -> Expr:
-        """The variable that stands for `var` now."""
+        """Return the variable that currently replaces `var`."""
         return self.get_var_remap(var.vid)
 
     def visit_dataflow_var_(self, var: DataflowVar) -> Expr:
-        """By default as other variables."""
+        """Same as `visit_var_` by default."""
         return self.visit_var_(var)
 
     def visit_expr_post_order(self, expr: Any) -> Any:
-        """The expression with its parts rewritten, without its own method being called."""
+        """Return the expression with its parts rewritten, without calling its own visit method."""
         if isinstance(expr, Call | Tuple | TupleGetItem) and not isinstance(expr, If):
             return self._rebuild(expr)
         name = "visit_var_" if isinstance(expr, Var) else method_of(expr)
@@ -120,7 +124,7 @@ class PyExprMutator:
         return new
 
     def visit_with_new_scope(self, expr: Any, params: list[Var] | None = None) -> SeqExpr:
-        """Rewrite an expression into a block of its own, which has `params` as arguments."""
+        """Rewrite an expression into a new block with `params` as its arguments."""
         is_function = params is not None or (
             isinstance(expr, SeqExpr) and isinstance(expr.block.last_op, relax.ReturnOp)
         )
@@ -130,7 +134,7 @@ class PyExprMutator:
         return SeqExpr(block)
 
     def visit_seq_expr_(self, seq: SeqExpr) -> Expr:
-        """Its blocks and its value rewritten, in a block that belongs to nothing yet."""
+        """Rewrite the blocks and the result into a detached block."""
         with self.builder_.begin_scope() as block:
             for each in seq.blocks:
                 self._emit_rewritten(each)
@@ -164,7 +168,7 @@ class PyExprMutator:
         return self.builder_._end_block()  # pyright: ignore[reportPrivateUsage]
 
     def _reemit_block(self, block: BindingBlock) -> None:
-        """Emit a block that a method returned as it was."""
+        """Emit a block that a visit method returned unchanged."""
         visit = PyExprMutator.visit_binding_block
         copier = PyExprMutator.__new__(PyExprMutator)
         copier.builder_ = self.builder_
@@ -187,7 +191,7 @@ class PyExprMutator:
         self.set_var_remap(binding.var.vid, self.builder_.emit_binding(cast_to, value))
 
     def reemit_binding(self, binding: VarBinding, new_value: Expr) -> None:
-        """Emit a binding with another value; the new variable has the old name and stands for the old variable."""
+        """Emit a binding with a new value; the new variable keeps the name and replaces the old variable."""
         var = self.visit_var_def(binding.var)
         target = binding if var is binding.var else VarBinding(var, binding.value)
         new = self.builder_.emit_binding(target, self._inlined(new_value))
@@ -195,7 +199,9 @@ class PyExprMutator:
         self.set_var_remap(binding.var.vid, new)
 
     def _inlined(self, expr: Expr) -> Expr:
-        """An expression itself; of blocks with a value the value, when the blocks stand in the current scope."""
+        """Return an expression; for blocks with a result, move the blocks into the current scope and return the
+        result.
+        """
         if not isinstance(expr, SeqExpr):
             return expr
         *bindings, end = expr.block.ops
@@ -211,32 +217,32 @@ class PyExprMutator:
         return value
 
     def visit_var_def(self, var: Var) -> Var:
-        """What the variable of a binding, or a parameter, becomes: by its class."""
+        """Rewrite the variable of a binding, or a parameter, by its class."""
         return self.visit_dataflow_var_def_(var) if isinstance(var, DataflowVar) else self.visit_var_def_(var)
 
     visit_var_def_ = visit_dataflow_var_def_ = _same
 
     def set_var_remap(self, vid: Id, var: Var) -> None:
-        """Let `var` stand for the variable with the identity `vid`."""
+        """Map the variable with the identity `vid` to `var`."""
         self.builder_.set_remap(vid.key, var)
 
     def get_var_remap(self, vid: Id) -> Expr:
-        """The variable that stands for `vid`: itself where nothing else does."""
+        """Return the variable that `vid` is mapped to, by default itself."""
         replacement = self.builder_.get_remap(vid.key)
         return Var.on(vid.key) if replacement is None else replacement
 
     def lookup_binding(self, var: Var) -> Expr | None:
-        """What a variable is bound to now, None for a parameter."""
+        """Return the value bound to a variable, or None for a parameter."""
         return self.builder_.lookup_binding(var)
 
     def with_struct_info(self, var: Var, struct_info: StructInfo) -> Var:
-        """A variable of the same name with other struct info."""
+        """Return a variable of the same name with other struct info."""
         if var.struct_info.type == struct_info.type:
             return var
         return type(var)(var.name_hint, struct_info)
 
     def _rebuild(self, expr: Any) -> Any:
-        """`expr` with its operands rewritten: itself where none changed, else a detached copy."""
+        """Return `expr` with its operands rewritten: the same object if none changed, else a detached copy."""
         if isinstance(expr, Tuple):
             return Tuple([self.visit_expr(f) for f in expr.fields])
         expr = self._of_new_callee(expr) if isinstance(expr, Call) else expr
@@ -254,13 +260,13 @@ class PyExprMutator:
         return type(expr).on(new)
 
     def _visit_shape(self, expr: Expr) -> None:
-        """Let a subclass see the shape of a call that stays, as TVM's mutators do, which look for what else changes."""
+        """Visit the shape of an unchanged call, as TVM's mutators do."""
         info = expr.struct_info if isinstance(expr, Call) and _sees_shapes(type(self)) else None
         if isinstance(info, TensorStructInfo) and info.shape is not None:
             self.visit_expr(info.shape)
 
     def _of_new_callee(self, call: Call) -> Call:
-        """`call` of what its operator and the function that it names become: itself where both stay."""
+        """Return `call` with its operator and callee rewritten, or `call` itself if both are unchanged."""
         callee = call.op
         if isinstance(callee, Op):
             new = self.visit_expr(callee)
@@ -280,7 +286,7 @@ class PyExprMutator:
         return Call.on(copy.results[0])
 
     def _operand(self, value: SSAValue) -> SSAValue:
-        """What an operand becomes. One that only has a successor stays: the builder replaces it."""
+        """Return the replacement of an operand. An operand that is only remapped is kept: the builder replaces it."""
         old = expr_of(value)
         new = self.visit_expr(old)
         if new is old or (new is self.builder_.get_remap(value) and new.ssa.type == value.type):
@@ -301,7 +307,7 @@ def _with_operands(op: Operation, replaced: dict[SSAValue, SSAValue]) -> SSAValu
 
 
 def _keep_location(old: SSAValue, new: SSAValue) -> None:
-    """What stands for a binding was written where the binding was, unless it says otherwise."""
+    """Give a replacement the location of the original binding, unless it has one."""
     source, target = old.owner, new.owner
     if isinstance(source, Operation) and isinstance(target, Operation) and isinstance(target.location, UnknownLoc):
         target.location = source.location
@@ -312,7 +318,7 @@ def _closure(func: Function, body: SeqExpr, ret: Any) -> relax.ClosureOp:
 
 
 def mutator(cls: type[_T]) -> type[_T]:
-    """TVM's decorator of subclasses of `PyExprMutator`; others may be derived from `cls._cls`, as from `cls`."""
+    """TVM's decorator of subclasses of `PyExprMutator`; subclasses may derive from `cls` or from `cls._cls`."""
     undecorated: Any = cls
     undecorated._cls = cls
     return cls

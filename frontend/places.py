@@ -1,4 +1,4 @@
-"""Where a program is written that Python builds: the line of whoever called, outside of tirax."""
+"""Source locations of programs built from Python: the line of the caller outside of tirax."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OWN = __name__.partition(".")[0]
 
 
 def place_of_caller() -> LocationAttr:
-    """The file, line and column (from 1) that the innermost call from outside of this package stands at."""
+    """Return the file, line and column (from 1) of the innermost call from outside of this package."""
     frame = inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _OWN:
         frame = frame.f_back

@@ -1,6 +1,6 @@
-"""What tests of Relax programs take from `tvm.relax.testing`: layers, packed functions by name, a pass.
+"""Helpers of `tvm.relax.testing` for tests of Relax programs: layers, named packed functions, and a pass.
 
-Layers emit into the `BlockBuilder` whose function is being built:
+Layers emit into the current `BlockBuilder`:
 
     with bb.function("main"):
         model = Sequential(Linear(784, 128), ReLU())
@@ -45,7 +45,7 @@ def emit(expr: Any, name_hint: str = "") -> Var:
 
 
 def emit_te(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Var:
-    """Bind what tensor expressions describe in the current function."""
+    """Bind the result of a tensor expression in the current function."""
     return _builder().emit_te(func, *args, **kwargs)
 
 
@@ -64,7 +64,7 @@ class Placeholder(Var):
 
 
 class Parameter(Var):
-    """A parameter of a layer: a variable of a shape that is known. Raises `ShapeError` for a symbolic one."""
+    """A parameter of a layer: a variable of static shape. Raises `ShapeError` for a symbolic one."""
 
     __slots__ = ()
 
@@ -75,20 +75,21 @@ class Parameter(Var):
 
 
 class Module:
-    """The base of layers: `forward` emits, `parameters()` are those of the layer and of the layers in it.
+    """Base class of layers: `forward` emits code, and `parameters()` are those of the layer and its sublayers.
 
-    With `define_subroutine = True` in the class, each call of it is a call of a private function of its own, whose
-    parameters are the arguments, then those of the layer.
+    With `define_subroutine = True` in the class, each call becomes a call of a private function, whose
+    parameters are the
+    arguments, then those of the layer.
     """
 
     define_subroutine: ClassVar[bool] = False
 
     def parameters(self) -> list[Parameter]:
-        """The parameters, in the order in which they were assigned, each once."""
+        """Return the parameters in order of assignment, without duplicates."""
         return list(dict.fromkeys(_parameters_in(vars(self))))
 
     def forward(self, input: Expr) -> Expr:
-        """What the layer computes: a subclass says it."""
+        """Emit the layer's computation; implemented by subclasses."""
         raise TiraxError(f"{type(self).__name__} defines no forward")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -98,7 +99,9 @@ class Module:
         return self._call(builder, inspect.signature(self.forward).bind(*args, **kwargs).arguments)
 
     def _call(self, builder: BlockBuilder, arguments: Mapping[str, Any]) -> Var:
-        """Emit a call of a new function that does what `forward` does. Raises `TiraxError` for other arguments."""
+        """Emit a call of a new function that computes `forward`. Raises `TiraxError` for arguments that are not
+        expressions.
+        """
         for name, value in arguments.items():
             if not isinstance(value, Expr):
                 kind = type(value).__name__
@@ -120,7 +123,7 @@ def _bound(builder: BlockBuilder, value: Expr) -> Var:
 
 @contextmanager
 def _standing_for(weights: Sequence[Parameter], inner: Sequence[Var]) -> Iterator[None]:
-    """Let the parameters of a layer be those of its function meanwhile."""
+    """Replace the parameters of a layer by those of its function while it is built."""
     kept = [w.ssa for w in weights]
     try:
         for weight, var in zip(weights, inner, strict=True):
@@ -142,23 +145,23 @@ def _parameters_in(value: Any) -> Iterator[Parameter]:
 
 
 class Sequential(Module):
-    """Layers one after the other."""
+    """A sequence of layers."""
 
     def __init__(self, *modules: Module):
         self.modules = list(modules)
 
     def forward(self, input: Expr) -> Expr:
-        """What the last layer gives."""
+        """Apply the layers in order."""
         for module in self.modules:
             input = module(input)
         return input
 
 
 class ReLU(Module):
-    """The greater of the input and 0."""
+    """max(input, 0)"""
 
     def forward(self, input: Expr) -> Var:
-        """Emit it."""
+        """Emit the layer."""
         return emit(call_operator("relax.nn.relu", input))
 
 
@@ -166,7 +169,7 @@ class LogSoftmax(Module):
     """The logarithm of the softmax over the last axis."""
 
     def forward(self, input: Expr) -> Var:
-        """Emit it."""
+        """Emit the layer."""
         return emit(call_operator("relax.nn.log_softmax", input))
 
 
@@ -178,15 +181,16 @@ class Linear(Module):
         self.bias = Parameter((out_features,), name="linear_bias") if bias else None
 
     def forward(self, input: Expr) -> Var:
-        """Emit it."""
+        """Emit the layer."""
         product = emit(call_operator("relax.matmul", input, self.weight))
         return product if self.bias is None else emit(call_operator("relax.add", product, self.bias))
 
 
 def init_params(mod: IRModule, seed: int = 0) -> list[NDArray]:
-    """Random values from 0 to 1 for the parameters of `main` whose shape is known, in order; the same for a seed.
+    """Return random values in [0, 1) for the parameters of `main` with static shapes, in order, reproducible by
+    `seed`.
 
-    Raises `ShapeError` where none is known.
+    Raises `ShapeError` if there are none.
     """
     random = np.random.default_rng(seed)
     arrays: list[NDArray] = []
@@ -204,61 +208,61 @@ def init_params(mod: IRModule, seed: int = 0) -> list[NDArray]:
 
 @register_func("test.vm.move", override=True)
 def move(src: Any) -> Any:
-    """The argument."""
+    """Return the argument."""
     return src
 
 
 @register_func("test.vm.add", override=True)
 def add(a: Any, b: Any) -> NDArray:
-    """The sum of two tensors."""
+    """Return the sum of two tensors."""
     return array(np.asarray(a) + np.asarray(b))
 
 
 @register_func("test.vm.mul", override=True)
 def mul(a: Any, b: Any) -> NDArray:
-    """The product of two tensors, element by element."""
+    """Return the elementwise product of two tensors."""
     return array(np.asarray(a) * np.asarray(b))
 
 
 @register_func("test.vm.equal_zero", override=True)
 def equal_zero(a: Any) -> NDArray:
-    """Where a tensor is 0."""
+    """Return where a tensor is 0."""
     return array(np.asarray(a) == 0)
 
 
 @register_func("test.vm.subtract_one", override=True)
 def subtract_one(a: Any) -> NDArray:
-    """A tensor less 1."""
+    """Return a tensor minus 1."""
     values = np.asarray(a)
     return array(values - values.dtype.type(1))
 
 
 @register_func("test.vm.identity", override=True)
 def identity_packed(a: Any, b: Any) -> None:
-    """Copy `a` into `b`."""
+    """Copy `a` to `b`."""
     np.copyto(np.asarray(b), np.asarray(a))
 
 
 @register_func("test.vm.tile", override=True)
 def tile_packed(a: Any, b: Any) -> None:
-    """Write `a` into `b` twice, side by side."""
+    """Write `a` to `b` twice, side by side."""
     np.copyto(np.asarray(b), np.tile(np.asarray(a), (1, 2)))
 
 
 @register_func("test.vm.add_scalar", override=True)
 def add_scalar(a: Any, b: Any) -> Any:
-    """The sum of two scalars."""
+    """Return the sum of two scalars."""
     return a + b
 
 
 @register_func("test.vm.check_if_defined", override=True)
 def check_if_defined(obj: Any) -> bool:
-    """Whether an object is there."""
+    """Return whether an object is defined."""
     return obj is not None
 
 
 def check_saved_func(vm: Any, func_name: str, *inputs: Any) -> Any:
-    """What a function gives that a virtual machine has saved with its inputs, called without any."""
+    """Call a function that a virtual machine has saved together with its inputs, and return the result."""
     saved = f"{func_name}_saved"
     vm.save_function(func_name, saved, *inputs)
     return vm[saved]()
@@ -266,10 +270,10 @@ def check_saved_func(vm: Any, func_name: str, *inputs: Any) -> Any:
 
 @module_pass(opt_level=0, name="ApplyEmptyMutator")
 class ApplyEmptyCppMutator:
-    """Builds every Relax function anew with a mutator that changes nothing."""
+    """Rebuild every Relax function with a mutator that changes nothing."""
 
     def transform_module(self, mod: Any, ctx: object) -> Any:
-        """The module, built anew."""
+        """Return the rebuilt module."""
         rewriter = PyExprMutator(mod)
         for gv, func in mod.functions_items():
             if isinstance(func, Function):

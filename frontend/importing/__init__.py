@@ -1,1 +1,1 @@
-"""What importers of models share: names, errors, and the report of what a model uses."""
+"""Common parts of the model importers: names, errors, weights, and the report of a model's operators."""

@@ -1,4 +1,4 @@
-"""Errors of importers: what is wrong with a model, and at which of its nodes."""
+"""Errors of importers: what is wrong with a model, and at which node."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ...diagnostics import SourceLocation, TiraxError, UnsupportedError
 
 
 class ModelError(TiraxError, ValueError):
-    """A model that is damaged, contradicts itself or cannot be read.
+    """A model that is damaged, inconsistent or unreadable.
 
-    `node` is the name of the node of the graph that is at fault, None where it is the model as a whole.
+    `node` is the name of the faulty node of the graph, or None for the model as a whole.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class ModelError(TiraxError, ValueError):
 
 
 class UnsupportedOperators(ModelError, UnsupportedError):
-    """A model with operators that have no converter: all of them, one a note, with their places.
+    """A model with unsupported operators: each is listed in a note, with its places.
 
     `operators` are their names, sorted.
     """
@@ -43,8 +43,8 @@ class UnsupportedOperators(ModelError, UnsupportedError):
 
 
 class NotInferred(ModelError):
-    """A rank, a shape or a data type has to be known at import and is not; the model may be right."""
+    """A rank, shape or data type must be known at import but is not; the model may still be valid."""
 
 
 class InputError(ModelError):
-    """An argument of an importer that does not fit the model: an unknown input, a wrong shape or dtype."""
+    """An argument of an importer does not match the model: an unknown input, or a wrong shape or dtype."""

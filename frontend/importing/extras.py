@@ -1,4 +1,4 @@
-"""Packages that importers need and tirax does not install by itself."""
+"""Optional packages that importers require."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ...diagnostics import TiraxError
 
 
 class MissingPackage(TiraxError, ImportError):
-    """A package that reads the models of a framework is not installed."""
+    """A package for reading models of a framework is not installed."""
 
 
 def require(package: str, extra: str) -> ModuleType:
-    """The package, imported. Raises `MissingPackage` that names the extra which installs it.
+    """Import and return a package. Raises `MissingPackage`, which names the extra that installs it.
 
-    An error inside of an installed package is its own.
+    Errors raised inside an installed package are passed on.
     """
     try:
         return importlib.import_module(package)
@@ -26,10 +26,10 @@ def require(package: str, extra: str) -> ModuleType:
 
 
 def require_onnx() -> None:
-    """Raises `MissingPackage` where what reads ONNX files is not installed."""
+    """Raise `MissingPackage` if the packages for reading ONNX files are not installed."""
     require("onnx", "onnx")
 
 
 def require_torch() -> None:
-    """Raises `MissingPackage` where PyTorch is not installed."""
+    """Raise `MissingPackage` if PyTorch is not installed."""
     require("torch", "torch")

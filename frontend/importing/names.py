@@ -1,4 +1,4 @@
-"""Names of a model as names of a program."""
+"""Names of a model as identifiers of a program."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ _NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
 
 
 def sanitized(name: str, prefix: str = "v", keywords: bool = False) -> str:
-    """`name` with an underscore for each character that identifiers lack; `prefix` comes before a digit or a keyword.
+    """Replace each character of `name` that identifiers cannot contain by an underscore.
 
-    What is empty is `prefix`. Python's `keywords` may stay as they are: printers write them as they can be read.
+    `prefix` is inserted before a leading digit or a keyword, and replaces an empty name. With `keywords`
+    Python's
+    keywords are kept: printers escape them.
     """
     text = _NOT_IN_NAMES.sub("_", name)
     if not text:
@@ -23,9 +25,9 @@ def sanitized(name: str, prefix: str = "v", keywords: bool = False) -> str:
 
 
 class Names:
-    """Names for the values of one function: identifiers, each given once.
+    """Unique identifiers for the values of one function.
 
-    The same key gets the same name again: a model's value has one name wherever it is asked for.
+    The same key always gets the same name.
     """
 
     def __init__(self, sanitize: bool = True, prefix: str = "v", keywords: bool = False):
@@ -36,11 +38,11 @@ class Names:
         self._taken: set[str] = set()
 
     def __contains__(self, key: str) -> bool:
-        """Whether the value that the model calls `key` has its name already."""
+        """Return whether the model's value `key` has a name already."""
         return key in self._by_key
 
     def __getitem__(self, key: str) -> str:
-        """The name of the value that the model calls `key`."""
+        """Return the name of the model's value `key`, creating it if necessary."""
         if key not in self._by_key:
             base = sanitized(key, self._prefix, self._keywords) if self._sanitize else key
             self._by_key[key] = fresh_suffix(base, self._taken)

@@ -1,4 +1,4 @@
-"""Where the operators of imported functions that draw random numbers have their seeds and offsets from."""
+"""Seeds and offsets for the random operators of imported functions."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from .errors import InputError
 from .relax_operators import R
 
 Seed = int | Literal["input"] | None
-"""An option of importers: what the seed of a function's random numbers is.
+"""The importer option for the seed of a function's random numbers.
 
-None is the state of the runtime: calls draw different numbers, which `runtime.manual_seed` repeats. With an integer all
-calls draw the same numbers. `"input"`: the function has two more parameters, `seed` and `offset`, int64 of rank 0.
+None uses the state of the runtime: each call draws different numbers, reproducible with
+`runtime.manual_seed`. With an
+integer all calls draw the same numbers. `"input"` adds two parameters to the function, `seed` and `offset`,
+int64 of
+rank 0.
 """
 
 
 class RandomNumbers:
-    """Gives each operator of a function that draws a seed and an offset of its own.
+    """Assigns a seed and an offset to each random operator of a function.
 
-    Raises `InputError` for a `seed` that is none of the three.
+    Raises `InputError` for an invalid `seed`.
     """
 
     def __init__(self, builder: BlockBuilder, seed: Seed = None):
@@ -46,10 +49,11 @@ class RandomNumbers:
             raise InputError("a seed is an integer of 64 bits", expected="an int, 'input' or None", found=repr(seed))
 
     def draw(self, seed: int | None = None) -> tuple[Expr, Expr]:
-        """The seed and the offset of the next operator; the offset 0 where it has a `seed` of its own.
+        """Return the seed and the offset of the next operator; the offset is 0 if the operator has its own `seed`.
 
-        Raises `UnsupportedError` in the body of a loop, whose iterations would draw the same numbers, and for more
-        operators than a call has offsets.
+        Raises `UnsupportedError` in the body of a loop, whose iterations would draw the same numbers, and if there
+        are more
+        operators than offsets per call.
         """
         if self._builder.loop_depth:
             raise UnsupportedError("random numbers in a loop, whose iterations would draw the same ones")

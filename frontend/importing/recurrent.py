@@ -1,9 +1,10 @@
-"""Recurrent layers: LSTM, GRU and plain cells over a sequence, with the weights of ONNX or of PyTorch.
+"""Recurrent layers: LSTM, GRU and plain cells over a sequence, with weights in the layout of ONNX and PyTorch.
 
-What all steps take of the inputs is one product; a step then is a product with the state, and a function that is fused
-from the rest. A sequence of one step is no loop.
+The product of the inputs with their weights is computed once for all steps; each step then computes a
+product with the
+state and a fused elementwise function. A sequence of one step is not a loop.
 
-Shapes: time T, batch B, inputs I, hidden H; a cell has G gates, the rows of whose weights stand one below the other.
+Shapes: time T, batch B, inputs I, hidden H; a cell has G gates, whose weight rows are concatenated.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def tanh(x: Expr) -> Expr:
 
 @dataclass(frozen=True)
 class Gates:
-    """The weights of a direction: `inputs` is (G * H, I), `hidden` (G * H, H), each bias (G * H) or None."""
+    """The weights of one direction: `inputs` is (G * H, I), `hidden` (G * H, H), each bias (G * H) or None."""
 
     inputs: Expr
     hidden: Expr
@@ -43,7 +44,7 @@ class Gates:
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: `order` names its gates in the order of their rows, `clip` the most that activations take."""
+    """A cell: `order` names its gates in row order, and `clip` bounds the inputs of activations."""
 
     order: str
     activations: Sequence[Activation]
@@ -51,24 +52,24 @@ class Cell:
 
     @property
     def states(self) -> int:
-        """How many states it carries; the first one is what it gives."""
+        """The number of carried states; the first one is the output."""
         return 1
 
     def clipped(self, x: Expr) -> Expr:
-        """What an activation takes."""
+        """Return the input of an activation, clipped to `clip`."""
         return x if self.clip is None else R.clip(x, -self.clip, self.clip)
 
     def projected(self, gates: Gates) -> Expr | None:
-        """The bias that is added for all steps at once."""
+        """Return the bias that is added for all steps at once, or None."""
         first, second = gates.input_bias, gates.hidden_bias
         return second if first is None else _with(first, second)
 
     def step(self, bb: BlockBuilder, x: Expr, states: Sequence[Expr], gates: Gates) -> list[Expr]:
-        """The next states; `x` is (B, G * H), what the inputs give all gates."""
+        """Return the next states; `x` (B, G * H) is the input projection of all gates."""
         raise NotImplementedError
 
     def split(self, bb: BlockBuilder, x: Expr, order: str | None = None) -> dict[str, Expr]:
-        """The gates in `x` by their names."""
+        """Split `x` into its gates, by name."""
         names = order or self.order
         if len(names) == 1:
             return {names: bb.emit(x)}
@@ -86,9 +87,10 @@ class RNN(Cell):
 
 @dataclass(frozen=True)
 class LSTM(Cell):
-    """Gates i (input), o (output), f (forget) and c (cell); `peepholes` are the (H) weights of i, o and f on the cell.
+    """Gates i (input), o (output), f (forget) and c (cell); `peepholes` are the weights (H) from the cell to i, o
+    and f.
 
-    c' = f * c + i * g(Wc), h' = o * h(c'); where `coupled`, f is 1 - i.
+    c' = f * c + i * g(Wc), h' = o * h(c'); if `coupled`, f is 1 - i.
     """
 
     peepholes: dict[str, Expr] = field(default_factory=dict[str, Expr])
@@ -116,7 +118,7 @@ class LSTM(Cell):
 class GRU(Cell):
     """Gates z (update), r (reset) and h (hidden): h' = (1 - z) * g(Wh + …) + z * h.
 
-    The reset gate weighs what the hidden weights give where it is `reset_after` them (as in PyTorch), else the state.
+    With `reset_after` (as in PyTorch) the reset gate scales the hidden projection, otherwise the state.
     """
 
     reset_after: bool = False
@@ -139,7 +141,9 @@ class GRU(Cell):
         return [R.add(R.multiply(R.subtract(const(1.0, _dtype(x)), update), new), R.multiply(update, state))]
 
     def _reset_before(self, bb: BlockBuilder, part: dict[str, Expr], state: Expr, gates: Gates) -> tuple[Expr, Expr]:
-        """The update gate and the new hidden values: two products, as the second one needs the reset gate."""
+        """Return the update gate and the new hidden values: two products, since the second one depends on the reset
+        gate.
+        """
         f, g = self.activations
         weights = self._rows(bb, gates.hidden)
         biases = {} if gates.hidden_bias is None else self._rows(bb, gates.hidden_bias)
@@ -164,10 +168,12 @@ def run_layer(
     lengths: Expr | None = None,
     reverse: bool = False,
 ) -> tuple[Expr, list[Expr]]:
-    """One direction of a layer over `x` (T, B, I), from `states` (B, H) on: what it gives (T, B, H), the last states.
+    """Run one direction of a layer over `x` (T, B, I) from `states` (B, H); return the outputs (T, B, H) and final
+    states.
 
-    A sequence of the batch that has only `lengths` (B) steps keeps its state behind them, and gives 0 there. `reverse`
-    goes through time from the end; what it gives stands at the time that it is of.
+    After `lengths` (B) steps a sequence keeps its state, and its output is 0. `reverse` iterates backwards in
+    time; the
+    outputs remain in time order.
     """
     time, batch, width = _dims(x)
     flat = R.reshape(x, (product([time, batch]), width))
@@ -196,7 +202,7 @@ def run_layer(
 
 
 def _through(x: Expr, weights: Expr) -> Expr:
-    """The product with weights whose rows are what they give."""
+    """Return the product with weights whose rows are output features."""
     return R.matmul(x, R.permute_dims(weights, [1, 0]))
 
 
@@ -205,7 +211,7 @@ def _with(x: Expr, bias: Expr | None) -> Expr:
 
 
 def _alive(time: SymExpr, lengths: Expr) -> Expr:
-    """Whether a step is one of a sequence: (T, B, 1)."""
+    """Return a mask (T, B, 1) of the steps that belong to each sequence."""
     steps = R.reshape(R.arange(0, PrimValue(time), 1, dtype="int64"), (time, 1, 1))
     return R.less(steps, R.reshape(R.astype(lengths, "int64"), (1, _dims(lengths)[0], 1)))
 

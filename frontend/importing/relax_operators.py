@@ -1,4 +1,4 @@
-"""`R`: Relax operators as functions, as TVMScript writes them: `R.nn.relu(x)` is a call that no block holds yet."""
+"""`R`: Relax operators as functions, as in TVMScript: `R.nn.relu(x)` is a call that is not bound yet."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...handles.relax.calls import OperatorNamespace, operator_attribute
 
 
 class RelaxOperators:
-    """The operators below a prefix such as `relax.nn.`; each function is made once."""
+    """The operators below a prefix such as `relax.nn.`; each function is created once."""
 
     def __init__(self, prefix: str):
         self._prefix = prefix

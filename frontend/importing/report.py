@@ -1,4 +1,4 @@
-"""What a model consists of: its operators with counts, what becomes of each, and where they stand."""
+"""Reports of a model's operators: counts, support status, and places."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _PLACES = 3
-"""Places of an operator that a report names."""
+"""The maximal number of places of an operator in a report."""
 
 
 class Status(Enum):
-    """What becomes of an operator."""
+    """How an operator is handled."""
 
     CONVERTED = "converted"
     EXPANDED = "expanded"
-    """Through its definition by other operators."""
+    """Imported by expanding its definition in terms of other operators."""
     UNSUPPORTED = "unsupported"
 
 
 @dataclass
 class OperatorUse:
-    """An operator of a model. `places` are names of nodes or lines of the program that made them; `reason` says why
-    it is not supported, where there is more to say than that no converter is there.
+    """An operator of a model. `places` are names of nodes or source lines; `reason` explains why it is not
+    supported, if
+    there is more to say than that it has no converter.
     """
 
     operator: str
@@ -39,7 +40,7 @@ class OperatorUse:
 
 
 class Coverage:
-    """The operators of one model, in the order in which they were first met."""
+    """The operators of one model, in order of first occurrence."""
 
     def __init__(self):
         self._uses: dict[tuple[str, Status, str], OperatorUse] = {}
@@ -67,12 +68,12 @@ class Coverage:
 
     @property
     def percent(self) -> float:
-        """The part of all nodes that can be imported, in per cent; 100 of a model without nodes."""
+        """The percentage of nodes that can be imported; 100 for a model without nodes."""
         missing = sum(use.count for use in self.unsupported)
         return 100.0 * (self.total - missing) / self.total if self.total else 100.0
 
     def require_supported(self, hint: str | None = None) -> None:
-        """Raise `UnsupportedOperators` with all operators that have no converter, where there are any."""
+        """Raise `UnsupportedOperators` with all operators without a converter, if there are any."""
         missing = self.unsupported
         if missing:
             raise UnsupportedOperators(
@@ -80,7 +81,7 @@ class Coverage:
             )
 
     def table(self) -> Table:
-        """The report for a terminal: the unsupported first, then by count."""
+        """Return the report as a table, unsupported operators first, then by count."""
         from rich.table import Table
 
         table = Table("operator", "count", "status", "where", title=f"{self.percent:.1f} % of {self.total} nodes")

@@ -1,4 +1,4 @@
-"""What is in a model, for people who look at it before they import it."""
+"""A summary of a model, for inspection before the import."""
 
 from __future__ import annotations
 
@@ -30,6 +30,6 @@ class Summary:
 
 
 def tensor_text(name: str, dtype: str, shape: tuple[object, ...] | None) -> str:
-    """`x: float32[n, 3]`; `...` stands for a rank that is not known, `?` for an extent that has no name."""
+    """Format a tensor as `x: float32[n, 3]`, with `...` for an unknown rank and `?` for an unnamed extent."""
     dims = "..." if shape is None else ", ".join("?" if d is None else str(d) for d in shape)
     return f"{name}: {dtype}[{dims}]"

@@ -1,4 +1,4 @@
-"""Weights of models as constants, over the memory that they lie in already."""
+"""Weights of models as constants that share the memory of the arrays."""
 
 from __future__ import annotations
 
@@ -19,25 +19,27 @@ from .names import sanitized
 
 Arrays = Mapping[str, np.ndarray[Any, Any]]
 _PREFIXES = ("p_", "b_", "c_")
-"""What torch.export puts before the names of parameters, buffers and constants."""
+"""The prefixes that torch.export adds to the names of parameters, buffers and constants."""
 
 
 def constant_over(array: Any, key: str | None = None) -> Constant:
-    """A constant with the contents of an array of numpy, which the model calls `key`.
+    """Return a constant that shares the memory of a numpy array; `key` is its name in the model.
 
-    Nothing is copied of what is contiguous: who writes into the array later changes the constant.
+    Contiguous arrays are not copied: later writes to the array change the constant.
     """
     data = TensorDataAttr.sharing(array, dtype_of(array.dtype.name), key)
     return Constant.on(relax.ConstantOp(data).result)
 
 
 def bind_weights(mod: IRModule, weights: Arrays | str | os.PathLike[str], function: str = "main") -> IRModule:
-    """The module with weights as constants in the place of parameters of a function, bound by name.
+    """Return the module with parameters of a function replaced by constant weights, matched by name.
 
-    `weights` are arrays by the names that the model has for them, or a file of the safetensors format, which is mapped
-    into memory and not read. A parameter is that of a weight whose name as an identifier it has, with what
-    torch.export puts before it or without: `p_fc_weight` and `fc_weight` are `fc.weight`'s. Read-only arrays are not
-    copied. Raises `InputError` with all weights that are missing, belong to no parameter, or do not fit theirs.
+    `weights` are arrays by their names in the model, or a safetensors file, which is memory-mapped. A parameter
+    matches
+    a weight whose name, as an identifier, is the parameter's name with or without the prefix of torch.export:
+    `p_fc_weight` and `fc_weight` match `fc.weight`. Read-only arrays are not copied. Raises `InputError` with
+    all weights
+    that are missing, match no parameter, or have another shape or dtype.
     """
     arrays = weights if isinstance(weights, Mapping) else read_weights(weights)
     params = {p.name_hint: p for p in mod[function].params}

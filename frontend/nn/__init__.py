@@ -1,4 +1,6 @@
-"""Models of modules, as torch has them, exported to an `IRModule` (TVM's `relax.frontend.nn`). docs/nn.md shows how."""
+"""Models built from modules as in PyTorch, exported to an `IRModule` (TVM's `relax.frontend.nn`). See
+docs/nn.md.
+"""
 
 from . import core, modules, op, spec, visitor
 from .core import Module, ModuleDict, ModuleList, ParameterDict, ParameterList

@@ -1,4 +1,4 @@
-"""Compiled models: methods that are called with arrays."""
+"""Compiled models, whose methods are called with arrays."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from . import spec as _spec
 from .exporter import Exporter
 
 _PIPELINES = {"default_build": "default-cpu"}
-"""TVM's names of pipelines -> ours."""
+"""TVM's pipeline names -> ours."""
 
 
 class CompiledModule:
-    """The methods of a model, compiled: `compiled["forward"](x)`. Effects are kept from call to call."""
+    """The compiled methods of a model: `compiled["forward"](x)`. Effects are kept between calls."""
 
     def __init__(
         self, spec: _spec.ModuleSpec, params: Sequence[Any], vm: VirtualMachine, convert: Callable[[Any], Any]
@@ -32,7 +32,9 @@ class CompiledModule:
         self._convert = convert
 
     def __getitem__(self, method_name: str) -> Callable[..., Any]:
-        """A method: arrays, ints for `spec.Int`, tuples for `spec.Tuple`. Raises `NameLookupError`."""
+        """Return a method that takes arrays, ints for `spec.Int`, and tuples for `spec.Tuple`. Raises
+        `NameLookupError`.
+        """
         if method_name not in self.spec.method_names:
             raise unknown_name("method", method_name, self.spec.method_names)
         method = self.spec.method_specs[self.spec.method_names.index(method_name)]
@@ -55,7 +57,7 @@ class CompiledModule:
         return call
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        """As `self[name]`: `compiled.forward(x)`."""
+        """Return `self[name]`: `compiled.forward(x)`."""
         spec: _spec.ModuleSpec | None = self.__dict__.get("spec")
         if spec is None or name not in spec.method_names:
             raise AttributeError(f"the compiled model has no method '{name}'")
@@ -97,7 +99,7 @@ _FORMATS: dict[str, Callable[[Any], Any]] = {"numpy": np.asarray, "torch": _to_t
 def compile_module(
     module: _spec.Exported, spec: Any, device: Any, pipeline: Any, out_format: str, debug: bool
 ) -> CompiledModule:
-    """`Module.jit`."""
+    """Implement `Module.jit`."""
     from ...driver.build import build
 
     if out_format not in _FORMATS:

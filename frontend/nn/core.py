@@ -1,4 +1,4 @@
-"""Modules: parts of models, with parameters, effects and methods."""
+"""Modules: parts of models with parameters, effects and methods."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _Part = TypeVar("_Part", "Module", Parameter)
 class Module(SubroutineMixin):
     """A part of a model; attributes that are modules or parameters are its parts. Override `forward`.
 
-    With `define_subroutine = True` in the class, each call of it is a call of a function of its own.
+    With `define_subroutine = True` in the class, each call becomes a call of a separate function.
     """
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
-        """The parameters by name, such as `fc1.weight`, in the order of their definition."""
+        """Yield the parameters by name, such as `fc1.weight`, in order of definition."""
         return ((name, part) for name, part in self._named_parts(prefix) if isinstance(part, Parameter))
 
     def named_effects(self, prefix: str = "") -> Iterator[tuple[str, Effect]]:
-        """The effects by name, in the order of their definition."""
+        """Yield the effects by name, in order of definition."""
         return ((name, part) for name, part in self._named_parts(prefix) if isinstance(part, Effect))
 
     def _named_parts(self, prefix: str) -> Iterator[tuple[str, Any]]:
-        """The parameters and effects of this module and all inside of it."""
+        """Yield the parameters and effects of this module and its submodules."""
         for name, part in self._parts():
             if isinstance(part, Module):
                 yield from part._named_parts(f"{prefix}{name}.")
@@ -52,26 +52,26 @@ class Module(SubroutineMixin):
         return ((n, v) for n, v in vars(self).items() if isinstance(v, Parameter | Effect | Module))
 
     def parameters(self) -> Iterator[Parameter]:
-        """The parameters."""
+        """Yield the parameters."""
         return (p for _, p in self.named_parameters())
 
     def modules(self) -> Iterator[Module]:
-        """This module and all inside of it."""
+        """Yield this module and all its submodules."""
         yield self
         for _, part in self._parts():
             if isinstance(part, Module):
                 yield from part.modules()
 
     def state_dict(self, *, prefix: str = "", destination: dict[str, Parameter] | None = None) -> dict[str, Parameter]:
-        """The parameters by name, put into `destination` where that is given."""
+        """Return the parameters by name, added to `destination` if it is not None."""
         state: dict[str, Parameter] = OrderedDict() if destination is None else destination
         state.update(self.named_parameters(prefix))
         return state
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
-        """Give parameters their contents; returns the names missing and those not known.
+        """Set the contents of parameters; return the missing and the unexpected names.
 
-        Raises `NameLookupError` for either where `strict`, `ShapeError` for contents that do not fit.
+        Raises `NameLookupError` for either if `strict`, and `ShapeError` for contents of another shape.
         """
         own = self.state_dict()
         missing, unknown = [n for n in own if n not in state_dict], [n for n in state_dict if n not in own]
@@ -99,11 +99,13 @@ class Module(SubroutineMixin):
     ) -> (
         tuple[IRModule, list[tuple[str, Parameter]]] | tuple[IRModule, list[tuple[str, Parameter]], list[ExternModule]]
     ):
-        """The methods named in `spec` as functions of a module, and the parameters, which are their last arguments.
+        """Return the methods named in `spec` as functions of a module, and the parameters, which are their last
+        arguments.
 
         `spec` is a `spec.ModuleSpec`, or `{"forward": {"x": spec.Tensor(("n", 4), "float32")}}`. With `debug` the
-        functions have an effect for `op.print_` and `op.debug_func`. External modules that the model calls are the
-        third result where `allow_extern`, and refused (`TiraxError`) where not.
+        functions have an effect for `op.print_` and `op.debug_func`. With `allow_extern` the external modules that
+        the model
+        calls are the third result; without, they raise `TiraxError`.
         """
 
         exporter = Exporter(debug)
@@ -124,16 +126,18 @@ class Module(SubroutineMixin):
     ) -> Any:
         """Compile the methods named in `spec`: `model.jit(spec, out_format="numpy")["forward"](x)`.
 
-        The parameters are those of the module, which must have contents (`load_state_dict`). Methods take and return
-        arrays of `out_format`, "torch" or "numpy"; effects are kept between the calls. Raises `TiraxError`,
-        `NameLookupError`, and what `relax.build` does.
+        The module's parameters are used and must have contents (`load_state_dict`). Methods take and return arrays
+        of
+        `out_format`, "torch" or "numpy"; effects are kept between calls. Raises `TiraxError`, `NameLookupError`,
+        and the
+        errors of `relax.build`.
         """
 
         return compile_module(self, spec, device, pipeline, out_format, debug)
 
 
 class _List(Module, Generic[_Part]):
-    """Parts in order."""
+    """A list of parts."""
 
     def __init__(self, parts: Iterable[_Part]):
         self._list: list[_Part] = list(parts)
@@ -155,7 +159,7 @@ class _List(Module, Generic[_Part]):
 
 
 class _Dict(Module, Generic[_Part]):
-    """Parts by name."""
+    """A dictionary of parts."""
 
     def __init__(self, parts: Mapping[str, _Part] | None = None):
         self._dict: dict[str, _Part] = dict(parts or {})
@@ -182,42 +186,42 @@ class _Dict(Module, Generic[_Part]):
         return len(self._dict)
 
     def keys(self) -> Iterable[str]:
-        """The names."""
+        """Return the names of the parts."""
         return self._dict.keys()
 
     def values(self) -> Iterable[_Part]:
-        """The parts."""
+        """Return the parts."""
         return self._dict.values()
 
     def items(self) -> Iterable[tuple[str, _Part]]:
-        """Names and parts."""
+        """Return the names and the parts."""
         return self._dict.items()
 
     def get(self, key: str, default: _Part | None = None) -> _Part | None:
-        """The part of a name, `default` where there is none."""
+        """Return the part of a name, or `default` if there is none."""
         return self._dict.get(key, default)
 
     def clear(self) -> None:
-        """Take all parts out."""
+        """Remove all parts."""
         self._dict.clear()
 
     def pop(self, key: str) -> _Part:
-        """Take the part of a name out. Raises `KeyError`."""
+        """Remove and return the part of a name. Raises `KeyError`."""
         return self._dict.pop(key)
 
 
 class ModuleList(_List[Module]):
-    """A list of modules; called, it applies them in order."""
+    """A list of modules; calling it applies them in order."""
 
     def __init__(self, modules: Iterable[Module]):
         super().__init__(modules)
 
     def append(self, module: Module) -> None:
-        """Add a module at the end."""
+        """Append a module."""
         self._list.append(module)
 
     def extend(self, modules: Iterable[Module]) -> None:
-        """Add modules at the end."""
+        """Append modules."""
         self._list.extend(modules)
 
     def forward(self, x: Any) -> Any:
@@ -228,13 +232,13 @@ class ModuleList(_List[Module]):
 
 
 class ModuleDict(_Dict[Module]):
-    """Modules by name."""
+    """A dictionary of modules."""
 
     def __init__(self, modules: Mapping[str, Module] | None = None):
         super().__init__(modules)
 
     def update(self, modules: Mapping[str, Module]) -> None:
-        """Add modules, in place of those of the same name."""
+        """Add modules, replacing those of the same names."""
         self._dict.update(modules)
 
 
@@ -245,22 +249,22 @@ class ParameterList(_List[Parameter]):
         super().__init__(params or ())
 
     def append(self, param: Parameter) -> None:
-        """Add a parameter at the end."""
+        """Append a parameter."""
         self._list.append(param)
 
     def extend(self, params: Iterable[Parameter]) -> None:
-        """Add parameters at the end."""
+        """Append parameters."""
         self._list.extend(params)
 
 
 class ParameterDict(_Dict[Parameter]):
-    """Parameters by name."""
+    """A dictionary of parameters."""
 
     def __init__(self, params: Mapping[str, Parameter] | None = None):
         super().__init__(params)
 
     def update(self, params: Mapping[str, Parameter]) -> None:
-        """Add parameters, in place of those of the same name."""
+        """Add parameters, replacing those of the same names."""
         self._dict.update(params)
 
 

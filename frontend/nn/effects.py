@@ -1,4 +1,4 @@
-"""The effects that there are: input and output, and caches of attention."""
+"""The built-in effects: input and output, and attention caches."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ class _OneState(Effect):
         self._state: Expr | None = None
 
     def create(self, name_hint: str) -> list[Var]:
-        """A new variable for the state."""
+        """Return a new variable for the state."""
         var = Var(name_hint, ObjectStructInfo())
         self._state = var
         return [var]
 
     def set_state(self, state_vars: Sequence[Expr]) -> None:
-        """Let this be the state from now on."""
+        """Set the current state."""
         (self._state,) = state_vars
 
     def finalize(self) -> list[Expr]:
-        """The state at the end of the function; there is none afterwards."""
+        """Return the final state and clear it, at the end of a function."""
         state = self.state
         self._state = None
         return [state]
 
     @property
     def state(self) -> Expr:
-        """The state here. Raises `TiraxError` where the function that is exported has none."""
+        """The current state. Raises `TiraxError` if the exported function has none."""
         if self._state is None:
             what = type(self).__name__
             raise TiraxError(f"there is no state of {what} here", hint='export with effect_mode "plain" or "packed"')
@@ -45,21 +45,21 @@ class _OneState(Effect):
 
 
 class IOEffect(_OneState):
-    """What `op.print_` and `op.debug_func` are ordered by. A model exported with `debug=True` has one."""
+    """The effect that orders `op.print_` and `op.debug_func`. A model exported with `debug=True` has one."""
 
     def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[Var]:
-        """An object that stands for nothing."""
+        """Return a placeholder object."""
         return [builder.emit(NullValue(), "_io")]
 
     def create(self, name_hint: str) -> list[Var]:
-        """A new variable, called `_io`."""
+        """Return a new variable, called `_io`."""
         return super().create("_io")
 
 
 class KVCache(_OneState):
-    """Rows of an attention's keys or values, of `unit_shape` each, to which every step of decoding appends.
+    """A growing cache of attention keys or values: each decoding step appends rows of shape `unit_shape`.
 
-    It grows beyond `init_seq_len` where it has to.
+    It grows beyond `init_seq_len` as necessary.
     """
 
     def __init__(self, init_seq_len: int, unit_shape: Sequence[int], dtype: str | None = None):
@@ -69,7 +69,7 @@ class KVCache(_OneState):
         self.dtype = dtype or get_default_dtype()
 
     def emit_init(self, name_hint: str, bb: BlockBuilder) -> list[Var]:
-        """An empty cache."""
+        """Return an empty cache."""
         shape = ShapeExpr([self.init_seq_len, *self.unit_shape])
         zeros = call_operator("relax.zeros", shape, dtype=self.dtype)
         cache = call_pure_packed("vm.builtin.attention_kv_cache_create", zeros, shape, PrimValue(0), sinfo_args=_OBJECT)
@@ -80,14 +80,14 @@ class KVCache(_OneState):
         self.dtype = dtype or self.dtype
 
     def view(self, seq_len: Any) -> Tensor:
-        """The first `seq_len` rows, which is what was appended so far."""
+        """Return the first `seq_len` rows: all rows appended so far."""
         shape = [seq_len, *self.unit_shape]
         info = TensorStructInfo(shape, self.dtype)
         rows = call_pure_packed("vm.builtin.attention_kv_cache_view", self.state, ShapeExpr(shape), sinfo_args=[info])
         return Tensor(_expr=current_builder().emit(rows))
 
     def append(self, new_element: Tensor) -> None:
-        """Append rows. Raises `DTypeError` for those of another dtype."""
+        """Append rows. Raises `DTypeError` for rows of another dtype."""
         if new_element.dtype != self.dtype:
             raise DTypeError("the cache has another dtype", expected=self.dtype, found=new_element.dtype)
         appended = call_inplace_packed(

@@ -1,4 +1,4 @@
-"""Exporting the methods of a module as Relax functions."""
+"""Export the methods of a module as Relax functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .tensor import Effect, Object, Parameter, Tensor
 
 
 class _Builder(BlockBuilder):
-    """Knows the function that it ended last, and where in a method each operation stands."""
+    """A builder that records the last function and the source location of each operation."""
 
     last_declared = ""
 
@@ -42,7 +42,7 @@ Effects = Sequence[tuple[str, Effect]]
 
 
 class Exporter:
-    """One export: the builder, the effect of input and output, and the external modules that are met."""
+    """The state of one export: the builder, the effect of input and output, and the external modules in use."""
 
     def __init__(self, debug: bool = False):
         self.builder = _Builder()
@@ -54,26 +54,26 @@ class Exporter:
 
     @staticmethod
     def current() -> Exporter:
-        """The export that is going on. Raises `TiraxError` where none is."""
+        """Return the current export. Raises `TiraxError` if there is none."""
         stack = _stack()
         if not stack:
             raise TiraxError("no module is being exported", hint="this is called by methods of modules, in export_tvm")
         return stack[-1]
 
     def add_extern(self, mod: Any) -> None:
-        """Remember an `ExternModule` that the model calls."""
+        """Record an `ExternModule` that the model calls."""
         if mod not in self.extern_mods:
             self.extern_mods.append(mod)
 
     def refuse_extern(self) -> None:
-        """Raise `TiraxError` where external modules were met."""
+        """Raise `TiraxError` if the model calls external modules."""
         if self.extern_mods:
             symbols = ", ".join(name for mod in self.extern_mods for name in mod.symbols)
             raise TiraxError("the model calls external modules", found=symbols, hint="export_tvm(…, allow_extern=True)")
 
     @contextmanager
     def inside_subroutine(self) -> Iterator[None]:
-        """Build a function that has no effects."""
+        """Disable effects while a subroutine is built."""
         kept, self.io_effect = self.io_effect, None
         try:
             yield
@@ -81,10 +81,11 @@ class Exporter:
             self.io_effect = kept
 
     def build(self, spec: _spec.ModuleSpec) -> IRModule:
-        """A function for each method of `spec`: inputs first, then effects, then parameters.
+        """Build a function for each method of `spec`: its parameters are inputs, then effects, then module parameters.
 
-        The attribute `num_input` counts those before the parameters. With effects, there is `_initialize_effect`, and
-        the functions return their result and a tuple of the effects.
+        The attribute `num_input` counts the inputs and effects. With effects, there is also `_initialize_effect`,
+        and the
+        functions return a tuple of their result and the effects.
         """
         parameters = list(spec.module.named_parameters())
         effects: list[tuple[str, Effect]] = [] if self.io_effect is None else [("", self.io_effect)]
@@ -134,7 +135,7 @@ _local = threading.local()
 
 
 def _stack() -> list[Exporter]:
-    """The exports that are going on in this thread, innermost last."""
+    """Return the active exports of this thread, innermost last."""
     if not hasattr(_local, "exporters"):
         _local.exporters = []
     return _local.exporters
@@ -142,7 +143,7 @@ def _stack() -> list[Exporter]:
 
 @contextmanager
 def _restored(parameters: Parameters) -> Iterator[None]:
-    """Parameters stand for arguments while a method runs, and for themselves afterwards."""
+    """Restore the expressions of the parameters after a method, in which they represent arguments."""
     kept = [p.expr_handle for _, p in parameters]
     try:
         yield
@@ -159,7 +160,7 @@ def _effect_vars(mode: str, effects: Effects) -> list[Var]:
 
 
 def _bind_effects(builder: BlockBuilder, mode: str, effects: Effects, states: Sequence[Var]) -> None:
-    """Take the states out of the tuple that they are packed in."""
+    """Set the states of the effects from the function's arguments, unpacking them if they are packed."""
     if mode != "packed" or not states:
         return
     position = 0
@@ -179,7 +180,7 @@ def _parameter_vars(mode: str, parameters: Parameters) -> list[Var]:
 
 
 def _bind_parameters(builder: BlockBuilder, mode: str, parameters: Parameters, weights: Sequence[Var]) -> None:
-    """Let the parameters stand for the arguments of the function while the method runs."""
+    """Let the parameters represent the function's arguments while the method runs."""
     for i, (name, parameter) in enumerate(parameters):
         if mode == "plain":
             value: Expr = weights[i]
@@ -193,7 +194,7 @@ def _bind_parameters(builder: BlockBuilder, mode: str, parameters: Parameters, w
 
 
 def _wrap(builder: BlockBuilder, var: Var, spec: _spec.Spec, name: str) -> Any:
-    """What a method is given for an input."""
+    """Return the object that a method receives for an input."""
     if isinstance(spec, _spec.Int):
         return SymVar(name)
     if isinstance(spec, _spec.Object):
@@ -209,7 +210,7 @@ def _wrap(builder: BlockBuilder, var: Var, spec: _spec.Spec, name: str) -> Any:
 
 
 def _unwrap(outputs: Any) -> Expr:
-    """What a method returned as one expression."""
+    """Return a method's result as one expression."""
     if isinstance(outputs, tuple | list):
         return Tuple([_unwrap(o) for o in cast("Sequence[Any]", outputs)])
     if isinstance(outputs, Tensor | Object | Expr):
@@ -218,7 +219,7 @@ def _unwrap(outputs: Any) -> Expr:
 
 
 def add_extern(mod: Any) -> None:
-    """Tell the export that is going on of an `ExternModule` that the model calls. Raises `TiraxError`."""
+    """Record an `ExternModule` in the current export. Raises `TiraxError` outside of an export."""
     Exporter.current().add_extern(mod)
 
 

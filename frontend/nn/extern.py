@@ -1,4 +1,4 @@
-"""Functions from outside of the model: external modules, and what calls them."""
+"""External functions: modules with packed functions, and their calls."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .tensor import Object, Tensor, unwrap, wrap_nested
 
 
 def emit_dps(name: str, args: Sequence[Any], out: Any) -> Any:
-    """The results of a packed function that writes into tensors like `out`: one, or a list or tuple of them."""
+    """Call a packed function that writes to tensors like `out`, and return these: one, or a list or tuple of them."""
     values = [to_expr(a) for a in unwrap(list(args))]
     return wrap_like(call_dps_packed(name, values, infos_of(out)), name, out)
 
 
 def infos_of(out: Any) -> list[StructInfo]:
-    """The struct info of one placeholder, or of a list or tuple of them."""
+    """Return the struct info of one placeholder, or of a list or tuple of them."""
     return [o.expr_handle.struct_info for o in (out if isinstance(out, tuple | list) else [out])]
 
 
 def wrap_like(call: Expr, name: str, out: Any) -> Any:
-    """Bind a call; what it gives is a tensor, or a list or tuple of them, as `out` is."""
+    """Bind a call and return its results in the form of `out`: a tensor, or a list or tuple of tensors."""
     results = wrap_nested(call, name)
     if not isinstance(out, tuple | list):
         return results
@@ -40,15 +40,16 @@ def wrap_like(call: Expr, name: str, out: Any) -> Any:
 class ExternModule:
     """Packed functions that a model calls by `module["name"](x, y)`.
 
-    `symbols` maps each name to a function of the same arguments (tensors, numbers, strings) that gives a placeholder
-    like the result. The functions are registered packed functions (`tvm.register_func`).
+    `symbols` maps each name to a function of the same arguments (tensors, numbers, strings) that returns a
+    placeholder
+    for the result. The functions are registered packed functions (`tvm.register_func`).
     """
 
     def __init__(self, symbols: Mapping[str, Callable[..., Any]]):
         self.symbols = dict(symbols)
 
     def __getitem__(self, func_name: str) -> Callable[..., Any]:
-        """The function of a name. Raises `NameLookupError`."""
+        """Return a function by name. Raises `NameLookupError`."""
         infer = self.symbols.get(func_name)
         if infer is None:
             raise unknown_name("external function", func_name, self.symbols)
@@ -62,7 +63,7 @@ class ExternModule:
         return call
 
     def load(self) -> None:
-        """Make the functions known to the runtime. Raises `NameLookupError` for one that is not registered."""
+        """Check that the functions are registered in the runtime. Raises `NameLookupError` for one that is not."""
         from ...runtime import get_global_func
 
         for name in self.symbols:
@@ -72,8 +73,9 @@ class ExternModule:
 class ObjectModule(ExternModule):
     """The functions of an object file or shared library (`.o`, `.so`), compiled from C for example.
 
-    A function takes a `DLTensor *` for each tensor, an `int64_t` or a `double` for each number and a `char *` for each
-    string, the results last, and returns an `int`, 0 where it succeeded.
+    A function takes a `DLTensor *` for each tensor, an `int64_t` or a `double` for each number and a `char *`
+    for each
+    string, then the results, and returns an `int` that is 0 on success.
     """
 
     def __init__(self, symbols: Mapping[str, Callable[..., Any]], filepath: str | Path):
@@ -83,7 +85,7 @@ class ObjectModule(ExternModule):
             raise TiraxError("there is no such object file", found=str(self.filepath))
 
     def load(self) -> None:
-        """Register the functions; a function of the same name is replaced. Raises `TiraxError` for symbols missing."""
+        """Register the functions, replacing those of the same names. Raises `TiraxError` for missing symbols."""
         from ...runtime import register_func
 
         shared = self.filepath.suffix in (".so", ".dylib", ".dll")
@@ -96,7 +98,7 @@ class ObjectModule(ExternModule):
 
 
 class SourceModule(ExternModule):
-    """Refused: C++ and CUDA sources need a compiler, which tirax has not."""
+    """Unsupported: C++ and CUDA sources require a compiler."""
 
     def __init__(
         self,
@@ -169,6 +171,6 @@ def _in_object(path: Path) -> Callable[[str], int]:
 
 
 _engines: list[Any] = []
-"""Engines that own the code of object files that were loaded."""
+"""The engines that own the loaded code of object files."""
 
 __all__ = ["ExternModule", "ObjectModule", "SourceModule", "emit_dps", "infos_of", "wrap_like"]

@@ -14,10 +14,10 @@ from .tensor import Parameter, Tensor, get_default_dtype
 
 
 class Identity(Module):
-    """Its input."""
+    """The identity function."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """x"""
+        """Return `x`."""
         return x
 
 
@@ -25,7 +25,7 @@ class ReLU(Module):
     """max(x, 0)"""
 
     def forward(self, x: Tensor) -> Tensor:
-        """`op.relu`."""
+        """Apply `op.relu`."""
         return op.relu(x)
 
 
@@ -33,7 +33,7 @@ class SiLU(Module):
     """x * sigmoid(x)"""
 
     def forward(self, x: Tensor) -> Tensor:
-        """`op.silu`."""
+        """Apply `op.silu`."""
         return op.silu(x)
 
 
@@ -41,12 +41,12 @@ class GELU(Module):
     """Gaussian error linear unit."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """`op.gelu`."""
+        """Apply `op.gelu`."""
         return op.gelu(x)
 
 
 class Linear(Module):
-    """x @ weight.T + bias, the weight as torch keeps it: `(out_features, in_features)`."""
+    """x @ weight.T + bias, with the weight `(out_features, in_features)` as in PyTorch."""
 
     def __init__(
         self,
@@ -64,12 +64,12 @@ class Linear(Module):
         self.bias = Parameter((out_features,), dtype if out_dtype is None else out_dtype) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """The linear map of the last dimension."""
+        """Apply the linear map to the last dimension."""
         x = op.matmul(x, op.permute_dims(self.weight), out_dtype=self.out_dtype)
         return x if self.bias is None else x + self.bias
 
     def to(self, dtype: str | None = None) -> None:
-        """Change the dtype of the weight, and of a bias that has no dtype of its own."""
+        """Change the dtype of the weight, and of the bias unless its dtype is fixed."""
         self.weight.to(dtype)
         if self.bias is not None and self.out_dtype is None:
             self.bias.to(dtype)
@@ -80,7 +80,7 @@ def _sizes(value: int | Sequence[int], rank: int) -> list[int]:
 
 
 class _Convolution(Module):
-    """What convolutions share: the weight `(out, in / groups, *kernel)` and the bias `(out,)`."""
+    """Base class of convolutions: the weight `(out, in / groups, *kernel)` and the bias `(out,)`."""
 
     RANK = 1
 
@@ -119,12 +119,12 @@ class Conv1D(_Convolution):
     """Convolution of `(batch, channels, width)`."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """`op.conv1d`."""
+        """Apply `op.conv1d`."""
         return op.conv1d(x, *self._convolution_args, self.dilation, self.groups)
 
 
 class Conv2D(_Convolution):
-    """Convolution of images."""
+    """Convolution of images `(batch, channels, height, width)`."""
 
     RANK = 2
 
@@ -145,12 +145,12 @@ class Conv2D(_Convolution):
         self.data_layout = data_layout
 
     def forward(self, x: Tensor) -> Tensor:
-        """`op.conv2d`."""
+        """Apply `op.conv2d`."""
         return op.conv2d(x, *self._convolution_args, self.dilation, self.groups, self.data_layout)
 
 
 class Conv3D(_Convolution):
-    """Convolution of volumes."""
+    """Convolution of volumes `(batch, channels, depth, height, width)`."""
 
     RANK = 3
 
@@ -171,12 +171,12 @@ class Conv3D(_Convolution):
         self.data_layout = data_layout
 
     def forward(self, x: Tensor) -> Tensor:
-        """`op.conv3d`."""
+        """Apply `op.conv3d`."""
         return op.conv3d(x, *self._convolution_args, self.dilation, self.groups, self.data_layout)
 
 
 class ConvTranspose1D(_Convolution):
-    """The transpose of a convolution of `(batch, channels, width)`; its weight is `(in, out / groups, width)`."""
+    """Transposed convolution of `(batch, channels, width)`, with the weight `(in, out / groups, width)`."""
 
     def __init__(
         self,
@@ -198,7 +198,7 @@ class ConvTranspose1D(_Convolution):
         return self.in_channels, self.out_channels // self.groups
 
     def forward(self, x: Tensor) -> Tensor:
-        """`op.conv1d_transpose`."""
+        """Apply `op.conv1d_transpose`."""
         return op.conv1d_transpose(x, *self._convolution_args, self.output_padding, self.dilation, self.groups)
 
 
@@ -212,7 +212,7 @@ class Embedding(Module):
         self.weight = Parameter((num, dim), dtype)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The rows, `(*x.shape, dim)`."""
+        """Return the rows, `(*x.shape, dim)`."""
         if x.ndim == 1:
             return op.take(self.weight, x, axis=0)
         flat = op.take(self.weight, op.reshape(x, [-1]), axis=0)
@@ -220,12 +220,15 @@ class Embedding(Module):
 
 
 class BlockLinear(Module):
-    """x @ weights.T + bias, the weights (out_features, in_features) as rows of blocks: `(out_features, row_bytes)`.
+    """x @ weights.T + bias, with block-quantized weights (out_features, in_features): `(out_features, row_bytes)`.
 
-    `format` is a row of `dialects/block_formats.py`, "q4_0" for instance. With `activation` "int8" x is rounded to
-    bytes first, with a scale for 32 neighbours each, as llama.cpp does: products of bytes are several times as fast.
-    Kernels are fastest for constants: bind the weights (`relax.transform.BindParams`) before building. Raises
-    `NameLookupError` for an unknown format, `ShapeError` where rows are no whole blocks.
+    `format` is a row of `dialects/block_formats.py`, for instance "q4_0". With `activation` "int8" x is
+    quantized to
+    int8 first, with a scale for every 32 elements, as in llama.cpp: int8 products are several times as fast.
+    Kernels are
+    fastest for constant weights: bind them (`relax.transform.BindParams`) before building. Raises
+    `NameLookupError` for
+    an unknown format, and `ShapeError` if rows are not a multiple of the block size.
     """
 
     def __init__(
@@ -247,12 +250,12 @@ class BlockLinear(Module):
         self.bias = Parameter((out_features,), out_dtype) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """The linear map of the last dimension."""
+        """Apply the linear map to the last dimension."""
         x = op.matmul_blocks(x, self.weight, self.format, out_dtype=self.out_dtype, activation=self.activation)
         return x if self.bias is None else x + self.bias
 
     def to(self, dtype: str | None = None) -> None:
-        """Change the dtype of the bias and of the result; the weights are bytes."""
+        """Change the dtype of the bias and of the result; the weights remain bytes."""
         if dtype is not None:
             self.out_dtype = dtype
         if self.bias is not None:
@@ -260,7 +263,7 @@ class BlockLinear(Module):
 
 
 class BlockEmbedding(Module):
-    """Rows of a table `(num, dim)` by index, stored as rows of blocks: `(num, row_bytes)`. See `BlockLinear`."""
+    """Rows of a block-quantized table `(num, dim)` by index, stored as `(num, row_bytes)`. See `BlockLinear`."""
 
     def __init__(self, num: Any, dim: int, format: str, out_dtype: str = "float32"):
         super().__init__()
@@ -271,11 +274,11 @@ class BlockEmbedding(Module):
         self.weight = Parameter((num, block_format(format).row_bytes(dim)), "uint8")
 
     def forward(self, x: Tensor) -> Tensor:
-        """The rows, `(*x.shape, dim)`."""
+        """Return the rows, `(*x.shape, dim)`."""
         return op.take_blocks(self.weight, x, self.format, out_dtype=self.out_dtype)
 
     def to(self, dtype: str | None = None) -> None:
-        """Change the dtype of the result; the table is bytes."""
+        """Change the dtype of the result; the table remains bytes."""
         if dtype is not None:
             self.out_dtype = dtype
 
@@ -298,7 +301,7 @@ class LayerNorm(Module):
         self.bias = Parameter((normalized_shape,), dtype) if elementwise_affine else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """`op.layer_norm`."""
+        """Apply `op.layer_norm`."""
         return op.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
@@ -313,7 +316,7 @@ class RMSNorm(Module):
         self.bias = Parameter((hidden_size,), dtype) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """`op.rms_norm`, and the bias."""
+        """Apply `op.rms_norm`, and add the bias."""
         out = op.rms_norm(x, self.weight, self.axes, self.epsilon)
         return out if self.bias is None else out + self.bias
 
@@ -332,12 +335,12 @@ class GroupNorm(Module):
         self.bias = Parameter((num_channels,), dtype) if affine else None
 
     def forward(self, x: Tensor, channel_axis: int = 1, axes: Sequence[int] | None = None) -> Tensor:
-        """`op.group_norm`."""
+        """Apply `op.group_norm`."""
         return op.group_norm(x, self.num_groups, self.weight, self.bias, self.eps, channel_axis, axes)
 
 
 class TimestepEmbedding(Module):
-    """Two linear maps with an activation between them, as diffusion models embed their steps."""
+    """The time step embedding of diffusion models: two linear maps with an activation between them."""
 
     def __init__(
         self,
@@ -356,7 +359,7 @@ class TimestepEmbedding(Module):
         self.post_act = None if post_act_fn is None else _activation(post_act_fn)
 
     def forward(self, sample: Tensor, condition: Tensor | None = None) -> Tensor:
-        """The embedding of `sample`, to which the projected condition is added first."""
+        """Return the embedding of `sample`, after adding the projected condition."""
         if condition is not None:
             if self.cond_proj is None:
                 raise UnsupportedError("the embedding takes no condition", hint="cond_proj_dim=…")
@@ -372,7 +375,7 @@ def _activation(name: str) -> Module:
 
 
 class Timesteps(Module):
-    """Sines and cosines of steps."""
+    """Sinusoidal embeddings of time steps."""
 
     def __init__(self, num_channels: int, flip_sin_to_cos: bool = False, downscale_freq_shift: float = 1):
         super().__init__()
@@ -381,12 +384,12 @@ class Timesteps(Module):
         self.downscale_freq_shift = downscale_freq_shift
 
     def forward(self, x: Tensor) -> Tensor:
-        """`op.get_timestep_embedding`."""
+        """Apply `op.get_timestep_embedding`."""
         return op.get_timestep_embedding(x, self.num_channels, self.flip_sin_to_cos, self.downscale_freq_shift)
 
 
 class Attention(Module):
-    """Attention of several heads, over itself or over other states, as diffusion models have it."""
+    """Multi-head self- or cross-attention, as in diffusion models."""
 
     def __init__(
         self,
@@ -418,7 +421,7 @@ class Attention(Module):
         attention_mask: Tensor | None = None,
         **cross_attention_kwargs: Any,
     ) -> Tensor:
-        """`(batch, length, query_dim)` -> the same shape. Raises `UnsupportedError` for further arguments."""
+        """Map `(batch, length, query_dim)` to the same shape. Raises `UnsupportedError` for further arguments."""
         if cross_attention_kwargs:
             raise UnsupportedError("Attention takes no further arguments", found=", ".join(cross_attention_kwargs))
         if self.group_norm is not None:

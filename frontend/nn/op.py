@@ -1,6 +1,6 @@
-"""Operators on `nn.Tensor`: each emits a binding named after it into the function that is being exported.
+"""Operators on `nn.Tensor`: each emits a binding, named after the operator, into the exported function.
 
-Relax operators that have no function of their own are here as well, by their names: `op.log2(x)`, `op.tile(x, …)`.
+Relax operators without a function here are available by name as well: `op.log2(x)`, `op.tile(x, …)`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from .tensor import Tensor, emit, emit_binary, permute_dims, unwrap, wrap_nested
 
 
 def add(a: Tensor, b: Tensor, name: str = "add") -> Tensor:
-    """a + b; either may be a number, as with all operators of two tensors."""
+    """a + b; either may be a number, as in all binary operators."""
     return emit_binary("add", a, b, name)
 
 
@@ -62,12 +62,12 @@ def divide(a: Tensor, b: Tensor, name: str = "divide") -> Tensor:
 
 
 def maximum(x1: Tensor, x2: Tensor, name: str = "maximum") -> Tensor:
-    """The greater of two."""
+    """Return the elementwise maximum."""
     return emit_binary("maximum", x1, x2, name)
 
 
 def minimum(x1: Tensor, x2: Tensor, name: str = "minimum") -> Tensor:
-    """The lesser of two."""
+    """Return the elementwise minimum."""
     return emit_binary("minimum", x1, x2, name)
 
 
@@ -102,7 +102,7 @@ def greater_equal(a: Tensor, b: Tensor, name: str = "greater_equal") -> Tensor:
 
 
 def where(condition: Tensor, x1: Tensor, x2: Tensor, name: str = "where") -> Tensor:
-    """x1 where the condition holds, else x2; a condition that is not boolean is converted."""
+    """Select x1 where the condition is true, else x2; a non-boolean condition is converted."""
     mask = condition if condition.dtype == "bool" else astype(condition, "bool")
     return emit("where", mask, x1, x2, name=name)
 
@@ -118,27 +118,27 @@ def square(x: Tensor, name: str = "square") -> Tensor:
 
 
 def sqrt(x: Tensor, name: str = "sqrt") -> Tensor:
-    """The square root."""
+    """Return the square root."""
     return emit("sqrt", x, name=name)
 
 
 def exp(x: Tensor, name: str = "exp") -> Tensor:
-    """e to the power of x."""
+    """Return e to the power of x."""
     return emit("exp", x, name=name)
 
 
 def log(x: Tensor, name: str = "log") -> Tensor:
-    """The natural logarithm."""
+    """Return the natural logarithm."""
     return emit("log", x, name=name)
 
 
 def floor(x: Tensor, name: str = "floor") -> Tensor:
-    """The greatest integer that is not greater."""
+    """Round down to an integer."""
     return emit("floor", x, name=name)
 
 
 def tanh(x: Tensor, name: str = "tanh") -> Tensor:
-    """The hyperbolic tangent."""
+    """Return the hyperbolic tangent."""
     return emit("tanh", x, name=name)
 
 
@@ -148,7 +148,7 @@ def sigmoid(x: Tensor, name: str = "sigmoid") -> Tensor:
 
 
 def astype(x: Tensor, dtype: str, name: str = "astype") -> Tensor:
-    """x converted to `dtype`; x itself where that is its dtype."""
+    """Convert x to `dtype`; return x itself if it has that dtype."""
     return x if x.dtype == dtype else emit("astype", x, dtype, name=name)
 
 
@@ -168,37 +168,37 @@ def silu(x: Tensor, name: str = "silu") -> Tensor:
 
 
 def gelu(x: Tensor, approximate: str | None = None, name: str = "gelu") -> Tensor:
-    """Gaussian error linear unit; `approximate="tanh"` computes it by tanh."""
+    """The Gaussian error linear unit; `approximate="tanh"` uses the tanh approximation."""
     return emit("nn.gelu_tanh" if approximate == "tanh" else "nn.gelu", x, name=name)
 
 
 def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Tensor:
-    """exp(x) over its sum along `axis`."""
+    """Normalize exp(x) by its sum along `axis`."""
     return emit("nn.softmax", x, axis=axis, name=name)
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0, name: str = "softplus") -> Tensor:
-    """log(1 + exp(beta * x)) / beta, and x where beta * x is above the threshold."""
+    """log(1 + exp(beta * x)) / beta, or x where beta * x exceeds the threshold."""
     return emit("nn.softplus", x, beta=beta, threshold=threshold, name=name)
 
 
 def prelu(x: Tensor, alpha: Tensor, name: str = "prelu") -> Tensor:
-    """x where it is positive, else alpha * x; alpha is by channel (axis 1)."""
+    """x if it is positive, else alpha * x, with one alpha per channel (axis 1)."""
     return emit("nn.prelu", x, alpha, name=name)
 
 
 def sum(x: Tensor, axis: int | list[int] | None = None, keepdims: bool = False, name: str = "sum") -> Tensor:
-    """The sum over axes, all where `axis` is None."""
+    """Return the sum over `axis` (None: all axes)."""
     return emit("sum", x, axis=axis, keepdims=keepdims, name=name)
 
 
 def max(x: Tensor, axis: int | list[int] | None = None, keepdims: bool = False, name: str = "max") -> Tensor:
-    """The greatest element over axes, all where `axis` is None."""
+    """Return the maximum over `axis` (None: all axes)."""
     return emit("max", x, axis=axis, keepdims=keepdims, name=name)
 
 
 def min(x: Tensor, axis: int | list[int] | None = None, keepdims: bool = False, name: str = "min") -> Tensor:
-    """The least element over axes, all where `axis` is None."""
+    """Return the minimum over `axis` (None: all axes)."""
     return emit("min", x, axis=axis, keepdims=keepdims, name=name)
 
 
@@ -209,12 +209,12 @@ def cumsum(
     exclusive: bool | None = None,
     name: str = "cumsum",
 ) -> Tensor:
-    """Sums of the elements up to each along `axis`, without it if `exclusive`; of the flat tensor if `axis` is None."""
+    """Return the inclusive (or `exclusive`) prefix sums along `axis` (None: of the flattened tensor)."""
     return emit("cumsum", data, axis=axis, dtype=dtype, exclusive=bool(exclusive), name=name)
 
 
 def matmul(a: Tensor, b: Tensor, out_dtype: str | None = None, name: str = "matmul") -> Tensor:
-    """The matrix product."""
+    """Return the matrix product."""
     return emit("matmul", a, b, out_dtype=out_dtype, name=name)
 
 
@@ -222,105 +222,105 @@ def matmul(a: Tensor, b: Tensor, out_dtype: str | None = None, name: str = "matm
 
 
 def unsqueeze(x: Tensor, dim: int, name: str = "unsqueeze") -> Tensor:
-    """A new dimension of extent 1."""
+    """Insert a dimension of extent 1."""
     return emit("expand_dims", x, dim, name=name)
 
 
 def squeeze(x: Tensor, axis: int = -1, name: str = "squeeze") -> Tensor:
-    """Without the dimension `axis`, which has extent 1."""
+    """Remove the dimension `axis`, which has extent 1."""
     return emit("squeeze", x, axis=axis, name=name)
 
 
 def concat(x: Sequence[Tensor], dim: int, name: str = "concat") -> Tensor:
-    """Tensors joined along a dimension."""
+    """Concatenate tensors along a dimension."""
     return emit("concat", x, axis=dim, name=name)
 
 
 def split(
     ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0, name: str = "split"
 ) -> tuple[Tensor, ...]:
-    """A tensor cut along `axis` into equal sections, or before indices."""
+    """Split a tensor along `axis` into equal sections, or at indices."""
     return emit("split", ary, indices_or_sections=indices_or_sections, axis=axis, name=name)
 
 
 def chunk(x: Tensor, chunks: int, dim: int = 0, name: str = "chunk") -> tuple[Tensor, ...]:
-    """A tensor cut along `dim` into equal parts."""
+    """Split a tensor along `dim` into equal parts."""
     return split(x, chunks, dim, name)
 
 
 def permute(x: Tensor, axes: Sequence[int] | None, name: str = "permute") -> Tensor:
-    """As `permute_dims`."""
+    """Same as `permute_dims`."""
     return emit("permute_dims", x, axes, name=name)
 
 
 def reshape(x: Tensor, shape: Sequence[Any], name: str = "reshape") -> Tensor:
-    """The elements of x in another shape; one extent may be -1."""
+    """Reshape x; one extent may be -1."""
     return emit("reshape", x, tuple(shape), name=name)
 
 
 def broadcast_to(x: Tensor, shape: Sequence[Any], name: str = "broadcast_to") -> Tensor:
-    """x repeated to fill `shape`."""
+    """Broadcast x to `shape`."""
     return emit("broadcast_to", x, tuple(shape), name=name)
 
 
 def repeat(x: Tensor, repeats: int, axis: int | None = None, name: str = "repeat") -> Tensor:
-    """Each element `repeats` times along an axis, of the flat tensor where that is None."""
+    """Repeat each element `repeats` times along `axis` (None: of the flattened tensor)."""
     return emit("repeat", x, repeats=repeats, axis=axis, name=name)
 
 
 def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float = 0.0, name: str = "pad") -> Tensor:
-    """x with `pad[2 * i]` elements before and `pad[2 * i + 1]` behind those of dimension i."""
+    """Pad dimension i of x with `pad[2 * i]` elements before and `pad[2 * i + 1]` after it."""
     return emit("nn.pad", x, pad_width=list(pad), pad_value=value, pad_mode=mode, name=name)
 
 
 def take(x: Tensor, indices: Tensor, axis: int | None = None, name: str = "take") -> Tensor:
-    """Elements by index along an axis, of the flat tensor where that is None."""
+    """Gather elements by index along `axis` (None: of the flattened tensor)."""
     return emit("take", x, indices, axis=axis, name=name)
 
 
 def triu(x: Tensor, diagonal: int = 0, name: str = "triu") -> Tensor:
-    """The upper triangle of matrices, the rest 0."""
+    """Return the upper triangle of matrices, with zeros below it."""
     return emit("triu", x, diagonal, name=name)
 
 
 def full(shape: Sequence[Any], fill_value: Any, dtype: str = "float32", name: str = "full") -> Tensor:
-    """A tensor of one value: a number, or a tensor of rank 0."""
+    """Return a tensor filled with one value: a number, or a tensor of rank 0."""
     value = const(fill_value, dtype) if isinstance(fill_value, int | float) else unwrap(fill_value)
     return emit("full", tuple(shape), value, dtype=dtype, name=name)
 
 
 def zeros(shape: Sequence[Any], dtype: str = "float32", name: str = "zeros") -> Tensor:
-    """A tensor of zeros."""
+    """Return a tensor of zeros."""
     return emit("zeros", tuple(shape), dtype=dtype, name=name)
 
 
 def ones(shape: Sequence[Any], dtype: str = "float32", name: str = "ones") -> Tensor:
-    """A tensor of ones."""
+    """Return a tensor of ones."""
     return emit("ones", tuple(shape), dtype=dtype, name=name)
 
 
 def empty(shape: Sequence[Any], dtype: str = "float32", name: str = "empty") -> Tensor:
-    """A tensor of any contents."""
+    """Return a tensor with undefined contents."""
     return emit("builtin.alloc_tensor", tuple(shape), DataTypeImm(dtype), 0, StringImm("global"), name=name)
 
 
 def arange(
     start: int, end: int | None = None, step: int = 1, dtype: str | None = "float32", name: str = "arange"
 ) -> Tensor:
-    """start, start + step, … before `end`; from 0 to `start` where `end` is None."""
+    """Return start, start + step, … up to `end`, exclusive; from 0 to `start` if `end` is None."""
     first, last = (0, start) if end is None else (start, end)
     return emit("arange", first, last, step, dtype=dtype, name=name)
 
 
 def sort(x: Tensor, axis: int = -1, descending: bool = False, name: str = "sort") -> Tensor:
-    """The elements in order along `axis`."""
+    """Sort the elements along `axis`."""
     return emit("sort", x, axis=axis, descending=descending, name=name)
 
 
 def argsort(
     data: Tensor, axis: int = -1, descending: bool = False, dtype: str = "int32", name: str = "argsort"
 ) -> Tensor:
-    """The positions of the elements in order along `axis`."""
+    """Return the indices that sort the elements along `axis`."""
     return emit("argsort", data, axis=axis, descending=descending, dtype=dtype, name=name)
 
 
@@ -333,7 +333,7 @@ def topk(
     dtype: str = "int32",
     name: str = "topk",
 ) -> Any:
-    """The k greatest (or least) elements along `axis`: "values", "indices" or "both"."""
+    """Return the k largest (or smallest) elements along `axis`: "values", "indices" or "both"."""
     return emit("topk", data, k=k, axis=axis, ret_type=ret_type, largest=largest, dtype=dtype, name=name)
 
 
@@ -347,16 +347,16 @@ def multinomial_from_uniform(
     dtype: str = "int64",
     name: str = "multinomial_from_uniform",
 ) -> Tensor:
-    """Samples `(n, 1)` of the distributions `prob` `(batch, size)`, by numbers `(n, 1)` between 0 and 1.
+    """Draw samples `(n, 1)` from the distributions `prob` `(batch, size)`, given uniform random numbers `(n, 1)`.
 
-    Sample i is of the distribution `sample_indices[i]`, i where that is None.
+    Sample i uses distribution `sample_indices[i]`, or i if that is None.
     """
     places = _own_rows(uniform_sample) if sample_indices is None else sample_indices
     return emit("multinomial_from_uniform", prob, uniform_sample, places, dtype=dtype, name=name)
 
 
 def _own_rows(uniform_sample: Tensor) -> Tensor:
-    """0, 1, 2, … as a column, one for each sample."""
+    """Return a column of row numbers 0, 1, 2, …, one for each sample."""
     count = uniform_sample.shape[0]
     if isinstance(count, int):
         return Tensor(_expr=const(np.arange(count).reshape(count, 1), "int64"))
@@ -365,20 +365,21 @@ def _own_rows(uniform_sample: Tensor) -> Tensor:
 
 
 def _count(values: Any, holds: Callable[[Any], Any]) -> Any:
-    """At how many positions of a row of `values` something holds."""
+    """Count the positions of a row of `values` at which a predicate holds."""
     j = te.reduce_axis((0, values.shape[1]), name="j")
     return te.sum(te.if_then_else(holds(j), te.const(1, "int64"), te.const(0, "int64")), axis=j)
 
 
 def _at(values: Any, row: Any, position: Any) -> Any:
-    """The element of a row at a position, the last one where that is behind the end."""
+    """Return the element of a row at a position, or the last one if the position is out of range."""
     return values[row, te.min(position, values.shape[1] - 1)]
 
 
 def _at_cutoff(values: Any, cumsum_sorted: Any, top_p: Any, top_k: Any) -> Any:
-    """Of each row of `values` the element at the last of the sorted probabilities that is kept.
+    """Return the element of each row of `values` at the last of the sorted probabilities that is kept.
 
-    One is kept whose predecessors add up to less than `top_p`, at most `top_k` are, and at least one.
+    A probability is kept if its predecessors sum to less than `top_p`; at most `top_k` and at least one are
+    kept.
     """
 
     def goes_on(row: Any, j: Any) -> Any:
@@ -394,7 +395,7 @@ def _renorm_prob(cumsum_sorted: Any, top_p: Any, top_k: Any) -> Any:
 
 
 def _index_from_sorted(cumsum_sorted: Any, indices: Any, renorm_prob: Any, usample: Any, sample_indices: Any) -> Any:
-    """For each sample the first index whose share of what is kept exceeds it."""
+    """Return, for each sample, the first index whose normalized cumulative probability exceeds it."""
 
     def passed(i: Any, j: Any) -> Any:
         row = sample_indices[i, 0]
@@ -418,10 +419,12 @@ def sample_top_p_top_k_from_sorted_prob(
     uniform_sample: Tensor,
     sample_indices: Tensor | None = None,
 ) -> Tensor:
-    """Samples `(n, 1)` of what `top_p` and `top_k` `(batch, 1)` keep of falling probabilities `(batch, size)`.
+    """Draw samples `(n, 1)` from descending probabilities `(batch, size)` restricted by `top_p` and `top_k`
+    `(batch, 1)`.
 
-    `sorted_index` says what they are probabilities of, `uniform_sample` `(n, 1)` are numbers between 0 and 1, and
-    sample i is of the row `sample_indices[i]`, i where that is None.
+    `sorted_index` maps sorted positions to original indices, `uniform_sample` `(n, 1)` are random numbers in
+    [0, 1), and
+    sample i uses row `sample_indices[i]`, or i if that is None.
     """
     places = _own_rows(uniform_sample) if sample_indices is None else sample_indices
     sums = cumsum(sorted_prob, axis=1)
@@ -432,7 +435,7 @@ def sample_top_p_top_k_from_sorted_prob(
 
 
 def renormalize_top_p_top_k_prob(prob: Tensor, sorted_prob: Tensor, top_p: Tensor, top_k: Tensor) -> Tensor:
-    """Probabilities `(batch, size)`, those that `top_p` and `top_k` do not keep 0, and the others scaled to 1."""
+    """Renormalize probabilities `(batch, size)` after setting those excluded by `top_p` and `top_k` to 0."""
     sums = cumsum(sorted_prob, axis=1)
     cutoff = tensor_expr_op(_at_cutoff, "get_renorm_cutoff", [sorted_prob, sums, top_p, top_k])
     kept = tensor_expr_op(_filter, "filter_with_top_p_top_k", [prob, cutoff])

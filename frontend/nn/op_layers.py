@@ -1,4 +1,4 @@
-"""Operators of `nn.op`: layers, attention, calls of tensor functions and of packed functions, and what prints."""
+"""Operators of `nn.op`: layers, attention, calls of tensor functions and packed functions, and printing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Sizes = int | Sequence[int] | str | None
 def _convolution(
     operator: str, x: Tensor, weight: Tensor, bias: Tensor | None, layout: str, name: str, **attrs: Any
 ) -> Tensor:
-    """A convolution, and the bias along its channels."""
+    """Emit a convolution, and add the bias along its channels."""
     call = call_operator(
         f"relax.nn.{operator}", unwrap(x), unwrap(weight), data_layout=layout, out_layout=layout, **attrs
     )
@@ -38,7 +38,7 @@ def _convolution(
 
 
 def _window(weight: Tensor, kernel: str, stride: Any, padding: Sizes, dilation: Any, layout: str) -> dict[str, Any]:
-    """The attributes of a window; padding may be "valid" or "same", as torch has them."""
+    """Return the attributes of a convolution window; padding may be "valid" or "same" as in PyTorch."""
     return {
         "strides": stride,
         "padding": _padding(weight, kernel, stride, padding, dilation),
@@ -83,7 +83,7 @@ def conv1d(
     groups: int = 1,
     name: str = "conv1d",
 ) -> Tensor:
-    """Convolution of NCW by OIW."""
+    """Convolution of NCW data with an OIW kernel."""
     window = _window(weight, "OIW", stride, padding, dilation, "NCW")
     return _convolution("conv1d", x, weight, bias, "NCW", name, groups=groups, **window)
 
@@ -99,7 +99,7 @@ def conv2d(
     data_layout: str = "NCHW",
     name: str = "conv2d",
 ) -> Tensor:
-    """Convolution of images by OIHW."""
+    """Convolution of NCHW images with an OIHW kernel."""
     window = _window(weight, "OIHW", stride, padding, dilation, data_layout)
     return _convolution("conv2d", x, weight, bias, data_layout, name, groups=groups, **window)
 
@@ -115,7 +115,7 @@ def conv3d(
     data_layout: str = "NCDHW",
     name: str = "conv3d",
 ) -> Tensor:
-    """Convolution of volumes by OIDHW."""
+    """Convolution of NCDHW volumes with an OIDHW kernel."""
     window = _window(weight, "OIDHW", stride, padding, dilation, data_layout)
     return _convolution("conv3d", x, weight, bias, data_layout, name, groups=groups, **window)
 
@@ -131,7 +131,7 @@ def conv1d_transpose(
     groups: int = 1,
     name: str = "conv1d_transpose",
 ) -> Tensor:
-    """The transpose of a convolution, NCW by IOW."""
+    """Transposed convolution of NCW data with an IOW kernel."""
     window = _window(weight, "IOW", stride, padding, dilation, "NCW")
     return _convolution(
         "conv1d_transpose", x, weight, bias, "NCW", name, groups=groups, output_padding=output_padding, **window
@@ -146,14 +146,14 @@ def layer_norm(
     eps: float = 1e-5,
     name: str = "layer_norm",
 ) -> Tensor:
-    """Normalization over the last dimensions, scaled and shifted where weight and bias are given."""
+    """Normalization over the last dimensions, with optional scale and shift."""
     dims = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
     gamma, beta = _scale(weight, dims, x.dtype, 1.0), _scale(bias, dims, x.dtype, 0.0)
     return emit("nn.layer_norm", x, gamma, beta, axes=list(range(-len(dims), 0)), epsilon=eps, name=name)
 
 
 def _scale(scale: Tensor | None, shape: Sequence[Dim], dtype: str, neutral: float) -> Expr:
-    """A scale or shift, or the constant that changes nothing. Raises `ShapeError` for a shape that is not known."""
+    """Return the scale or shift, or a neutral constant if it is None. Raises `ShapeError` if the shape is unknown."""
     if scale is not None:
         return scale.expr_handle
     return const(np.full(_known(shape, "without weight or bias the extents must be known"), neutral), dtype)
@@ -176,7 +176,7 @@ def group_norm(
     axes: Sequence[int] | None = None,
     name: str = "group_norm",
 ) -> Tensor:
-    """Normalization of groups of channels over them and `axes`, those from 2 on where that is None."""
+    """Normalization of groups of channels, over the channels of a group and `axes` (None: all from axis 2 on)."""
     channels = [x.shape[channel_axis]]
     gamma, beta = _scale(weight, channels, x.dtype, 1.0), _scale(bias, channels, x.dtype, 0.0)
     over = list(range(2, x.ndim)) if axes is None else list(axes)
@@ -204,7 +204,7 @@ _METHODS = {
     "bilinear": ("linear", "half_pixel"),
     "bicubic": ("cubic", "half_pixel"),
 }
-"""torch's modes -> the method, and how coordinates are transformed."""
+"""PyTorch's modes -> the interpolation method and the coordinate transformation."""
 
 
 def interpolate(
@@ -218,10 +218,11 @@ def interpolate(
     data_layout: str = "NCHW",
     name: str = "interpolate",
 ) -> Tensor:
-    """Images in another size: `size`, or the extents times `scale_factor`.
+    """Resize images to `size`, or by `scale_factor`.
 
-    Raises `NameLookupError` for other modes, `TiraxError` for `recompute_scale_factor`, `antialias` and where neither
-    size nor factor is given.
+    Raises `NameLookupError` for other modes, and `TiraxError` for `recompute_scale_factor`, `antialias`, or if
+    both size
+    and factor are missing.
     """
     if recompute_scale_factor or antialias:
         raise TiraxError("images are interpolated without recompute_scale_factor and antialias")
@@ -262,9 +263,9 @@ def get_timestep_embedding(
     max_period: int = 10000,
     name: str = "get_timestep_embedding",
 ) -> Tensor:
-    """Sines and cosines of each of the steps x at falling frequencies: `(n,)` -> `(n, embedding_dim)`.
+    """Return sinusoidal embeddings of time steps, with decreasing frequencies: `(n,)` -> `(n, embedding_dim)`.
 
-    The last column is 0 where `embedding_dim` is odd.
+    The last column is 0 if `embedding_dim` is odd.
     """
     half = embedding_dim // 2
     steps = call_operator("relax.expand_dims", call_operator("relax.astype", unwrap(x), "float32"), 1)
@@ -292,16 +293,16 @@ def tensor_expr_op(
     *,
     attrs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """What a function of tensor expressions makes of tensors and numbers; `name_hint` names the tensor function."""
+    """Call the tensor function that `tensor_expr_func` defines by tensor expressions; `name_hint` is its name."""
     operands = [PrimValue(a) if isinstance(a, SymExpr) else a for a in unwrap(list(args))]
     call = current_builder().emit_te(tensor_expr_func, *operands, primfunc_name_hint=name_hint, primfunc_attrs=attrs)
     return wrap_nested(call, name_hint)
 
 
 def tensor_ir_op(func: PrimFunc, name_hint: str, args: Any, out: Any) -> Any:
-    """The results of a tensor function, tensors like `out`: one, or a list or tuple of them.
+    """Call a tensor function, and return its results, tensors like `out`: one, or a list or tuple of them.
 
-    Symbolic integers and at most one shape among `args` are its scalar parameters.
+    Symbolic integers, or at most one shape, among `args` are passed as scalars.
     """
     tensors, scalars = _tir_arguments(args)
     gv = current_builder().add_func(func, name_hint)
@@ -311,7 +312,9 @@ def tensor_ir_op(func: PrimFunc, name_hint: str, args: Any, out: Any) -> Any:
 def tensor_ir_inplace_op(
     func: PrimFunc, name_hint: str, args: Any, inplace_indices: int | Sequence[int], out: Any
 ) -> Any:
-    """As `tensor_ir_op`; output i is written into argument `inplace_indices[i]`, into a new tensor where that is -1."""
+    """Like `tensor_ir_op`, but output i is written to argument `inplace_indices[i]`, or to a new tensor if that is
+    -1.
+    """
     tensors, scalars = _tir_arguments(args)
     gv = current_builder().add_func(func, name_hint)
     call = call_tir_inplace(gv, tensors, inplace_indices, infos_of(out), scalars)
@@ -319,7 +322,7 @@ def tensor_ir_inplace_op(
 
 
 def _tir_arguments(args: Any) -> tuple[list[Any], Any]:
-    """The tensors among the arguments, and the scalars, None where there are none. Raises `TiraxError`."""
+    """Split arguments into tensors and scalars (None if there are none). Raises `TiraxError`."""
     unwrapped = cast("list[Any]", unwrap(list(args) if isinstance(args, tuple | list) else [args]))
     shapes = [a for a in unwrapped if isinstance(a, ShapeExpr)]
     scalars = [a for a in unwrapped if isinstance(a, SymExpr | PrimExpr | int)]
@@ -330,12 +333,12 @@ def _tir_arguments(args: Any) -> tuple[list[Any], Any]:
 
 
 def extern(name: str, args: Sequence[Any], out: Any) -> Any:
-    """The results of a packed function that writes into tensors like `out`: one, or a list or tuple of them."""
+    """Call a packed function that writes to tensors like `out`, and return these: one, or a list or tuple of them."""
     return emit_dps(name, args, out)
 
 
 def debug_func(name: str, *args: Any, _line_info: str | None = None) -> None:
-    """Call a packed function `f(line, *args)` when the program comes here. Raises `TiraxError` without `debug=True`."""
+    """Call a packed function `f(line, *args)` at run time. Raises `TiraxError` without `debug=True`."""
     io = Exporter.current().io_effect
     if io is None:
         raise TiraxError(f"{name} needs the effect of input and output", hint="export_tvm(…, debug=True)")
@@ -353,12 +356,12 @@ def debug_func(name: str, *args: Any, _line_info: str | None = None) -> None:
 
 
 def print_(tensor: Tensor) -> None:
-    """Print a tensor, and where it is printed, when the program comes here. Raises as `debug_func`."""
+    """Print a tensor and the source line at run time. Raises as `debug_func`."""
     debug_func("vm.builtin.debug_print", tensor, _line_info=_caller())
 
 
 def _caller() -> str:
-    """The line of the model that calls an operator, `file:line`."""
+    """Return the line of the model that calls an operator, `file:line`."""
     frame = sys._getframe(2)
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
@@ -370,15 +373,15 @@ def _one_worker(name: str) -> UnsupportedError:
 
 
 def ccl_allreduce(x: Tensor, op_type: str = "sum", in_group: bool = True, name: str = "ccl_allreduce") -> Tensor:
-    """Refused (`UnsupportedError`): there is one worker."""
+    """Unsupported (`UnsupportedError`): there is only one worker."""
     raise _one_worker(name)
 
 
 def ccl_allgather(x: Tensor, num_workers: int, name: str = "ccl_allgather") -> Tensor:
-    """Refused (`UnsupportedError`): there is one worker."""
+    """Unsupported (`UnsupportedError`): there is only one worker."""
     raise _one_worker(name)
 
 
 def ccl_broadcast_from_worker0(x: Tensor, name: str = "broadcast_from_worker") -> Tensor:
-    """Refused (`UnsupportedError`): there is one worker."""
+    """Unsupported (`UnsupportedError`): there is only one worker."""
     raise _one_worker(name)

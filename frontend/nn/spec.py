@@ -1,4 +1,4 @@
-"""What the inputs of exported methods are, and how parameters and effects are passed."""
+"""Specs of the inputs of exported methods, and of how parameters and effects are passed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from ...handles.struct_info import ObjectStructInfo, ShapeStructInfo, StructInfo
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor: `Tensor(("n", 784), "float32")`; an extent is an int, a symbolic variable's name or an expression."""
+    """A tensor: `Tensor(("n", 784), "float32")`; an extent is an int, the name of a symbolic variable, or an
+    expression.
+    """
 
     shape: Sequence[Any]
     dtype: str
 
     def struct_info(self, name: str) -> StructInfo:
-        """The struct info of an argument called `name`."""
+        """Return the struct info of an argument called `name`."""
         return TensorStructInfo(self.shape, self.dtype)
 
 
@@ -29,30 +31,30 @@ class Int:
     """A symbolic integer, named by its argument; it is passed as a shape of one extent, as in TVM."""
 
     def struct_info(self, name: str) -> StructInfo:
-        """The struct info of an argument called `name`: a shape of the symbolic variable `name`."""
+        """Return the struct info of an argument called `name`: a shape of the symbolic variable `name`."""
         return ShapeStructInfo([SymVar(name)])
 
 
 @dataclass(frozen=True)
 class Object:
-    """A value that is no tensor; `object_type` is the class that the method is given, made of `_expr` and `_name`."""
+    """A value other than a tensor; the method receives an `object_type`, constructed from `_expr` and `_name`."""
 
     object_type: type
 
     def struct_info(self, name: str) -> StructInfo:
-        """The struct info of an argument called `name`."""
+        """Return the struct info of an argument called `name`."""
         return ObjectStructInfo()
 
 
 @dataclass(frozen=True)
 class Tuple:
-    """Several inputs in one argument."""
+    """A tuple of inputs in one argument."""
 
     name: str
     elements: Sequence[Any]
 
     def struct_info(self, name: str) -> StructInfo:
-        """The struct info of an argument called `name`."""
+        """Return the struct info of an argument called `name`."""
         return TupleStructInfo([e.struct_info(f"{self.name}_{i}") for i, e in enumerate(self.elements)])
 
 
@@ -64,8 +66,9 @@ _MODES = {"param_mode": ("plain", "packed", "none"), "effect_mode": ("plain", "p
 class MethodSpec:
     """A method: its inputs by name, and how the parameters and effects of the module are passed.
 
-    "plain": each is an argument; "packed": they are one tuple; "none": they are no arguments. Parameters are constants
-    then, and effects are not to be had.
+    "plain" passes each as an argument, "packed" passes one tuple, and "none" omits them: parameters are then
+    constants,
+    and effects are unavailable.
     """
 
     method: Callable[..., Any]
@@ -76,9 +79,10 @@ class MethodSpec:
 
     @staticmethod
     def from_raw(spec: Any, method: Callable[..., Any]) -> MethodSpec:
-        """From `{"x": Tensor(…), "$": {"param_mode": "packed"}}`; the inputs come in the method's order.
+        """Create a spec from `{"x": Tensor(…), "$": {"param_mode": "packed"}}`; inputs are in the order of the method.
 
-        Raises `NameLookupError` for names that the method or the options do not have, `TiraxError` for other specs.
+        Raises `NameLookupError` for names that the method or the options do not have, and `TiraxError` for other
+        specs.
         """
         if isinstance(spec, MethodSpec):
             return spec
@@ -91,9 +95,9 @@ class MethodSpec:
 
     @staticmethod
     def from_torch(args: Sequence[Any], method: Callable[..., Any]) -> MethodSpec:
-        """The spec of a method that is called with these arguments: tensors (of torch, or arrays) and ints.
+        """Return the spec of a method for example arguments: tensors (of torch, or arrays) and ints.
 
-        Raises `TiraxError` for others, and where the method does not take so many.
+        Raises `TiraxError` for other arguments, or if the method takes fewer.
         """
         names = list(inspect.signature(method).parameters)
         if len(args) > len(names):
@@ -137,7 +141,7 @@ def _in_order(inputs: list[str], method: Callable[..., Any]) -> list[str]:
 
 
 class Exported(Protocol):
-    """What an export asks a module for (`core.Module`)."""
+    """The interface of a module for an export (`core.Module`)."""
 
     def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Any]]: ...
 
@@ -146,7 +150,7 @@ class Exported(Protocol):
 
 @dataclass
 class ModuleSpec:
-    """The methods of a module that are exported."""
+    """The exported methods of a module."""
 
     module: Exported
     method_names: list[str]
@@ -154,7 +158,9 @@ class ModuleSpec:
 
     @staticmethod
     def from_raw(spec: Any, module: Exported) -> ModuleSpec:
-        """From `{"forward": {"x": Tensor(…)}}`. Raises `TiraxError` for what is no method, and as `MethodSpec`."""
+        """Create a spec from `{"forward": {"x": Tensor(…)}}`. Raises `TiraxError` for unknown methods, and as
+        `MethodSpec`.
+        """
         if isinstance(spec, ModuleSpec):
             return spec
         methods: dict[str, MethodSpec] = {}
@@ -174,7 +180,7 @@ def _elements(elements: Sequence[Any], name: str) -> Sequence[Spec]:
 
 
 def as_spec(value: Any, name: str = "") -> Spec:
-    """A spec, or what stands for one: `int`, `"int"`, tuples and lists. Raises `TiraxError`."""
+    """Return a spec, converting `int`, `"int"`, tuples and lists. Raises `TiraxError`."""
     if value is int or value is Int or value == "int":
         return Int()
     if isinstance(value, Tensor | Int | Object):

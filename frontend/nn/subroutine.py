@@ -1,4 +1,4 @@
-"""Modules whose calls are calls of functions of their own."""
+"""Modules whose calls become calls of separate functions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from .tensor import Object, Parameter, Tensor, wrap_nested
 
 
 class SubroutineMixin:
-    """Gives `forward` of a class with `define_subroutine = True` a Relax function of its own.
+    """Turns `forward` of a class with `define_subroutine = True` into a separate Relax function.
 
-    Modules of the same class, with attributes and parameters alike, share it when they are called with arguments
-    alike. Its parameters are the arguments that are tensors, then `sizes`, a shape of the symbolic variables that these
-    do not determine, where there are some, then the parameters of the module.
+    Modules of the same class with equal attributes and parameter types share the function for equal argument
+    types. Its
+    parameters are the tensor arguments, then `sizes`, a shape of the symbolic variables that these do not
+    determine (if
+    any), then the parameters of the module.
     """
 
     define_subroutine: ClassVar[bool] = False
@@ -69,9 +71,9 @@ def _call(
 
 
 def _undetermined(values: Sequence[Expr], plain: Mapping[str, Any]) -> list[SymVar]:
-    """The symbolic variables that a subroutine may use and that the arguments do not determine.
+    """Return the symbolic variables that a subroutine may use but its arguments do not determine.
 
-    Raises `TiraxError` for tensors inside of other arguments.
+    Raises `TiraxError` for tensors nested in other arguments.
     """
     types = [type_of(v.struct_info) for v in values]
     used = dict.fromkeys(free_symbolic_vars(types))
@@ -108,7 +110,7 @@ def _define(
     sizes: Sequence[SymVar],
     parameters: Mapping[str, Parameter],
 ) -> tuple[str, StructInfo]:
-    """A private function of what `forward` does: its name, and the struct info of its result."""
+    """Define a private function that computes `forward`; return its name and the struct info of its result."""
     if next(module.named_effects(), None) is not None:
         raise TiraxError(f"{type(module).__name__} has effects, and is a subroutine", hint="define_subroutine = False")
     exporter = Exporter.current()
@@ -130,7 +132,7 @@ def _define(
 
 @contextmanager
 def _standing_for(parameters: Mapping[str, Parameter], weights: Mapping[str, Expr]) -> Iterator[None]:
-    """Let parameters stand for the arguments of the subroutine meanwhile."""
+    """Let parameters represent the arguments of the subroutine while it is built."""
     kept = {name: p.expr_handle for name, p in parameters.items()}
     try:
         for name, parameter in parameters.items():
@@ -152,7 +154,9 @@ def _result(outputs: Any) -> Expr:
 
 
 def _fingerprint(value: Any) -> Any:
-    """Equal for what a subroutine cannot tell apart; parameters count by their struct info."""
+    """Return a key that is equal for values a subroutine cannot distinguish; parameters count by their struct
+    info.
+    """
     if isinstance(value, Parameter):
         return value.expr_handle.struct_info
     if isinstance(value, SubroutineMixin):
@@ -165,7 +169,7 @@ def _fingerprint(value: Any) -> Any:
 
 
 def snake_case(name: str) -> str:
-    """The name of the function that a class is: `FeedForward2` -> `feed_forward2`."""
+    """Return the function name of a class: `FeedForward2` -> `feed_forward2`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 

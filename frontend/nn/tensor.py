@@ -1,4 +1,4 @@
-"""Values of a model that is being built: tensors, parameters, objects and effects."""
+"""Values of a model under construction: tensors, parameters, objects and effects."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _default_dtype = ["float32"]
 
 
 def get_default_dtype() -> str:
-    """The dtype of parameters that are given none."""
+    """Return the default dtype of parameters."""
     return _default_dtype[-1]
 
 
 def set_default_dtype(dtype: str) -> None:
-    """Let parameters that are given no dtype have this one. Raises `DTypeError` for what is none."""
+    """Set the default dtype of parameters. Raises `DTypeError` for an invalid dtype."""
     dtype_of(dtype)
     _default_dtype[-1] = dtype
 
@@ -40,34 +40,34 @@ def _operator(name: str, result: str | None = None, swapped: bool = False) -> Ca
 
 
 class Tensor:
-    """A value of the model that is being built. Operators emit bindings into the function that is being exported."""
+    """A tensor of the model under construction. Operators emit bindings into the exported function."""
 
     def __init__(self, *, _expr: Expr):
         self._expr: Expr = _expr
 
     @property
     def expr_handle(self) -> Expr:
-        """The Relax expression behind it."""
+        """The underlying Relax expression."""
         return self._expr
 
     @staticmethod
     def from_const(data: Any) -> Tensor:
-        """A constant."""
+        """Return a constant tensor."""
         return Tensor(_expr=const(data))
 
     @staticmethod
     def from_scalar(data: int | float, dtype: str) -> Tensor:
-        """A constant of rank 0."""
+        """Return a constant of rank 0."""
         return Tensor(_expr=const(data, dtype))
 
     @staticmethod
     def from_struct_info(struct_info: TensorStructInfo, name: str = "tensor") -> Tensor:
-        """A variable of a struct info."""
+        """Return a variable with a struct info."""
         return Tensor(_expr=Var(name, struct_info))
 
     @staticmethod
     def placeholder(shape: Sequence[Any], dtype: str, name: str = "tensor") -> Tensor:
-        """A variable of a shape and dtype: what the result of `op.extern` is like, for example."""
+        """Return a variable with a shape and dtype, for example to describe the result of `op.extern`."""
         return Tensor.from_struct_info(TensorStructInfo(shape, dtype), name)
 
     @property
@@ -76,7 +76,7 @@ class Tensor:
 
     @property
     def shape(self) -> list[Dim]:
-        """The extents. Raises `ShapeError` where they are unknown."""
+        """The extents. Raises `ShapeError` if they are unknown."""
         shape = cast("ShapeExpr | None", self._info.shape)
         if shape is None:
             raise ShapeError("the shape of the tensor is not known", found=self._info)
@@ -114,26 +114,26 @@ class Tensor:
         return emit("negative", self, name="neg")
 
     def astype(self, dtype: str) -> Tensor:
-        """The tensor converted to `dtype`."""
+        """Return the tensor converted to `dtype`."""
         return self if self.dtype == dtype else emit("astype", self, dtype, name="astype")
 
     def reshape(self, *shape: Any) -> Tensor:
-        """The elements in another shape."""
+        """Return the tensor in another shape."""
         dims = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
         return emit("reshape", self, tuple(dims), name="reshape")
 
     def permute_dims(self, *axes: Any) -> Tensor:
-        """The dimensions in another order, reversed where none is given."""
+        """Permute the dimensions, or reverse them if no axes are passed."""
         order = axes[0] if len(axes) == 1 and isinstance(axes[0], tuple | list) else axes
         return permute_dims(self, list(order) or None)
 
     def repeat(self, repeats: int, axis: int | None = None) -> Tensor:
-        """Each element `repeats` times along an axis, of the flat tensor where that is None."""
+        """Repeat each element `repeats` times along `axis` (None: of the flattened tensor)."""
         return emit("repeat", self, repeats=repeats, axis=axis, name="repeat")
 
 
 class Parameter(Tensor):
-    """A parameter of a module: `Parameter((128, 784), "float32")`; `data` holds its contents where it has some."""
+    """A parameter of a module: `Parameter((128, 784), "float32")`; `data` holds its contents, if any."""
 
     def __init__(self, shape: Sequence[Any], dtype: str | None = None):
         super().__init__(_expr=Var("param", TensorStructInfo(tuple(shape), dtype or get_default_dtype())))
@@ -141,7 +141,7 @@ class Parameter(Tensor):
 
     @property
     def data(self) -> NDArray | None:
-        """The contents, None where there are none."""
+        """The contents, or None if there are none."""
         return self._data
 
     @data.setter
@@ -156,7 +156,7 @@ class Parameter(Tensor):
         self._data = contents
 
     def to(self, dtype: str | None = None) -> None:
-        """Change the dtype of a parameter that has no contents yet. Raises `TiraxError` where it has some."""
+        """Change the dtype of a parameter without contents. Raises `TiraxError` if it has contents."""
         if dtype is None:
             return
         if self._data is not None:
@@ -171,7 +171,7 @@ def _fits(dims: Sequence[Dim], extents: Sequence[int]) -> bool:
 
 
 class Object:
-    """A value that is no tensor, such as the state of a cache: `op.wrap_nested` of what a packed function returns."""
+    """A value other than a tensor, such as the state of a cache: the `op.wrap_nested` result of a packed function."""
 
     def __init__(self, *, _expr: Expr, _name: str):
         if not isinstance(_expr.struct_info, ObjectStructInfo):
@@ -180,39 +180,40 @@ class Object:
 
     @property
     def expr_handle(self) -> Expr:
-        """The Relax expression behind it."""
+        """The underlying Relax expression."""
         return self._expr
 
 
 class Effect:
-    """A state that the functions of a model hand on: an argument more, and a result more.
+    """A state passed through the functions of a model, as an additional argument and result.
 
-    While a function is exported its state is a variable: `create` makes the argument, `set_state` tells what it is,
-    `finalize` gives what it has become. `emit_init` builds its first value in the function `_initialize_effect`.
+    During export the state is a variable: `create` makes the argument, `set_state` assigns the state, and
+    `finalize`
+    returns its final value. `emit_init` builds its initial value in the function `_initialize_effect`.
     """
 
     def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[Var]:
-        """The first value of the state, bound in the function that is being built."""
+        """Emit the initial value of the state into the current function, and return it."""
         raise NotImplementedError
 
     def create(self, name_hint: str) -> list[Var]:
-        """New variables for the state, the arguments of a function."""
+        """Return new variables for the state, the arguments of a function."""
         raise NotImplementedError
 
     def set_state(self, state_vars: Sequence[Expr]) -> None:
-        """Let these be the state from now on."""
+        """Set the current state."""
         raise NotImplementedError
 
     def finalize(self) -> list[Expr]:
-        """The state at the end of the function; there is none afterwards."""
+        """Return the final state and clear it, at the end of a function."""
         raise NotImplementedError
 
     def to(self, dtype: str | None = None) -> None:
-        """Change the dtype of the state, where it has one."""
+        """Change the dtype of the state, if it has one."""
 
 
 def current_builder() -> BlockBuilder:
-    """The builder of the function that is being exported. Raises `TiraxError` outside of an export."""
+    """Return the builder of the exported function. Raises `TiraxError` outside of an export."""
     builder = BlockBuilder.current()
     if builder is None:
         raise TiraxError("operators of nn emit into a function", hint="they are called while a module is exported")
@@ -220,9 +221,10 @@ def current_builder() -> BlockBuilder:
 
 
 def wrap_nested(expr: Any, name: str) -> Any:
-    """Bind an expression to a variable called like `name`: a `Tensor`, an `Object`, or a tuple of them.
+    """Bind an expression to a variable called like `name`, and return a `Tensor`, an `Object`, or a tuple of them.
 
-    What is bound already stays. Raises `TiraxError` outside of an export, `DTypeError` for other values.
+    A variable is returned as it is. Raises `TiraxError` outside of an export, and `DTypeError` for other
+    values.
     """
     builder = current_builder()
     value = to_expr(expr)
@@ -241,7 +243,7 @@ def _wrap(bound: Var, info: StructInfo, name: str) -> Any:
 
 
 def unwrap(value: Any) -> Any:
-    """The expression behind a `Tensor` or `Object`; lists and tuples of them alike; all else as it is."""
+    """Return the expression of a `Tensor` or `Object`, also in lists and tuples; other values are unchanged."""
     if isinstance(value, Tensor | Object):
         return value.expr_handle
     if isinstance(value, tuple | list):
@@ -256,12 +258,12 @@ def emit(operator: str, *args: Any, name: str, **attrs: Any) -> Any:
 
 
 def emit_binary(operator: str, a: Any, b: Any, name: str) -> Tensor:
-    """As `emit`, of an operator of two tensors, either of which may be a number."""
+    """Like `emit`, for a binary operator; either operand may be a number."""
     return wrap_nested(binary(operator, unwrap(a), unwrap(b)), name)
 
 
 def permute_dims(x: Tensor, axes: Sequence[int] | None = None, name: str | None = None) -> Tensor:
-    """The dimensions of x in another order, reversed where `axes` is None."""
+    """Permute the dimensions of x, or reverse them if `axes` is None."""
     if name is None:
         hint = x.expr_handle.name_hint if isinstance(x.expr_handle, Var) else ""
         name = hint.replace("linear", "matmul") if "linear" in hint else "permute_dims"

@@ -1,4 +1,4 @@
-"""Changing a model part by part before it is exported."""
+"""Mutators: change a model part by part before the export."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from .core import Effect, Module, ModuleDict, ModuleList, Parameter, ParameterDi
 
 
 class Mutator:
-    """Visits the parts of a module, and puts what a method returns in the place of the part.
+    """Visits the parts of a module and replaces each by the result of its visit method.
 
-    Override a method to replace parts, and call `visit` on parts whose insides are to be visited:
+    Override a method to replace parts, and call `visit` on parts whose insides should be visited:
 
         class Quantize(nn.Mutator):
             def visit_module(self, name, node):
@@ -20,35 +20,35 @@ class Mutator:
     """
 
     def visit_module(self, name: str, node: Module) -> Any:
-        """What stands for a module: itself, with its parts visited."""
+        """Return the replacement of a module; by default itself, with its parts visited."""
         return self.visit(name, node)
 
     def visit_modulelist(self, name: str, node: ModuleList) -> Any:
-        """What stands for a list of modules."""
+        """Return the replacement of a list of modules."""
         return self.visit(name, node)
 
     def visit_moduledict(self, name: str, node: ModuleDict) -> Any:
-        """What stands for modules by name."""
+        """Return the replacement of a dictionary of modules."""
         return self.visit(name, node)
 
     def visit_parameterlist(self, name: str, node: ParameterList) -> Any:
-        """What stands for a list of parameters."""
+        """Return the replacement of a list of parameters."""
         return self.visit(name, node)
 
     def visit_parameterdict(self, name: str, node: ParameterDict) -> Any:
-        """What stands for parameters by name."""
+        """Return the replacement of a dictionary of parameters."""
         return self.visit(name, node)
 
     def visit_effect(self, name: str, node: Effect) -> Any:
-        """What stands for an effect: itself."""
+        """Return the replacement of an effect; by default itself."""
         return node
 
     def visit_param(self, name: str, node: Parameter) -> Any:
-        """What stands for a parameter: itself."""
+        """Return the replacement of a parameter; by default itself."""
         return node
 
     def visit(self, name: str, node: Any) -> Any:
-        """Visit the parts of a module, list or dictionary, and return it. `name` is its place, as `layers.0`."""
+        """Visit the parts of a module, list or dictionary, and return it. `name` is its path, such as `layers.0`."""
         prefix = f"{name}." if name else ""
         if isinstance(node, ModuleList | ParameterList):
             for i, part in enumerate(list(node)):
@@ -77,7 +77,7 @@ _METHODS: tuple[tuple[type, str], ...] = (
     (Parameter, "visit_param"),
     (Effect, "visit_effect"),
 )
-"""The first kind that a part is of -> the method that visits it."""
+"""The visit method for each class of parts; the first match applies."""
 
 
 __all__ = ["Mutator"]

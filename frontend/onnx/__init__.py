@@ -1,4 +1,4 @@
-"""ONNX models as programs: `from_onnx`. What converts an operator is a row of `operators/`; `table.py` says how."""
+"""Import of ONNX models: `from_onnx`. Converters are rows of `operators/`; see `table.py`."""
 
 from .importer import from_onnx
 from .node import Node

@@ -1,4 +1,4 @@
-"""Attributes of nodes as Python's values."""
+"""Attributes of nodes as Python values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
 
 def with_references(node: NodeProto, around: Mapping[str, AttributeProto]) -> NodeProto:
-    """A node whose attributes that refer to those of the function around it are these; itself where none does."""
+    """Return a node with references to attributes of the enclosing function resolved; the node itself if it has
+    none.
+    """
     if not any(a.ref_attr_name for a in node.attribute):
         return node
     result = type(node)()
@@ -28,16 +30,17 @@ def with_references(node: NodeProto, around: Mapping[str, AttributeProto]) -> No
 
 
 def default_attributes(schema: Any | None) -> dict[str, AttributeProto]:
-    """The attributes that have a default in a schema, by name."""
+    """Return the attributes with a default in a schema, by name."""
     if schema is None:
         return {}
     return {name: a.default_value for name, a in schema.attributes.items() if a.default_value.name}
 
 
 def attributes_of(node: NodeProto, schema: Any | None, reader: TensorReader) -> dict[str, Any]:
-    """The attributes of a node by name, those that have a default in its schema among them.
+    """Return the attributes of a node by name, including the defaults of its schema.
 
-    Raises `ModelError` for attributes that the operator does not have, those of another type, and those that it lacks.
+    Raises `ModelError` for attributes that the operator does not have, wrong types, and missing required
+    attributes.
     """
     values = {name: attribute_value(a, reader) for name, a in default_attributes(schema).items()}
     for attribute in node.attribute:
@@ -61,7 +64,7 @@ def _check(attribute: AttributeProto, schema: Any | None) -> None:
 
 
 def attribute_value(attribute: AttributeProto, reader: TensorReader) -> Any:
-    """An attribute as a Python value: tensors are arrays, bodies stay what they are. Raises `ModelError`."""
+    """Return an attribute as a Python value: tensors become arrays, subgraphs are unchanged. Raises `ModelError`."""
     from onnx import AttributeProto
 
     read = _readers(AttributeProto).get(attribute.type)

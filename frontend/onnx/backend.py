@@ -1,10 +1,11 @@
-"""ONNX's interface of backends, so that anyone's tests of models run: `prepare`, `run_model`, `run_node`.
+"""The ONNX backend interface, for running existing test suites: `prepare`, `run_model`, `run_node`.
 
     import tirax.frontend.onnx.backend as backend
     outputs = backend.prepare(model).run([x])
 
-A model is compiled when it is first run: an input that decides axes or a rank, which a program has to know beforehand,
-is then a constant of it, and another value of it another program.
+A model is compiled on its first run. An input that determines axes or a rank, which must be known at
+compile time,
+becomes a constant of the program; another value of that input compiles another program.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from onnx import ModelProto, NodeProto, defs, helper  # noqa: E402
 from onnx.backend.base import Backend, BackendRep, namedtupledict  # noqa: E402
 
 _KEPT = 16
-"""Programs of one model: those for the last values of inputs that are constants of them."""
+"""The number of programs cached for a model, one for each recent value of its constant inputs."""
 
 
 class Program(BackendRep):
@@ -42,9 +43,9 @@ class Program(BackendRep):
         self._programs: dict[tuple[Any, ...], Any] = {}
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs for inputs in the order of the graph, or by name; sequences are lists.
+        """Run the model on inputs in the order of the graph, or by name, and return the outputs; sequences are lists.
 
-        Raises `InputError` where there are too few or too many, or of another dtype, and as `from_onnx` does.
+        Raises `InputError` for a wrong number of inputs or a wrong dtype, and as `from_onnx` does.
         """
         arrays = self._by_name(inputs)
         while True:
@@ -60,7 +61,7 @@ class Program(BackendRep):
         return namedtupledict("Outputs", names)(*map(_numpy, values))
 
     def _fix(self, names: frozenset[str], arrays: Mapping[str, Any]) -> bool:
-        """Make small inputs constants of the programs from now on; whether there are some that were none before."""
+        """Make small inputs constants of later programs, and return whether any of them was not a constant before."""
         new = [n for n in arrays if n in names and n not in self._fixed]
         self._fixed += new
         return bool(new) and all(isinstance(arrays[n], np.ndarray) and arrays[n].size <= MOST_KNOWN for n in new)
@@ -89,7 +90,7 @@ class Program(BackendRep):
 
 
 def _checked(value: Any, info: Any) -> Any:
-    """An input as an array of the dtype that the model says, a list of them, or None."""
+    """Convert an input to an array of the model's dtype, a list of arrays, or None."""
     if value is None or isinstance(value, list):
         return None if value is None else tuple(np.asarray(v) for v in value)
     array = np.asarray(value)
@@ -104,7 +105,7 @@ def _checked(value: Any, info: Any) -> Any:
 
 
 def _shapes(value: Any) -> Any:
-    """The shapes of a sequence, the shape of an array; None of an optional without a value."""
+    """Return the shape of an array, the shapes of a sequence, or None for an absent optional."""
     if value is None:
         return None
     return [v.shape for v in value] if isinstance(value, tuple) else value.shape
@@ -117,11 +118,11 @@ def _numpy(value: Any) -> Any:
 
 
 class TiraxBackend(Backend):
-    """ONNX models compiled for this machine's CPU."""
+    """The backend that compiles ONNX models for this machine's CPU."""
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether all operators of a model can be converted."""
+        """Return whether all operators of a model can be converted."""
         from .coverage import coverage_of
         from .model import functions_of, model_versions
 
@@ -130,7 +131,7 @@ class TiraxBackend(Backend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> Program:
-        """A model that can be run. Raises `InputError` for a device that is not the CPU."""
+        """Prepare a model to be run. Raises `InputError` for a device other than the CPU."""
         if not cls.supports_device(device):
             raise InputError("code is generated for CPUs", expected="CPU", found=device)
         return Program(model, kwargs.get("opset"))
@@ -139,7 +140,7 @@ class TiraxBackend(Backend):
     def run_node(
         cls, node: NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        """The outputs of one node for inputs of these shapes and dtypes, of the newest operators by default."""
+        """Run one node on inputs, by default with the newest operator set, and return its outputs."""
         names = [n for n in node.input if n]
         infos = [
             helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.asarray(v).dtype), np.shape(v))
@@ -153,7 +154,7 @@ class TiraxBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether a device, as ONNX names it (`CPU`, `CUDA:1`), is the CPU."""
+        """Return whether a device in ONNX's notation (`CPU`, `CUDA:1`) is the CPU."""
         return device.split(":")[0].upper() == "CPU"
 
 

@@ -1,10 +1,16 @@
-"""Branches whose condition is computed when the program runs.
+"""Branches whose condition is computed at run time.
 
-Three things may be: both sides give tensors of the same ranks, and the program branches; a side contradicts itself for
-the shapes of the model's inputs, so that each run that takes it fails: that run fails at the condition, and the other
-side is all; the sides give other ranks (a dimension that is taken away only where it is 1), so that what follows has no
-type: then what follows is part of both sides (`Scope.run`), and may in turn contradict one of them; in a graph whose
-values are those of a node (a branch that is known at import), what follows that node is, too.
+There are three cases. If both sides return tensors of the same ranks, the program branches. If a side
+contradicts
+itself for the shapes of the model's inputs, every run that takes it must fail: the program checks the
+condition and
+contains only the other side. If the sides return different ranks (for instance because a dimension is
+squeezed only
+if it is 1), the values after the branch have no common type: the rest of the graph then becomes part of
+both sides
+(`Scope.run`), where it may contradict one of them in turn. In a graph whose outputs are the results of a
+node (a
+branch taken at import), the nodes after that node belong to the rest as well.
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ Side = Callable[[], Sequence[Value]]
 
 
 class RanksDiffer(Exception):
-    """The two `sides` of a branch, taken where `condition` holds and where not, give tensors of other ranks."""
+    """The two `sides` of a branch on `condition` return tensors of different ranks."""
 
     def __init__(self, condition: Any, sides: Sequence[Side]):
         self.condition = condition
@@ -31,9 +37,9 @@ class RanksDiffer(Exception):
 
 
 def either(builder: BlockBuilder, condition: Any, then: Side, other: Side) -> list[Expr]:
-    """What `then()` gives where `condition`, a bool scalar, holds, else what `other()` does.
+    """Emit a branch with the results of `then()` if the bool scalar `condition` is true, else those of `other()`.
 
-    Raises `RanksDiffer` where they give other ranks, `ModelError` where neither side can be.
+    Raises `RanksDiffer` if their ranks differ, and `ModelError` if neither side is possible.
     """
     kinds: list[list[tuple[int | None, Any]]] = []
     failed: list[tuple[bool, ModelError]] = []
@@ -64,12 +70,12 @@ def either(builder: BlockBuilder, condition: Any, then: Side, other: Side) -> li
 
 
 def _require(builder: BlockBuilder, condition: Any, error: ModelError) -> None:
-    """A run where the condition does not hold ends with what is wrong then."""
+    """Emit a run-time check of the condition, which fails with the message of `error`."""
     text = f"for inputs of these shapes the model takes a branch that cannot be: {error.message}"
     builder.mark_impure()
     builder.emit(op("assert_op", condition, format=text.replace("{", "{{").replace("}", "}}")))
 
 
 def _is_contradiction(error: ModelError) -> bool:
-    """Whether it says that the model is wrong for these shapes, not that something is not known or not supported."""
+    """Return whether an error means that the model is invalid for these shapes, not merely unknown or unsupported."""
     return type(error) is ModelError and isinstance(error.__cause__, ShapeError | None)

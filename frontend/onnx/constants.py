@@ -1,4 +1,6 @@
-"""Results that depend on small constants alone: computed at import, since sizes and axes may depend on them."""
+"""Constant folding at import of results that depend only on small constants, since sizes and axes may depend
+on them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ Array = np.ndarray[Any, Any]
 
 
 _KEPT = frozenset({"relax.dequantize"})
-"""What stays as it is: later passes look for bytes."""
+"""Operators that are not folded: later passes match them on integer data."""
 
 
 class _NotConstant(Exception):
@@ -28,7 +30,7 @@ class _NotConstant(Exception):
 
 
 def evaluate_small(expr: Expr) -> Array | None:
-    """The contents of an expression that is not bound yet, of small constants only; None for all others."""
+    """Evaluate an unbound expression of small constants, or return None for any other expression."""
     value = expr.ssa
     if not isinstance(value, OpResult) or value.op.parent is not None:
         return None

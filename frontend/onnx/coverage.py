@@ -1,4 +1,4 @@
-"""What of a model can be converted: each operator by its row, by its definition, or not at all."""
+"""Coverage of a model: each operator has a converter, is expanded by its definition, or is unsupported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Functions = Mapping[FunctionKey, "FunctionProto"]
 def coverage_of(
     graph: GraphProto, opsets: Mapping[str, int], functions: Functions, converters: Converters | None = None
 ) -> Coverage:
-    """The operators of a graph, of the bodies in it, and of the functions of the model that it may call."""
+    """Return the operators of a graph, of its subgraphs, and of the model functions that it may call."""
     report = Coverage()
     converters = converters or Converters()
     _add(report, all_nodes(graph), opsets, functions, converters)
@@ -42,7 +42,7 @@ def _add(
 
 
 def _status(node: NodeProto, opsets: Mapping[str, int], functions: Functions, converters: Converters) -> Status:
-    """What becomes of a node."""
+    """Return how a node is handled."""
     domain = domain_of(node.domain)
     version = opsets.get(domain, 1)
     if model_function(functions, node) is not None:
@@ -53,7 +53,7 @@ def _status(node: NodeProto, opsets: Mapping[str, int], functions: Functions, co
 
 
 def has_branches(graph: GraphProto, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]) -> bool:
-    """Whether there are branches in a graph, in functions that it may call or in definitions of its operators."""
+    """Return whether a graph, a function that it may call, or the definition of an operator contains branches."""
     nodes = [*all_nodes(graph), *(n for f in functions.values() for n in f.node)]
     kinds = {(domain_of(n.domain), n.op_type) for n in nodes}
     return ("", "If") in kinds or any(_defined_by_branches(*kind, opsets) for kind in kinds)

@@ -1,4 +1,4 @@
-"""What calling the functions of a model adds to its nodes, counted before any is expanded."""
+"""The number of nodes that calls of model functions expand to, counted before the expansion."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, NodeProto
 
 MOST_NESTED = 64
-"""Functions in functions: more of them call themselves."""
+"""The maximal nesting of functions; deeper ones are recursive."""
 
 
 def require_finite(graph: GraphProto, functions: Mapping[FunctionKey, FunctionProto]) -> None:
-    """Raise `ModelError` for functions that call themselves, `LimitError` where they become too many nodes or bytes."""
+    """Raise `ModelError` for recursive functions, and `LimitError` if they expand to too many nodes or bytes."""
     if functions:
         _Counter(functions).calls(all_nodes(graph), 0).check("the functions of the model")
 
 
 @dataclass(frozen=True)
 class _Expansion:
-    """What calls become when what they call is written out for each: nodes, and bytes of what is in them."""
+    """The size of expanded calls: nodes, and the bytes of their contents."""
 
     nodes: int = 0
     bytes: int = 0
@@ -36,7 +36,7 @@ class _Expansion:
         return _Expansion(self.nodes + other.nodes, self.bytes + other.bytes)
 
     def check(self, what: str) -> None:
-        """Raise `LimitError` where it is above a limit; `what` is expanded."""
+        """Raise `LimitError` if a limit is exceeded; `what` names the expanded object."""
         check_limit("import.nodes", self.nodes, f"{what} are expanded to too many nodes")
         check_limit("import.bytes", self.bytes, f"{what} are expanded to too many bytes")
 
@@ -47,7 +47,7 @@ class _Counter:
         self._known: dict[FunctionKey, _Expansion] = {}
 
     def calls(self, nodes: Iterable[NodeProto], depth: int) -> _Expansion:
-        """What the functions that nodes call become."""
+        """Return the size of the expanded calls of nodes."""
         keys = (key for key in map(function_key, nodes) if key in self._functions)
         return sum((self._function(key, depth) for key in keys), _Expansion())
 

@@ -1,4 +1,4 @@
-"""Operators by their definitions: functions of the model, and bodies that ONNX's schemas have."""
+"""Operators defined by functions: those of the model, and the bodies in ONNX's schemas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def schema_of(domain: str, name: str, version: int) -> Any | None:
-    """ONNX's schema of an operator, None where it has none."""
+    """Return ONNX's schema of an operator, or None if it has none."""
     from onnx import defs
 
     try:
@@ -25,12 +25,12 @@ def schema_of(domain: str, name: str, version: int) -> Any | None:
 
 
 def has_body(schema: Any | None) -> bool:
-    """Whether a schema says what its operator means by others."""
+    """Return whether a schema defines its operator in terms of others."""
     return schema is not None and (schema.has_function or schema.has_context_dependent_function)
 
 
 def schema_body(schema: Any, node: NodeProto, inputs: Sequence[Any], version: int) -> FunctionProto | None:
-    """The definition of an operator for these inputs; None where the schema has none for them."""
+    """Return the definition of an operator for these inputs, or None if the schema has none."""
     from onnx import FunctionProto
 
     if schema.has_function:
@@ -51,7 +51,7 @@ def _newest(versions: Sequence[int], version: int) -> int:
 
 
 def _type_proto(value: Any) -> Any:
-    """What is known of an input as ONNX writes it; an absent one has an empty type."""
+    """Return the known type of an input as ONNX's `TypeProto`; an absent input has an empty type."""
     from onnx import TypeProto, helper
 
     if not isinstance(value, Value):
@@ -63,10 +63,10 @@ def _type_proto(value: Any) -> Any:
 
 
 def function_key(node: NodeProto) -> FunctionKey:
-    """The key of the function that a node calls, where there is one."""
+    """Return the key of the function that a node would call."""
     return domain_of(node.domain), node.op_type, getattr(node, "overload", "")
 
 
 def model_function(functions: Mapping[FunctionKey, FunctionProto], node: NodeProto) -> FunctionProto | None:
-    """The function of the model that a node calls, None where it is an operator."""
+    """Return the model function that a node calls, or None if it is an operator."""
     return functions.get(function_key(node))

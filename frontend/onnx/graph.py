@@ -1,4 +1,4 @@
-"""Walking a graph: each node becomes bindings, in the order of what they need."""
+"""Conversion of a graph: nodes become bindings, in topological order."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, NodeProto
 
 _MOST_FORKS = 64
-"""Branches after which the rest of a graph is converted twice."""
+"""The maximal number of branches after which the rest of a graph is converted twice."""
 
 
 @dataclass
 class World:
-    """What all graphs of a model share."""
+    """The state shared by all graphs of a model."""
 
     builder: BlockBuilder
     random: RandomNumbers
@@ -49,14 +49,16 @@ class World:
     sizes: Sizes
     converters: Converters
     declared: Mapping[str, Declared]
-    """What the model says of the shapes of values of its graph, by name; a run checks what is used of it."""
+    """The declared shapes of intermediate values, by name; those that are used are checked at run time."""
     depth: int = 0
     forks: int = 0
     copies: int = 1
 
 
 class Scope:
-    """The values of one graph by name; those around it are visible in a body, not in a function."""
+    """The values of one graph by name; values of enclosing graphs are visible in a subgraph, but not in a
+    function.
+    """
 
     def __init__(
         self,
@@ -82,20 +84,22 @@ class Scope:
     # What converters ask of it: `node.Graph`.
 
     def fresh_size(self, hint: str) -> SizeVar:
-        """A new symbolic size."""
+        """Return a new symbolic size."""
         return self.world.sizes.fresh(hint)
 
     @property
     def copies(self) -> int:
-        """How often what is converted now is written: the product of `copies` of the bodies around it."""
+        """How many copies of the current code are emitted: the product of `copies` of the enclosing subgraphs."""
         return self.world.copies
 
     def subgraph(
         self, body: GraphProto, inputs: Sequence[Result], *, inlined: bool = False, copies: int = 1
     ) -> list[Result]:
-        """The outputs of a body of a node for these inputs; values around it are visible in it.
+        """Convert a subgraph of a node for these inputs and return its outputs; it may use values of this scope.
 
-        `inlined`: they are the outputs of the node, in the same block. `copies`: how often the node writes the body.
+        `inlined` means that they are the outputs of the node, in the same block. `copies` is the number of times
+        that the
+        node emits the subgraph.
         """
         inner = Scope(self.world, self.opsets, self, self.attributes, self.path, inlined=inlined)
         if len(inputs) != len(body.input):
@@ -112,7 +116,7 @@ class Scope:
     # Values.
 
     def visible(self) -> dict[str, Result]:
-        """All values that can be named here."""
+        """Return all values visible in this scope, by name."""
         return self.values if self.around is None else {**self.around.visible(), **self.values}
 
     def __getitem__(self, name: str) -> Result:
@@ -126,11 +130,11 @@ class Scope:
     # Nodes.
 
     def run_graph(self, graph: GraphProto) -> list[Result]:
-        """Convert the nodes of a graph; its outputs."""
+        """Convert the nodes of a graph and return its outputs."""
         return self.run(graph.node, [v.name for v in graph.output])
 
     def run(self, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> list[Result]:
-        """Convert the nodes that `outputs` need; their values."""
+        """Convert the nodes that `outputs` depend on, and return these outputs."""
         return self._run_from(0, in_order(nodes, self.visible(), outputs), outputs)
 
     def _run_from(self, first: int, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> list[Result]:
@@ -144,7 +148,7 @@ class Scope:
         return [self[name] for name in outputs]
 
     def _fork_rest(self, fork: RanksDiffer, i: int, nodes: Sequence[NodeProto], outputs: Sequence[str]) -> list[Result]:
-        """The rest of the graph in both sides of the branch that is node `i`."""
+        """Convert the rest of the graph in both sides of the branch at node `i`, and return the outputs."""
         self.world.forks += 1
         if self.world.forks > _MOST_FORKS:
             raise UnsupportedOperators(["If"], [f"more than {_MOST_FORKS} branches give tensors of other ranks"])
@@ -207,7 +211,7 @@ class Scope:
         name: str,
         defaults: Mapping[str, Any] | None = None,
     ) -> list[Result]:
-        """The outputs of a function for the inputs and attributes of a node, and `defaults` of others."""
+        """Inline a function for the inputs and attributes of a node, with `defaults` for missing attributes."""
         if self.world.depth == MOST_NESTED:
             raise ModelError(f"the function '{body.name}' calls itself")
         attributes = {a.name: a for a in (*(defaults or {}).values(), *body.attribute_proto, *proto.attribute)}
@@ -226,7 +230,7 @@ class Scope:
             self.world.depth -= 1
 
     def _sources(self, node: NodeProto) -> frozenset[str]:
-        """The inputs of the model on whose contents the results of a node depend."""
+        """Return the model inputs on whose contents the results of a node depend."""
         used = [self[n] for n in inputs_of(node)]
         return frozenset[str]().union(*(v.sources for v in used if isinstance(v, Value)))
 
@@ -244,9 +248,9 @@ class Scope:
                 self.values[name] = self._materialize(value, sources, declared)
 
     def _materialize(self, value: Any, sources: frozenset[str], declared: Declared | None = None) -> Result:
-        """A result that can be used anywhere: computed if it is constant, else bound, with all its extents named.
+        """Return a value that can be used anywhere: folded if it is constant, else bound, with named extents.
 
-        `sources` are the inputs of the model on which it depends.
+        `sources` are the model inputs that it depends on.
         """
         if isinstance(value, Value):
             value.sources = value.sources or sources
@@ -263,8 +267,12 @@ class Scope:
         return result
 
     def _with_extents(self, var: Var, declared: Declared | None) -> Var:
-        """A tensor of known rank with extents that can be named: numbers and single sizes stay as they are inferred,
-        others are those that the model declares; what nothing says gets a symbolic size."""
+        """Return a tensor of known rank with named extents.
+
+        Inferred extents that are numbers or single variables are kept; others are those that the model declares, or
+        new
+        symbolic sizes.
+        """
         t = var.ssa.type
         if not isinstance(t, relax.TensorType) or t.rank is None:
             return var
@@ -285,13 +293,13 @@ def _is_simple(extent: SymExpr) -> bool:
 
 
 def _is_one(results: Any) -> bool:
-    """Whether a list is one result: a sequence of tensors."""
+    """Return whether a list represents a single result, a sequence of tensors."""
     return isinstance(results, TensorSequence)
 
 
 @contextmanager
 def _at(node: NodeProto, name: str) -> Iterator[None]:
-    """Errors inside are those of a node."""
+    """Attach the node to errors raised in the body."""
     try:
         yield
     except UnsupportedOperators:
@@ -319,7 +327,7 @@ def _at(node: NodeProto, name: str) -> Iterator[None]:
 
 
 def _check_present(node: NodeProto, convert: Converter, inputs: Sequence[Result]) -> None:
-    """Raise `ModelError` where an input is absent that the operator needs."""
+    """Raise `ModelError` if a required input is absent."""
     absent = absent_input(convert, inputs)
     if absent is not None:
         raise ModelError(
@@ -328,7 +336,7 @@ def _check_present(node: NodeProto, convert: Converter, inputs: Sequence[Result]
 
 
 def _check_count(schema: Any, proto: NodeProto) -> None:
-    """Raise `ModelError` where a node has fewer or more inputs than its operator takes."""
+    """Raise `ModelError` if the number of a node's inputs is not that of its operator."""
     if schema is not None and not schema.min_input <= len(proto.input) <= schema.max_input:
         raise ModelError(
             "the operator takes another number of inputs",

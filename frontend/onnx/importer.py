@@ -1,4 +1,4 @@
-"""`from_onnx`: a model becomes a module with one function, `main`."""
+"""`from_onnx`: convert a model to a module with one function, `main`."""
 
 from __future__ import annotations
 
@@ -46,25 +46,33 @@ def from_onnx(
     custom_convert_map: Mapping[str, Converter] | None = None,
     seed: Seed = None,
 ) -> IRModule:
-    """The module of an ONNX model, given as a `ModelProto` or by its path: a function `main` of the graph's inputs.
+    """Convert an ONNX model (a `ModelProto` or a path) to a module with a function `main` of the graph's inputs.
 
-    `shape_dict` gives inputs other shapes than the model's (numbers, names of symbolic sizes, expressions),
-    `dtype_dict` dtypes to those that have none in the model: one for all, or by name. `opset` stands for the version
-    that the model says. With `keep_params_in_input` weights are parameters after the inputs, and their values in the
-    attribute `params`, which `detach_params` takes out; else they are constants. The attribute `num_input` counts the
-    inputs. Large weights are not copied: a model's file must not be changed as long as the module is in use.
+    `shape_dict` overrides the shapes of inputs (with numbers, names of symbolic sizes, expressions);
+    `dtype_dict` sets
+    the dtypes of inputs without one, a single dtype or by name. `opset` overrides the model's opset version.
+    With
+    `keep_params_in_input` weights become parameters after the inputs, and their values are stored in the
+    attribute
+    `params`, which `detach_params` removes; otherwise they are constants. The attribute `num_input` counts the
+    inputs.
+    Large weights are not copied: do not change a model's file while the module is in use.
 
-    `custom_convert_map` has converters by the names of operators, `Foo` or `domain.Foo`, which come before the table's;
-    `table.py` says what one is, and `converter_stub("domain.Foo")` writes one to fill in.
+    `custom_convert_map` maps operator names, `Foo` or `domain.Foo`, to converters, which take precedence over
+    the table.
+    See `table.py` for their form; `converter_stub("domain.Foo")` generates a template.
 
-    `seed`: of random numbers, where nodes have no attribute of that name. None is the state of the runtime: calls draw
-    different numbers, which `runtime.manual_seed` repeats. With an integer all calls draw the same numbers. With
-    `"input"` the function has the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
+    `seed` is the seed of random operators without such an attribute. None uses the state of the runtime: each
+    call draws
+    different numbers, reproducible with `runtime.manual_seed`. With an integer all calls draw the same numbers.
+    `"input"`
+    adds the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
 
-    A dimension that the model names is a symbolic size of that name; one without a name is a size of its own.
+    Each named dimension of the model is a symbolic size of that name; each unnamed one is a distinct size.
 
-    Raises `UnsupportedOperators` with all operators that cannot be converted, `ModelError` for a model that is damaged
-    or contradicts itself, with the node's name, `InputError` for names and shapes that do not fit its inputs.
+    Raises `UnsupportedOperators` with all operators that cannot be converted, `ModelError` with the node's name
+    for an
+    invalid model, and `InputError` for names and shapes that do not match its inputs.
     """
     return imported(
         model, shape_dict, dtype_dict, opset, keep_params_in_input, sanitize_input_names, None, custom_convert_map, seed
@@ -83,7 +91,9 @@ def imported(
     own: Mapping[str, Converter] | None = None,
     seed: Seed = None,
 ) -> IRModule:
-    """As `from_onnx`, with a user's `own` converters; the inputs `fixed` are constants, and no parameters."""
+    """Like `from_onnx`, with the user's converters in `own`; the inputs in `fixed` become constants instead of
+    parameters.
+    """
     opened = open_model(model)
     proto = opened.proto
     opsets = model_versions(proto, opset)
@@ -113,7 +123,7 @@ def imported(
 
 
 class _Weights:
-    """The initializers: constants, or parameters where `keep`."""
+    """The initializers: constants, or parameters if `keep`."""
 
     def __init__(self, keep: bool, names: Names):
         self._keep = keep
@@ -122,7 +132,7 @@ class _Weights:
         self.arrays: list[Any] = []
 
     def value(self, name: str, array: Any) -> Value:
-        """An initializer. Small integers (shapes, axes) are constants always."""
+        """Return an initializer. Small integers (shapes, axes) are always constants."""
         if not self._keep or (array.dtype.kind in "iub" and array.ndim <= 1 and array.size <= 16):
             return Value(array=array, make=lambda: constant_of(array, name))
 
@@ -135,7 +145,7 @@ class _Weights:
 
 
 def _value(name: str, var: Var | None) -> Result:
-    """What an input is in the graph: a tuple is a sequence, an optional that is absent is nothing."""
+    """Return the graph value of an input: a tuple is a sequence, and an absent optional is None."""
     if var is None:
         return None
     fields = isinstance(var.struct_info, TupleStructInfo)
@@ -146,7 +156,7 @@ def _value(name: str, var: Var | None) -> Result:
 
 
 def _plain_names(graph: GraphProto, shapes: Mapping[str, Any]) -> Iterator[str]:
-    """The names that dimensions of inputs have as a whole, in the model and by the caller."""
+    """Yield the names of dimensions of inputs that are single names, in the model and in the caller's shapes."""
     for info in graph.input:
         if info.type.HasField("tensor_type") and info.name not in shapes:
             yield from (d.dim_param for d in info.type.tensor_type.shape.dim)
@@ -155,7 +165,7 @@ def _plain_names(graph: GraphProto, shapes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _declared(graph: GraphProto, sizes: Sizes) -> dict[str, Declared]:
-    """The shapes that the model declares of values between its inputs and outputs."""
+    """Return the shapes that the model declares for intermediate values."""
     types = ((info.name, tensor_type(info.type)) for info in graph.value_info)
     shapes = ((name, sizes.declared(tensor)) for name, tensor in types if tensor is not None)
     return {name: shape for name, shape in shapes if shape is not None}
@@ -164,7 +174,7 @@ def _declared(graph: GraphProto, sizes: Sizes) -> dict[str, Declared]:
 def _inputs(
     graph: GraphProto, shapes: dict[str, Any], dtypes: str | Mapping[str, str], names: Names, sizes: Sizes
 ) -> dict[str, Var | None]:
-    """The parameters of the function, by the names of the graph's inputs; those with an initializer are none."""
+    """Return the function's parameters by the names of the graph's inputs, except those with an initializer."""
     weights = {t.name for t in graph.initializer}
     infos = [info for info in graph.input if info.name not in weights]
     known = {info.name for info in infos}
@@ -187,7 +197,7 @@ class _Input:
         self._sizes = sizes
 
     def var(self, shapes: Mapping[str, Any]) -> Var | None:
-        """The parameter; None where the caller says by the shape None that an optional has no value."""
+        """Return the parameter, or None if the caller passes the shape None for an optional without a value."""
         kind, optional = self._type, self._type.HasField("optional_type")
         if optional:
             kind = kind.optional_type.elem_type
@@ -232,7 +242,7 @@ class _Input:
 def _build(
     builder: BlockBuilder, scope: Scope, graph: GraphProto, params: list[Var], weights: _Weights, branches: bool
 ) -> IRModule:
-    """The module with the function of a graph."""
+    """Return the module with the function of a graph."""
     with builder.function("main", attrs={"num_input": len(params)}):
         with nullcontext() if branches else builder.dataflow():
             results = [_output(v, o.name) for v, o in zip(scope.run_graph(graph), graph.output, strict=True)]
@@ -246,7 +256,9 @@ def _build(
 
 
 def _output(value: Result, name: str) -> Expr:
-    """An output of the graph as an expression; sequences are tuples. Raises `ModelError` for an absent one."""
+    """Return an output of the graph as an expression; sequences become tuples. Raises `ModelError` for an absent
+    one.
+    """
     if isinstance(value, TensorSequence):
         return Tuple([v.expr for v in value])
     if value is None:

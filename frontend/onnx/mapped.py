@@ -1,8 +1,10 @@
-"""Model files without the weights in them, which stay where they are: in the file, mapped into memory.
+"""Read model files without loading the weights, which remain in the memory-mapped file.
 
-A model is a message of protobuf (its page "Encoding"), a series of fields: tag, length, contents. protobuf's reader
-copies contents, weights of gigabytes too, and gives a copy of that copy. Here the fields `raw_data` of initializers are
-cut out of the message before it is read, and the arrays are views on the file.
+A model is a protobuf message, a series of fields with tag, length and contents. Protobuf's reader copies
+the contents,
+including gigabytes of weights, and returns another copy. Therefore the `raw_data` fields of initializers
+are removed
+from the message before it is parsed, and the arrays are views of the file.
 """
 
 from __future__ import annotations
@@ -16,37 +18,39 @@ from ...untrusted import mapped_file
 from ..importing.errors import ModelError
 
 _GRAPH, _INITIALIZER, _RAW_DATA = 7, 5, 9
-"""Numbers of the fields `ModelProto.graph`, `GraphProto.initializer`, `TensorProto.raw_data`."""
+"""The field numbers of `ModelProto.graph`, `GraphProto.initializer` and `TensorProto.raw_data`."""
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _FIXED = {_FIXED64: 8, _FIXED32: 4}
 _SMALL = 4096
-"""Bytes below which contents stay in the message."""
+"""Smaller contents remain in the message (bytes)."""
 _MOST_BYTES = (1 << 31) - 1
-"""Of a message that protobuf reads."""
+"""The maximal size of a message that protobuf reads, in bytes."""
 _MOST_FIELDS = 256
-"""So many fields of a tensor are looked at: one that lists its elements one by one has no `raw_data`."""
+"""The maximal number of fields searched in a tensor; one that lists its elements individually has no
+`raw_data`.
+"""
 
 Contents = dict[int, memoryview]
-"""What was cut out, by the position of the initializer."""
+"""The removed contents, by the position of the initializer."""
 
 
 class _Field(NamedTuple):
     number: int
     kind: int
     begin: int
-    """Where its tag is, where its contents are and where they end."""
+    """The offsets of the tag, of the contents, and of their end."""
     at: int
     end: int
 
 
 class _NoMessage(Exception):
-    """The bytes have what ONNX does not use: protobuf's reader decides."""
+    """The bytes use encodings that ONNX does not use; protobuf's reader decides."""
 
 
 def read_message(path: Path) -> tuple[bytes, Contents]:
-    """The message in a file, and what was cut out of it.
+    """Return the message of a file, and the contents removed from it.
 
-    Raises `FileError`, an `OSError`, and `ModelError` for what is no message.
+    Raises `FileError`, an `OSError`, and `ModelError` for an invalid message.
     """
     data = mapped_file(path)
     if len(data) < _SMALL or sys.byteorder != "little":
@@ -64,9 +68,9 @@ def _damaged_file_error() -> ModelError:
 
 
 def without_weights(data: memoryview) -> tuple[bytes, Contents]:
-    """The message of a model without the contents of its large initializers, and these.
+    """Return a model's message without the contents of large initializers, and these contents.
 
-    A message that has the graph in several pieces, which belong together, stays as it is. Raises `ModelError`.
+    A message whose graph is split into several fields is left unchanged. Raises `ModelError`.
     """
     fields = list(_fields(data, 0, len(data)))
     graphs = [field for field in fields if field.number == _GRAPH]
@@ -95,7 +99,7 @@ def _graph(data: memoryview, graph: _Field, contents: Contents) -> list[bytes]:
 
 
 def _raw_data(data: memoryview, tensor: _Field) -> _Field | None:
-    """The one field `raw_data` of a tensor, where it is large."""
+    """Return the only `raw_data` field of a tensor if it is large."""
     chosen = None
     for i, field in enumerate(_fields(data, tensor.at, tensor.end)):
         if i > _MOST_FIELDS or (field.number == _RAW_DATA and chosen is not None):
@@ -128,7 +132,7 @@ def _fields(data: memoryview, at: int, end: int) -> Iterator[_Field]:
 
 
 def _varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
-    """A number of variable length and where it ends: seven bits a byte, the lowest first."""
+    """Decode a varint (seven bits a byte, lowest first), and return the number and the offset of its end."""
     value = 0
     for i in range(min(10, end - at)):
         byte = data[at + i]
@@ -143,7 +147,7 @@ def _text(data: memoryview, field: _Field) -> bytes:
 
 
 def _message(number: int, parts: Sequence[bytes]) -> list[bytes]:
-    """A field that is a message."""
+    """Encode a field that contains a message."""
     return [_encode_varint(number << 3 | _BYTES), _encode_varint(sum(map(len, parts))), *parts]
 
 

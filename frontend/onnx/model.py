@@ -1,4 +1,4 @@
-"""A model file as it is read: opened, its versions, its names, the order of its nodes. Nothing in it is run."""
+"""Read model files: opening, versions, names and node order. No code of the model is executed."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 OLDEST = 7
-"""The oldest version of the default domain that is read."""
+"""The oldest supported version of the default domain."""
 
 FunctionKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
 class OpenedModel:
-    """A model, the folder in which it lies, None where that is not known, and what of it is mapped (`mapped.py`)."""
+    """A model, its folder (None if unknown), and its memory-mapped weights (see `mapped.py`)."""
 
     proto: ModelProto
     folder: Path | None = None
@@ -32,9 +32,9 @@ class OpenedModel:
 
 
 def open_model(model: Any) -> OpenedModel:
-    """The model, given as itself or by its path. The file must not be changed as long as the module is in use.
+    """Open a model, a `ModelProto` or a path. The file must not be changed while the module is in use.
 
-    Raises `InputError` for what is neither, `ModelError` for a file that is missing or no model.
+    Raises `InputError` for other arguments, and `ModelError` for a missing file or one that is not a model.
     """
     require_onnx()
     from google.protobuf.message import DecodeError
@@ -61,7 +61,7 @@ def open_model(model: Any) -> OpenedModel:
 
 
 def _require_text(model: ModelProto) -> None:
-    """Raise `ModelError` for names that are no UTF-8: protobuf gives their bytes."""
+    """Raise `ModelError` for names that are not UTF-8, which protobuf returns as bytes."""
     stack: list[Any] = [model]
     while stack:
         for kind, value in stack.pop().ListFields():
@@ -75,19 +75,19 @@ def _require_text(model: ModelProto) -> None:
 
 
 def domain_of(text: str) -> str:
-    """The name of a domain: the default one has two."""
+    """Return the canonical name of a domain: the default domain has two names."""
     return "" if text == "ai.onnx" else text
 
 
 def versions(imports: Iterable[Any]) -> dict[str, int]:
-    """The version of each domain that a model or a function imports."""
+    """Return the version of each domain that a model or a function imports."""
     return {domain_of(entry.domain): entry.version for entry in imports}
 
 
 def model_versions(model: ModelProto, opset: int | None) -> dict[str, int]:
-    """The version of each domain, that of the default one being `opset` where it is given.
+    """Return the version of each domain, with `opset` for the default domain if it is not None.
 
-    Raises `ModelError` where there is no version, or none that is known here.
+    Raises `ModelError` if there is no version, or an unknown one.
     """
     from onnx import defs
 
@@ -108,22 +108,22 @@ def model_versions(model: ModelProto, opset: int | None) -> dict[str, int]:
 
 
 def functions_of(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
-    """The functions of the model by domain, name and overload."""
+    """Return the functions of the model by domain, name and overload."""
     return {(domain_of(f.domain), f.name, getattr(f, "overload", "")): f for f in model.functions}
 
 
 def node_name(node: NodeProto, index: int) -> str:
-    """The name of a node, for messages: its own, else that of its first output, else its place."""
+    """Return the name of a node for messages: its own, else that of its first output, else its position."""
     return node.name or next(filter(None, node.output), f"{node.op_type} {index}")
 
 
 def subgraphs(node: NodeProto) -> list[GraphProto]:
-    """The bodies of a node."""
+    """Return the subgraphs of a node."""
     return [graph for a in node.attribute for graph in ([a.g] if a.HasField("g") else a.graphs)]
 
 
 def all_nodes(graph: GraphProto | FunctionProto) -> Iterable[NodeProto]:
-    """The nodes of a graph or a function and of the bodies in it."""
+    """Return the nodes of a graph or function, including those of its subgraphs."""
     for node in graph.node:
         yield node
         for body in subgraphs(node):
@@ -131,7 +131,7 @@ def all_nodes(graph: GraphProto | FunctionProto) -> Iterable[NodeProto]:
 
 
 def used_around(graph: GraphProto) -> set[str]:
-    """The names of values around a body that it uses."""
+    """Return the names of outer values that a subgraph uses."""
     own = {v.name for v in graph.input} | {t.name for t in graph.initializer}
     used: set[str] = set()
     for node in graph.node:
@@ -141,7 +141,7 @@ def used_around(graph: GraphProto) -> set[str]:
 
 
 def inputs_of(node: NodeProto) -> set[str]:
-    """The names of all values that a node uses, those that only its bodies use as well."""
+    """Return the names of all values that a node uses, including those used in its subgraphs."""
     names = {name for name in node.input if name}
     for body in subgraphs(node):
         names |= used_around(body)
@@ -149,15 +149,15 @@ def inputs_of(node: NodeProto) -> set[str]:
 
 
 def in_order(nodes: Sequence[NodeProto], known: Collection[str], outputs: Iterable[str]) -> list[NodeProto]:
-    """The nodes on which `outputs` depend, each after those whose results it uses.
+    """Return the nodes that `outputs` depend on, in topological order.
 
-    Raises `ModelError` where two nodes give one name, where nothing gives what a node uses, and for circles.
+    Raises `ModelError` if two nodes define the same name, if an input is undefined, and for cycles.
     """
     return _Order(nodes, known).of(outputs)
 
 
 class _Order:
-    """Nodes in the order of what they need."""
+    """A topological sort of nodes."""
 
     def __init__(self, nodes: Sequence[NodeProto], known: Collection[str]):
         self._nodes = nodes
@@ -167,7 +167,7 @@ class _Order:
         """False of a node whose inputs are visited, True of one that has its place."""
 
     def of(self, outputs: Iterable[str]) -> list[NodeProto]:
-        """The nodes that `outputs` need."""
+        """Return the nodes that `outputs` depend on, sorted."""
         order: list[int] = []
         for name in outputs:
             if name in self._known:
@@ -191,7 +191,7 @@ class _Order:
                 order.append(i)
 
     def _unplaced_producers(self, i: int) -> list[int]:
-        """The nodes without a place yet whose results node i uses."""
+        """Return the nodes that node i depends on and that are not placed yet."""
         needed: list[int] = []
         for name in sorted(inputs_of(self._nodes[i])):
             if name in self._known:

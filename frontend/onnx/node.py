@@ -1,4 +1,4 @@
-"""What a converter knows of the node that it converts."""
+"""The view that a converter has of its node."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .values import Result, Value, op
 
 
 class NotConstant(UnsupportedOperators):
-    """A value decides axes or a rank, and is known only when the program runs.
+    """A value that determines axes or a rank is only known at run time.
 
-    `sources` are the names of the model's inputs on whose contents it depends.
+    `sources` are the names of the model inputs whose contents it depends on.
     """
 
     def __init__(self, operators: Sequence[str], notes: Sequence[str], sources: frozenset[str]):
@@ -30,32 +30,35 @@ class NotConstant(UnsupportedOperators):
 
 
 class Graph(Protocol):
-    """What converters ask of the graph around a node: `graph.py` has it."""
+    """The interface to the enclosing graph that converters use; implemented in `graph.py`."""
 
     builder: BlockBuilder
     random: RandomNumbers
 
     def fresh_size(self, hint: str) -> Var:
-        """A new symbolic size."""
+        """Return a new symbolic size."""
         ...
 
     @property
     def copies(self) -> int:
-        """How often what is converted now is written: the product of `copies` of the bodies around it."""
+        """How many copies of the current code are emitted: the product of `copies` of the enclosing subgraphs."""
         ...
 
     def subgraph(self, body: Any, inputs: Sequence[Result], *, inlined: bool = False, copies: int = 1) -> list[Result]:
-        """The outputs of a body of a node (an attribute of it) for these inputs; values around it are visible in it.
+        """Convert a subgraph of a node (an attribute) for these inputs, and return its outputs; it may use outer
+        values.
 
-        `inlined`: they are the outputs of the node, in the same block. `copies`: how often the node writes the body.
+        `inlined` means that they are the outputs of the node, in the same block. `copies` is the number of times
+        that the
+        node emits the subgraph.
         """
         ...
 
 
 class Node:
-    """A node of the graph: its attributes, and how a converter builds what it means.
+    """A node of the graph: its attributes, and helpers with which a converter builds the results.
 
-    `outputs` are the names of its outputs, `""` for one that is not asked for; `version` is that of its domain.
+    `outputs` are the names of its outputs, `""` for an unused one; `version` is that of its domain.
     """
 
     def __init__(
@@ -75,26 +78,26 @@ class Node:
         self._attributes = attributes
 
     def attr(self, name: str, default: Any = None) -> Any:
-        """An attribute, else its default in ONNX's schema, else `default`."""
+        """Return an attribute, else its default in ONNX's schema, else `default`."""
         return self._attributes.get(name, default)
 
     def with_attributes(self, attributes: Mapping[str, Any]) -> Node:
-        """The same node with other attributes besides its own."""
+        """Return the node with additional attributes."""
         own = {**self._attributes, **attributes}
         return Node(self.op_type, self.name, own, self.outputs, self.version, self.graph)
 
     def has(self, name: str) -> bool:
-        """Whether an attribute is there, or has a default in ONNX's schema."""
+        """Return whether an attribute is present or has a default in ONNX's schema."""
         return name in self._attributes
 
     def wants(self, index: int) -> bool:
-        """Whether an output is asked for."""
+        """Return whether an output is used."""
         return index < len(self.outputs) and bool(self.outputs[index])
 
     def ints(self, name: str, value: Value | None = None, default: Any = None) -> Any:
-        """Integers that are an input `value` or else the attribute `name`; `default` where neither is there.
+        """Return the integers of the input `value`, else of the attribute `name`, else `default`.
 
-        Raises `UnsupportedOperators` where the input is not known at import.
+        Raises `UnsupportedOperators` if the input is not known at import.
         """
         if value is None:
             return self.attr(name, default)
@@ -103,9 +106,9 @@ class Node:
         return [e.constant for e in value.elements]
 
     def number(self, value: Value | None, default: Any = None) -> Any:
-        """The one element of a constant, `default` where it is absent.
+        """Return the only element of a constant, or `default` if it is absent.
 
-        Raises `UnsupportedOperators` where it is not known at import.
+        Raises `UnsupportedOperators` if it is not known at import.
         """
         if value is None:
             return default
@@ -114,7 +117,7 @@ class Node:
         return value.array.reshape(-1)[0].item()
 
     def extents(self, value: Value) -> list[SymExpr]:
-        """A tensor of integers as extents: those that are known, else new symbolic sizes that are read from it."""
+        """Return an integer tensor as extents: the known ones, and new symbolic sizes read from the tensor."""
         if value.elements is not None:
             return value.elements
         count = value.sizes[0] if value.rank == 1 else None
@@ -126,7 +129,7 @@ class Node:
         return sizes
 
     def with_extents(self, expr: Expr) -> Expr:
-        """A tensor whose extents only the run gives, bound, with new symbolic sizes for them."""
+        """Bind a tensor whose extents are only known at run time, with new symbolic sizes."""
         bound = self.emit(expr)
         t = bound.ssa.type
         if not isinstance(t, relax.TensorType) or t.dims is not None or t.rank is None:
@@ -135,11 +138,11 @@ class Node:
         return self.graph.builder.match_cast(bound, StructInfo.of(relax.TensorType.of(sizes, t.element)))
 
     def emit(self, expr: Expr) -> Expr:
-        """Bind an expression, so that it can be used several times."""
+        """Bind an expression to a variable, so that it can be used several times."""
         return self.graph.builder.emit(expr)
 
     def draw(self) -> tuple[Expr, Expr]:
-        """The seed and the offset of a node that draws random numbers; its attribute `seed` stands for the first."""
+        """Return the seed and the offset of a random node; its attribute `seed` overrides the seed."""
         seed = self.attr("seed")
         fixed = None if seed is None else int(np.float32(seed).view(np.int32)) if isinstance(seed, float) else seed
         try:
@@ -148,20 +151,20 @@ class Node:
             raise self.unsupported(error.message) from error
 
     def call_te(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Expr:
-        """A call of a tensor function; `Value`s and expressions among the arguments reach it as tensors."""
+        """Call a tensor function; `Value`s and expressions among the arguments are passed as tensors."""
         return self.graph.builder.call_te(function, *args, **kwargs)
 
     def error(
         self, message: str, *, expected: object = None, found: object = None, hint: str | None = None
     ) -> ModelError:
-        """The error that the model is wrong at this node."""
+        """Return an error for a model that is invalid at this node."""
         return ModelError(f"{self.op_type}: {message}", node=self.name, expected=expected, found=found, hint=hint)
 
     def not_constant(self, value: Result, what: str) -> NotConstant:
-        """The error that `value` would have to be known at import."""
+        """Return an error for a `value` that must be known at import; `what` describes it."""
         reason = f"{self.op_type} at {self.name}: {what} is computed when the program runs"
         return NotConstant([self.op_type], [reason], value.sources if isinstance(value, Value) else frozenset())
 
     def unsupported(self, reason: str) -> UnsupportedOperators:
-        """The error that this node is right, but cannot be converted."""
+        """Return an error for a valid node that cannot be converted."""
         return UnsupportedOperators([self.op_type], [f"{self.op_type} at {self.name}: {reason}"])

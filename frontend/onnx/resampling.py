@@ -1,4 +1,4 @@
-"""Resampling of one dimension of known extents: of which elements each new one is made, and with which weights."""
+"""Resampling of one dimension of known extents: the source elements and weights of each new element."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Resampling:
-    """What ONNX's Resize says of all dimensions; the names are those of its attributes."""
+    """The settings of ONNX's Resize for all dimensions, with the names of its attributes."""
 
     mode: str
     coordinates: str
@@ -24,7 +24,7 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Taps:
-    """`places` and `weights` are (new extent, taps); `outside` says where the value is that of nothing."""
+    """`places` and `weights` are (new extent, taps); `outside` marks elements outside of the input."""
 
     places: Array
     weights: Array
@@ -32,7 +32,7 @@ class Taps:
 
 
 def taps_of(how: Resampling, old: int, new: int, scale: float, crop: tuple[float, float]) -> Taps:
-    """The taps of a dimension that goes from the extent `old` to `new`; `crop` is the part that is taken of it."""
+    """Return the taps for resizing a dimension from the extent `old` to `new`; `crop` is the region of interest."""
     at = _coordinates(how, old, new, scale, crop)
     outside = np.zeros(new, bool)
     if how.coordinates == "tf_crop_and_resize":
@@ -48,7 +48,7 @@ def taps_of(how: Resampling, old: int, new: int, scale: float, crop: tuple[float
 
 
 def _coordinates(how: Resampling, old: int, new: int, scale: float, crop: tuple[float, float]) -> Array:
-    """The position in the old dimension of each index of the new one."""
+    """Return the position in the old dimension of each index of the new one."""
     x, (start, end) = np.arange(new, dtype=np.float64), crop
     length = scale * old  # of which the new extent is the whole part
     if how.coordinates == "align_corners":
@@ -80,7 +80,9 @@ def _nearest(rule: str, at: Array) -> Array:
 
 
 def _weighted(how: Resampling, at: Array, scale: float) -> tuple[Array, Array]:
-    """Places and weights of linear and cubic mixtures; a scale below 1 widens them, against aliasing."""
+    """Return positions and weights of linear and cubic interpolation; scales below 1 widen the kernel
+    (antialiasing).
+    """
     reach, kernel = (1, _linear) if how.mode == "linear" else (2, lambda d: _cubic(d, how.cubic))
     first = int(np.floor(-reach / scale)) + 1
     low = np.floor(at)
@@ -94,7 +96,7 @@ def _linear(distance: Array) -> Array:
 
 
 def _cubic(d: Array, a: float) -> Array:
-    """Keys' kernel."""
+    """Evaluate Keys' cubic kernel."""
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
     return np.where(d <= 1, near, np.where(d < 2, far, 0.0))

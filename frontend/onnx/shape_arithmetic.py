@@ -1,9 +1,11 @@
-"""Integers of shapes, followed as expressions: `Shape`, `Gather`, `Concat`, … of sizes give sizes, and no tensors.
+"""Symbolic shape arithmetic: `Shape`, `Gather`, `Concat`, … of sizes yield expressions instead of tensors.
 
     Concat(Shape(x)[0:1], [-1, 64])  ->  [n, -1, 64]
 
-A row computes an operator on arrays whose elements are numbers and expressions; numpy moves them, Python adds them.
-What is not followed is left to the converter, which then computes it when the program runs.
+A row evaluates an operator on object arrays whose elements are numbers and expressions: numpy moves the
+elements and
+Python computes with them. Other cases are left to the converter, which emits code to compute the values at
+run time.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ Array = np.ndarray[Any, Any]
 
 
 class _NotFollowed(Exception):
-    """These values, or these attributes, are not followed."""
+    """The values or attributes are not supported by shape arithmetic."""
 
 
 _Row = Callable[..., Any]
@@ -36,7 +38,7 @@ _row = _ROWS.row
 
 
 def fold_shape_node(node: Node, inputs: Sequence[Result]) -> list[Value] | None:
-    """The outputs of a node as known integers, None where they are not."""
+    """Return the outputs of a node as integer values, or None if they cannot be folded."""
     if node.op_type in ("Shape", "Size"):
         return _of_dims(node, inputs[0])
     row = _ROWS.get(node.op_type)
@@ -58,7 +60,7 @@ def fold_shape_node(node: Node, inputs: Sequence[Result]) -> list[Value] | None:
 
 
 def _array(result: Any) -> Array:
-    """A result as an array: numpy gives the one element of rank 0 as itself."""
+    """Return a result as an array, since numpy returns the element itself for rank 0."""
     if isinstance(result, np.ndarray):
         return result
     array = np.empty((), object)
@@ -99,7 +101,7 @@ _ROWS.update(_PLAIN)
 
 
 def _numbers(a: Array) -> Array:
-    """The elements as numbers. Raises `_NotFollowed` where one is an expression."""
+    """Return the elements as numbers. Raises `_NotFollowed` if one is an expression."""
     numbers = [as_expr(e).constant for e in a.ravel().tolist()]
     if None in numbers:
         raise _NotFollowed
@@ -176,7 +178,7 @@ def _elementwise(function: Callable[..., Any]) -> _Row:
 
 
 def _div(a: Any, b: Any) -> SymExpr:
-    """The quotient as integers have it in ONNX: truncated."""
+    """Return the quotient with ONNX's semantics for integers: truncated."""
     x, y = as_expr(a), as_expr(b)
     return sym.floordiv(x, y) if is_nonnegative(x) and is_nonnegative(y) else operators.truncdiv(x, y)
 
@@ -236,7 +238,7 @@ _PREDICATES = {
 
 
 def _analyzer(*exprs: SymExpr) -> Analyzer:
-    """An analyzer that knows that sizes are not negative."""
+    """Return an analyzer with the fact that sizes are not negative."""
     analyzer = Analyzer()
     for e in exprs:
         for v in e.free_vars():

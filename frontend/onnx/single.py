@@ -1,4 +1,4 @@
-"""Converters that compute what has 16 bits in float32."""
+"""Converters that compute 16-bit inputs in float32."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _HALVES = ("float16", "bfloat16")
 
 
 def in_single(convert: Converter) -> Converter:
-    """A converter whose inputs of 16 bits come as float32, and whose results are rounded once, as ONNX Runtime's are.
+    """Return a converter that computes in float32 if the first input is 16 bits wide, rounding the results once.
 
-    The dtype of the results is the first input's; other inputs, and nodes whose first input is no half, stay as they
-    are.
+    This is what ONNX Runtime does. The results have the dtype of the first input; nodes with other inputs are
+    unchanged.
     """
 
     @wraps(convert)

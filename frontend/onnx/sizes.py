@@ -1,4 +1,4 @@
-"""Symbolic sizes of a model: its named dimensions, those without a name, and sizes that only a run gives."""
+"""Symbolic sizes of a model: named dimensions, unnamed ones, and sizes only known at run time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 Declared = list[SymExpr | None]
-"""Extents that a model declares, None for those that it does not."""
+"""The declared extents of a value, None for those that are not declared."""
 
 
 _ARITHMETIC: dict[str, Callable[[SymExpr, SymExpr], SymExpr]] = {
@@ -27,13 +27,14 @@ _ARITHMETIC: dict[str, Callable[[SymExpr, SymExpr], SymExpr]] = {
     "//": operator.floordiv,
     "%": operator.mod,
 }
-"""The arithmetic of dimensions that exporters write as text; a quotient is a whole number."""
+"""The arithmetic in dimension names written by exporters; division is integer division."""
 
 
 class Sizes:
-    """The symbolic sizes of one function; the same name is the same size.
+    """The symbolic sizes of one function; equal names are the same size.
 
-    `plain` are the names of whole dimensions: arithmetic on these is arithmetic, any other text is a name.
+    `plain` are the names of dimensions on their own: expressions over these are parsed, any other text is a
+    name.
     """
 
     def __init__(self, plain: Iterable[str] = ()):
@@ -42,7 +43,7 @@ class Sizes:
         self._count = 0
 
     def named(self, text: str) -> SymExpr:
-        """The size that the model calls `text`: a variable, or arithmetic on others such as `2*n + 1`."""
+        """Return the size named `text` in the model: a variable, or an expression such as `2*n + 1`."""
         try:
             expr = self._arithmetic(read_expression(text, {}, _ARITHMETIC))
         except ExpressionError:
@@ -50,7 +51,7 @@ class Sizes:
         return Var(self._names[text]) if expr is None or expr.constant is not None else expr
 
     def _arithmetic(self, tree: object) -> SymExpr | None:
-        """What a tree says of sizes, None where it is no arithmetic on those that are known."""
+        """Evaluate a syntax tree over known sizes, or return None if it is not arithmetic."""
         match tree:
             case int() if abs(tree) < 1 << 63:
                 return as_expr(tree)
@@ -63,25 +64,28 @@ class Sizes:
                 return None
 
     def fresh(self, hint: str) -> Var:
-        """A size of its own."""
+        """Return a new size."""
         self._count += 1
         return Var(self._names[f"{hint}_{self._count}"])
 
     def of(self, extent: Any) -> SymExpr:
-        """An extent that a caller gave: a number, a name or an expression."""
+        """Return an extent passed by the caller: a number, a name or an expression."""
         if isinstance(extent, str):
             return self.named(extent)
         return as_expr(extent) if isinstance(extent, int) else dim_of(extent)
 
     def shape_of(self, tensor: TypeProto.Tensor, name: str) -> list[SymExpr] | None:
-        """The shape in the type of a value, None where the type has none."""
+        """Return the shape in the type of a value, or None if the type has none."""
         if not tensor.HasField("shape"):
             return None
         return [self._extent(d, f"{name}_{i}") for i, d in enumerate(tensor.shape.dim)]
 
     def declared(self, tensor: TypeProto.Tensor) -> Declared | None:
-        """What the model says of the shape of a value between others: numbers, and names of sizes that are known by
-        now; None for all else, and instead of it where there is nothing."""
+        """Return the declared shape of an intermediate value: numbers and sizes known so far, and None for other
+        extents.
+
+        Returns None if nothing is declared.
+        """
         known = [self._declared(d) for d in tensor.shape.dim] if tensor.HasField("shape") else []
         return known if any(e is not None for e in known) else None
 

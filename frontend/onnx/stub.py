@@ -1,4 +1,4 @@
-"""A converter to fill in, for an operator that has none."""
+"""Templates of converters for unsupported operators."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ mod = from_onnx(model, custom_convert_map={{"{operator}": convert_{function}}})
 
 
 def converter_stub(operator: str) -> str:
-    """The text of a converter for `custom_convert_map`, of an operator by its name: `Foo` or `domain.Foo`.
+    """Return the source text of a converter for `custom_convert_map`, for the operator `Foo` or `domain.Foo`.
 
-    Where ONNX knows the operator, its inputs and attributes are named; else there is one input.
+    Inputs and attributes are named if ONNX knows the operator; otherwise there is one input.
     """
     require_onnx()
     from onnx import defs
@@ -42,7 +42,7 @@ def converter_stub(operator: str) -> str:
 
 
 def _parameter(parameter: object) -> str:
-    """An input of a schema as a parameter of a function."""
+    """Format an input of a schema as a function parameter."""
     from onnx.defs import OpSchema
 
     name = identifier(getattr(parameter, "name", "x")).lower()

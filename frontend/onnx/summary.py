@@ -1,4 +1,4 @@
-"""What is in an ONNX model: `summary_of`."""
+"""Summaries of ONNX models: `summary_of`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from onnx import ModelProto, TensorProto, ValueInfoProto
 
 _NUMPY = {"float": "float32", "double": "float64"}
-"""ONNX's names of dtypes that are not numpy's."""
+"""ONNX's dtype names that differ from numpy's."""
 
 
 def summary_of(model: Any) -> Summary:
-    """The inputs, outputs, weights and operators of a model, a `ModelProto` or a path; what it computes is not read.
+    """Return the inputs, outputs, weights and operators of a model, a `ModelProto` or a path, without converting
+    it.
 
-    Raises `ModelError` for what is no model.
+    Raises `ModelError` for anything else.
     """
     proto = open_model(model).proto
     opsets = model_versions(proto, None)

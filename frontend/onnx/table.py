@@ -1,6 +1,6 @@
-"""The table of converters: which function converts an operator of ONNX, from which version on.
+"""The table of converters: which function converts an ONNX operator, from which version on.
 
-How a row is written (the files of `operators/`, a family a file with the names that the other rooms have):
+How to write a row (in the files of `operators/`, one for each family):
 
     rows(simple("nn.relu"), "Relu")                     # y = relax.nn.relu(x); for plain operators of any version
 
@@ -10,29 +10,35 @@ How a row is written (the files of `operators/`, a family a file with the names 
 
     @converter("Gelu", domain=MICROSOFT)                # a contrib operator
 
-- **Inputs** come as `Value` by position; one that is absent is None, so give it a default:
-  `bias: Value | None = None`. `*xs: Value` takes any number. A `Value` is passed to `op(…)` as it is. `x.dims`
-  (symbolic expressions), `x.rank`, `x.dtype` are known or raise; `x.array` is a constant's contents or None;
-  `x.elements` the integers of a small tensor as expressions (a shape, axes, pads), constant or not, or None where
-  they are computed when the program runs.
+- **Inputs** are passed by position as `Value`; an absent one is None, so declare a default:
+  `bias: Value | None = None`. `*xs: Value` accepts any number. A `Value` can be passed to `op(…)` directly. `x.dims`
+  (symbolic expressions), `x.rank` and `x.dtype` are known or raise; `x.array` is a constant's contents or None;
+  `x.elements` are the integers of a small tensor as expressions (a shape, axes, pads), constant or not, or None if
+  they are computed at run time.
 - **Attributes**: `node.attr("axis")` is the attribute, or the default of ONNX's schema, or None;
-  `node.attr("epsilon", 1e-5)` has a default of its own (contrib operators have no schema). Tensors are arrays,
+  `node.attr("epsilon", 1e-5)` has an explicit default (contrib operators have no schema). Tensors are arrays,
   strings are `str`.
-- **Attributes that became inputs** in later versions: `node.ints("axes", axes)` takes the input where it is there,
-  else the attribute; it refuses values that are not known at import. `node.extents(value)` gives a shape as
-  expressions, also one that is computed when the program runs (then of new symbolic sizes, which are checked).
-- **Results** are an expression, a `Value`, or a tuple of them for several outputs. What is not bound yet is bound by
-  the importer: no `emit` is needed, except by what is used by several outputs, which `node.emit(expr)` binds once.
-  `node.outputs` says which outputs are asked for (names, "" for those that are not).
-- **Constants** need no care: where all operands of a result are small constants, it is computed at import; integers of
-  shapes are followed before a converter is asked (`shape_arithmetic.py`).
-- **Tensor functions** where Relax has no operator: `node.call_te(function, x, …)` with `te`, or topi's.
-- **What cannot be**: `raise node.unsupported("why")`; what is wrong in the model: `raise node.error("what", expected=…,
-  found=…)`. Errors of operators (shapes, dtypes) get the node's name by themselves.
-- **From outside**: a plug-in (docs/extending) has its rows in a module of its own; `from_onnx(…, custom_convert_map={
-  "my.domain.Foo": convert})` takes functions of the same form, which come before the table's.
-- An operator without a row is expanded through its function body, if ONNX or the model has one: write a row only where
-  the body is slow, loses what a fast kernel would match, or needs what is not here.
+- **Attributes that became inputs** in later versions: `node.ints("axes", axes)` reads the input if present,
+else the
+  attribute; it refuses values that are not known at import. `node.extents(value)` returns a shape as expressions,
+  even if it is computed at run time (as new symbolic sizes, which are checked).
+- **Results** are an expression, a `Value`, or a tuple of them for several outputs. The importer binds
+unbound results:
+  `emit` is only needed for values used by several outputs, which `node.emit(expr)` binds once. `node.outputs` are the
+  names of the outputs, "" for unused ones.
+- **Constants** need no special care: results whose operands are all small constants are folded at import,
+and integers
+  of shapes are evaluated before the converter is called (`shape_arithmetic.py`).
+- **Tensor functions**, if Relax has no operator: `node.call_te(function, x, …)` with `te` or topi.
+- **Unsupported cases**: `raise node.unsupported("why")`; errors in the model: `raise node.error("what",
+expected=…,
+  found=…)`. Errors of operators (shapes, dtypes) get the node's name automatically.
+- **External converters**: a plug-in (docs/extending) has rows in its own module; `from_onnx(…,
+custom_convert_map={
+  "my.domain.Foo": convert})` takes functions of the same form, which take precedence over the table.
+- An operator without a row is expanded through its function body, if ONNX or the model has one: write a row
+only if
+  the body is slow, hides a pattern that a fast kernel matches, or uses unsupported operators.
 """
 
 from __future__ import annotations
@@ -53,7 +59,7 @@ from .values import Value, op
 MICROSOFT = "com.microsoft"
 
 Converter = Callable[..., Any]
-"""Of a node and its inputs: what stands for its outputs."""
+"""Maps a node and its inputs to its outputs."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +75,7 @@ CONVERTERS: Table[list[Row]] = Table("converter")
 
 
 def converter(*names: str, since: int = 1, domain: str = "") -> Callable[[Converter], Converter]:
-    """Make a function the converter of operators, for versions of the domain from `since` on."""
+    """Return a decorator that registers a converter of operators, for versions of the domain from `since` on."""
 
     def register(convert: Converter) -> Converter:
         for name in names:
@@ -87,12 +93,14 @@ def _add(name: str, row: Row) -> None:
 
 
 def rows(convert: Converter, names: str, since: int = 1, domain: str = "") -> None:
-    """Rows of operators, whose names are a text, that one function converts."""
+    """Register one converter for the operators in `names`, separated by spaces."""
     converter(*names.split(), since=since, domain=domain)(convert)
 
 
 def simple(name: str, *attributes: str, **fixed: Any) -> Converter:
-    """A converter into one operator with the same operands; `attributes` are passed on, `a=b` under another name."""
+    """Return a converter to one operator with the same operands; `attributes` are copied, `a=b` under another
+    name.
+    """
     pairs = [(ours, theirs or ours) for ours, _, theirs in (a.partition("=") for a in attributes)]
 
     def convert(node: Node, *inputs: Value) -> Expr:
@@ -102,9 +110,9 @@ def simple(name: str, *attributes: str, **fixed: Any) -> Converter:
 
 
 def lookup(domain: str, name: str, version: int) -> Converter | None:
-    """The converter of an operator in a version of its domain, None where there is none.
+    """Return the converter of an operator in a version of its domain, or None if there is none.
 
-    `operators` fills the table when it is imported, which `graph.py` does.
+    The table is filled when `operators` is imported, which `graph.py` does.
     """
     table = CONVERTERS.get(f"{domain}.{name}" if domain else name, [])
     return next((row.convert for row in table if row.since <= version), None)
@@ -112,7 +120,9 @@ def lookup(domain: str, name: str, version: int) -> Converter | None:
 
 @cache
 def _asks(convert: Converter) -> tuple[tuple[str, ...], bool]:
-    """The inputs that a converter has as `Value`, "" for those that may be absent; whether all others are needed."""
+    """Return the inputs that a converter takes as `Value` ("" for optional ones), and whether all others are
+    required.
+    """
     params = list(signature(convert).parameters.values())[1:]
     names = [p.name if p.annotation in ("Value", Value) and p.default is Parameter.empty else "" for p in params]
     several = bool(params) and params[-1].kind is Parameter.VAR_POSITIONAL
@@ -120,7 +130,7 @@ def _asks(convert: Converter) -> tuple[tuple[str, ...], bool]:
 
 
 def absent_input(convert: Converter, inputs: Sequence[object]) -> str | None:
-    """The name of an input that a converter needs and that is not there; None where all are."""
+    """Return the name of a required input that is absent, or None."""
     names, all_others = _asks(convert)
     for i, name in enumerate(names):
         if name and (i >= len(inputs) or inputs[i] is None):
@@ -130,9 +140,9 @@ def absent_input(convert: Converter, inputs: Sequence[object]) -> str | None:
 
 
 class Converters:
-    """The table, with converters of a user's own before it: by an operator's name, `Foo` or `domain.Foo`.
+    """The table, preceded by the user's converters, which are found by operator name, `Foo` or `domain.Foo`.
 
-    Those of plug-ins are in the table: their modules call `converter`.
+    Converters of plug-ins are in the table: their modules call `converter`.
     """
 
     def __init__(self, own: Mapping[str, Converter] | None = None):
@@ -140,5 +150,5 @@ class Converters:
         OPERATORS.load()
 
     def lookup(self, domain: str, name: str, version: int) -> Converter | None:
-        """The converter of an operator in a version of its domain, None where there is none."""
+        """Return the converter of an operator in a version of its domain, or None if there is none."""
         return self._own.get(f"{domain}.{name}" if domain else name) or lookup(domain, name, version)

@@ -1,4 +1,4 @@
-"""Tensors of a model file: data types, contents, contents in files beside it."""
+"""Tensors in model files: data types, contents, and external data."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, Any]
 
 _RENAMED = {"float": "float32", "double": "float64", "float4e2m1": "float4_e2m1fn"}
-"""Names of data types in ONNX that are not those of `DTYPES`; its `FLOAT8E4M3FN` is `float8_e4m3fn`."""
+"""ONNX's data types with other names in `DTYPES`; its `FLOAT8E4M3FN` is `float8_e4m3fn`."""
 
 _MOST_DIGITS = 20
 _MOST_ITEM = 8
-"""Bytes of an element."""
+"""The maximal size of an element, in bytes."""
 
 
 def dtype_name(number: int, what: str) -> str:
-    """The name of one of ONNX's data types. Raises `ModelError` for numbers that are none, and for those that
-    tensors here cannot hold: strings, complex numbers, floats of 6 bits."""
+    """Return the name of an ONNX data type.
+
+    Raises `ModelError` for invalid numbers, and for types without a tensor representation: strings, complex
+    numbers,
+    6-bit floats.
+    """
     from onnx import TensorProto
 
     known = TensorProto.DataType.DESCRIPTOR.values_by_number
@@ -42,24 +46,24 @@ def dtype_name(number: int, what: str) -> str:
 
 
 def tensor_type(proto: TypeProto) -> TypeProto.Tensor | None:
-    """The type of a tensor, None of what is none: a sequence, an optional, a map."""
+    """Return a tensor type, or None for any other type: a sequence, an optional, a map."""
     return proto.tensor_type if proto.HasField("tensor_type") else None
 
 
 def _is_packed(tensor: TensorProto) -> bool:
-    """Whether a byte holds several elements."""
+    """Return whether a byte contains several elements."""
     name = dtype_name(tensor.data_type, tensor.name)
     return name != "bool" and bit_width(dtype_of(name)) < 8
 
 
 def _byte_count(tensor: TensorProto) -> int:
-    """Bytes of the elements of a tensor one after the other."""
+    """Return the size of a tensor's elements, in bytes."""
     bits = max(bit_width(dtype_of(dtype_name(tensor.data_type, tensor.name))), 4 if _is_packed(tensor) else 8)
     return -(-math.prod(tensor.dims) * bits // 8)
 
 
 def _over(tensor: TensorProto, raw: memoryview) -> Array | None:
-    """The array over the bytes of a tensor; None where these are not its elements one after the other."""
+    """Return an array that shares the bytes of a tensor, or None if these are not its consecutive elements."""
     dtype = numpy_dtype(dtype_of(dtype_name(tensor.data_type, tensor.name)))
     if _is_packed(tensor) or len(raw) != _byte_count(tensor):
         return None
@@ -67,9 +71,9 @@ def _over(tensor: TensorProto, raw: memoryview) -> Array | None:
 
 
 class TensorReader:
-    """Reads tensors of one model; those that lie in other files are mapped into memory.
+    """Reads tensors of one model; external files are memory-mapped.
 
-    `folder` is where the model lies: files elsewhere are refused, and all of them where it is None.
+    `folder` is the model's folder: files outside of it are refused, and all of them if it is None.
     """
 
     def __init__(self, folder: Path | None):
@@ -77,9 +81,9 @@ class TensorReader:
         self._files: dict[str, memoryview] = {}
 
     def read(self, tensor: TensorProto, raw: memoryview | None = None) -> Array:
-        """The contents of a tensor, of which `raw` is `raw_data` where that was cut out.
+        """Return the contents of a tensor; `raw` is its `raw_data` if that was removed from the message.
 
-        Raises `ModelError` where they are not there or do not fill its shape.
+        Raises `ModelError` if they are missing or do not match its shape.
         """
         from onnx import TensorProto, numpy_helper
 
@@ -100,7 +104,7 @@ class TensorReader:
             raise ModelError(problem, notes=[brief(str(error))]) from error
 
     def _external(self, tensor: TensorProto, what: str) -> memoryview:
-        """The bytes of a tensor in a file beside the model."""
+        """Return the bytes of a tensor in an external file."""
         fields = {entry.key: entry.value for entry in tensor.external_data}
         data = self._file(what, fields.get("location", ""))
         size = _byte_count(tensor)
@@ -112,7 +116,9 @@ class TensorReader:
         return data[begin:end]
 
     def _file(self, what: str, location: str) -> memoryview:
-        """The file of external contents, mapped once. Raises `ModelError` where it is not in the model's folder."""
+        """Return a memory-mapped file of external data, cached. Raises `ModelError` if it is outside of the model's
+        folder.
+        """
         if self._folder is None:
             raise ModelError(
                 f"{what} lies in the file '{brief(location)}', and where the model lies is not known",
@@ -130,7 +136,7 @@ class TensorReader:
 
 
 def _number(fields: dict[str, str], key: str, what: str) -> int | None:
-    """A number of bytes, None where the model says none."""
+    """Return a byte count of the external data, or None if it is missing."""
     text = fields.get(key)
     if text is None:
         return None

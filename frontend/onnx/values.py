@@ -1,4 +1,4 @@
-"""Values of a graph while it is imported: tensors of the program, constants, small integers known as expressions."""
+"""Values of a graph during the import: tensors of the program, constants, and integers known as expressions."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ Array = np.ndarray[Any, Any]
 Dims = tuple[SymExpr, ...]
 
 MOST_KNOWN = 1024
-"""Elements of a tensor of integers that are followed one by one."""
+"""The maximal number of elements of an integer tensor that are tracked individually."""
 
 
 class Value:
-    """A tensor of the graph. Three kinds, of which a converter need not know:
+    """A tensor of the graph. Converters need not distinguish its three kinds:
 
     - computed by the program: `array` and `elements` are None;
     - a constant: `array` has its contents;
-    - integers known as expressions over symbolic sizes: `elements` has them, `array` is None unless all are constant.
+    - integers known as expressions over symbolic sizes: `elements` has them, `array` is None unless all are
+    constant.
 
-    `expr` is the value in the program, whatever its kind; operators take a `Value` as they take an `Expr`.
+    `expr` is the value in the program, for all kinds; operators accept a `Value` like an `Expr`.
     """
 
     __slots__ = ("_array", "_elements", "_expr", "_make", "_type", "sources")
@@ -59,12 +60,12 @@ class Value:
 
     @staticmethod
     def constant(array: Any, dtype: str | None = None) -> Value:
-        """A constant of an array, or of anything numpy reads."""
+        """Return a constant, from an array or anything that numpy can convert."""
         return Value(array=np.asarray(array) if dtype is None else np.asarray(array).astype(dtype))
 
     @staticmethod
     def known(elements: Any, dtype: str = "int64") -> Value:
-        """A tensor of integers that are expressions; a constant where all of them are."""
+        """Return a tensor of integer expressions, or a constant if all of them are."""
         array = np.empty(np.shape(elements), object)
         array[...] = elements
         numbers = [e if isinstance(e, int) else as_expr(e).constant for e in array.ravel()]
@@ -84,7 +85,7 @@ class Value:
 
     @property
     def expr_handle(self) -> Expr:
-        """As `expr`: what operators ask of an argument."""
+        """The same as `expr`: the protocol of operator arguments."""
         return self.expr
 
     def _written(self) -> Expr:
@@ -98,7 +99,7 @@ class Value:
 
     @property
     def type(self) -> relax.TensorType:
-        """The type in the program. Raises `ModelError` for what is no tensor."""
+        """The type in the program. Raises `ModelError` for values other than tensors."""
         if self._type is not None:
             return self._type
         t = self.expr.ssa.type
@@ -108,18 +109,18 @@ class Value:
 
     @property
     def array(self) -> Array | None:
-        """The contents, None where they are not known at import."""
+        """The contents, or None if they are not known at import."""
         return self._array
 
     @property
     def elements(self) -> list[SymExpr] | None:
-        """The integers of a tensor of any rank, row by row, None where they are not known or too many."""
+        """The integers of a tensor in row-major order, or None if they are unknown or too many."""
         known = self.known_elements
         return None if known is None else [as_expr(e) for e in known.ravel().tolist()]
 
     @property
     def known_elements(self) -> Array | None:
-        """The integers as an array of expressions and numbers, None where they are not known or too many."""
+        """The integers as an array of expressions and numbers, or None if they are unknown or too many."""
         if self._elements is not None:
             return self._elements
         if self._array is None or self._array.dtype.kind not in "iub" or self._array.size > MOST_KNOWN:
@@ -128,28 +129,28 @@ class Value:
 
     @property
     def dims(self) -> Dims:
-        """The extents. Raises `ModelError` where they are not known."""
+        """The extents. Raises `ModelError` if they are unknown."""
         if self.type.dims is None:
             raise NotInferred("a tensor of known shape is needed", found=self.type)
         return tuple(self.type.dims)
 
     @property
     def rank(self) -> int:
-        """The number of dimensions. Raises `ModelError` where it is not known."""
+        """The number of dimensions. Raises `ModelError` if it is unknown."""
         if self.type.rank is None:
             raise NotInferred("a tensor of known rank is needed", found=self.type)
         return self.type.rank
 
     @property
     def dtype(self) -> str:
-        """The data type, by its name. Raises `ModelError` where it is not known."""
+        """The name of the data type. Raises `ModelError` if it is unknown."""
         if self.type.element is None:
             raise NotInferred("a tensor of known data type is needed", found=self.type)
         return dtype_name(self.type.element)
 
     @property
     def sizes(self) -> list[int]:
-        """The extents as numbers. Raises `ModelError` where one of them is symbolic."""
+        """The extents as numbers. Raises `ModelError` if one of them is symbolic."""
         numbers = [d.constant for d in self.dims]
         if None in numbers:
             raise NotInferred("a tensor of constant shape is needed", found=[str(d) for d in self.dims])
@@ -161,16 +162,16 @@ class TensorSequence(list[Value]):
 
 
 Output = Value | Expr
-"""A tensor: what a converter gives for most outputs."""
+"""A tensor: the type of most outputs of converters."""
 
 Result = Value | Expr | TensorSequence | None
-"""What a converter gives for an output; None where it is not there."""
+"""An output of a converter; None if it is absent."""
 
 
 def constant_of(array: Array, key: str | None = None) -> Constant:
-    """A constant in the program; contents that are read-only and row major are shared, others copied.
+    """Return a constant in the program; contents that are read-only and row-major are shared, others copied.
 
-    `key` is what the model calls it.
+    `key` is its name in the model.
     """
     element = dtype_of(array.dtype.name)
     if array.size and array.flags.c_contiguous and not array.flags.writeable:
@@ -180,10 +181,11 @@ def constant_of(array: Array, key: str | None = None) -> Constant:
 
 
 def op(name: str, *args: Any, **attrs: Any) -> Expr:
-    """A call of the operator `relax.<name>`: `op("nn.softmax", x, axis=-1)`.
+    """Return a call of the operator `relax.<name>`: `op("nn.softmax", x, axis=-1)`.
 
-    Arguments are `Value`s, expressions, shapes as sequences; a Python number beside a tensor becomes a constant of its
-    dtype. What it gives is not bound yet: it may be an argument of the next call.
+    Arguments are `Value`s, expressions, or sequences for shapes; a Python number beside a tensor becomes a
+    constant of its
+    dtype. The result is unbound, so it may be an argument of the next call.
     """
     plain = [plain_argument(a) for a in args]
     if f"relax.{name}" in _ALIKE:
@@ -192,11 +194,11 @@ def op(name: str, *args: Any, **attrs: Any) -> Expr:
 
 
 _ALIKE = frozenset({"relax.where", *(cls.name for cls in BINARY.values())})
-"""Operators whose last two operands have one dtype."""
+"""Operators whose last two operands have the same dtype."""
 
 
 def plain_argument(value: Any) -> Any:
-    """A value, or a sequence of them, as expressions."""
+    """Convert a value, or a sequence of values, to expressions."""
     if isinstance(value, Value):
         return value.expr
     if isinstance(value, list | tuple):
@@ -209,10 +211,10 @@ def _alike(a: Any, b: Any) -> list[Any]:
 
 
 def like(number: float, x: Any) -> Constant:
-    """A number as a constant of rank 0, of the dtype of `x`."""
+    """Return a number as a constant of rank 0 with the dtype of `x`."""
     return constant_of(np.asarray(number, dtype=numpy_dtype(dtype_of(as_value(x).dtype))))
 
 
 def as_value(x: Any) -> Value:
-    """An expression as a value, to ask for its shape and dtype."""
+    """Wrap an expression as a value with shape and dtype."""
     return x if isinstance(x, Value) else Value(x)

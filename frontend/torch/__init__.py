@@ -1,1 +1,1 @@
-"""Models of PyTorch as Relax: exported programs, graphs of torch.fx. PyTorch is imported where it is used."""
+"""PyTorch models as Relax: exported programs and torch.fx graphs. PyTorch is imported lazily."""

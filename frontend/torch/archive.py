@@ -1,7 +1,9 @@
-"""Exported programs from `.pt2` files that strangers wrote: what would run code while it is read is refused before.
+"""Safe loading of `.pt2` files from untrusted sources: contents that would execute code are refused.
 
-`torch.export.load` unpickles weights that are marked so, example inputs and custom objects, hands expressions of sizes
-to sympy, which evaluates them as Python, and resolves the names of operators. Each of these is looked at here first.
+`torch.export.load` unpickles weights (if so marked), example inputs and custom objects; it passes size
+expressions to
+sympy, which evaluates them as Python; and it resolves the names of operators. All of these are checked here
+first.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _SAVE_AGAIN = "save it again: torch.export.save(program, file)"
 _CODE_OBJECTS = ("custom_obj_", "opaque_obj_")
 
 _TARGET = re.compile(r"torch\.ops(\.\w+){2,3}|_operator\.\w+|math\.\w+|torch\.sym_\w+|torch\._sym_\w+", re.ASCII)
-"""Operators, arithmetic of sizes."""
+"""Valid targets: operators, and arithmetic on sizes."""
 
 _ARITHMETIC = {
     "Add": "+", "Mul": "*", "Pow": "**", "Mod": "%", "PythonMod": "%", "FloorDiv": "//", "CleanDiv": "//",
@@ -40,15 +42,16 @@ _FUNCTIONS = _ARITHMETIC | {name: name for name in (
     "TruncToInt", "Where", "floor", "ceiling", "IsNonOverlappingAndDenseIndicator", "sqrt", "log", "log2",
     "OpaqueUnaryFn_sqrt", "OpaqueUnaryFn_log2",
 )}  # fmt: skip
-"""What sympy writes sizes with."""
+"""The functions that sympy uses in size expressions."""
 _MOST_JSON = 1 << 28
-"""Bytes of a program without its weights."""
+"""The maximal size of a program without its weights, in bytes."""
 
 
 def load_exported_program(path: str | os.PathLike[str]) -> ExportedProgram:
-    """The program in a file that `torch.export.save` wrote, without running anything that the file says.
+    """Load a program from a file written by `torch.export.save`, without executing code from the file.
 
-    Raises `ModelError` for what is no such file, is damaged, or holds what only running code could read.
+    Raises `ModelError` for files that are invalid or damaged, or whose contents require code execution to be
+    read.
     """
     require_torch()
     import torch
@@ -105,7 +108,7 @@ def _json(archive: zipfile.ZipFile, file: str) -> Any:
 
 
 def _payload_problems(archive: zipfile.ZipFile, file: str) -> Iterator[str]:
-    """Weights and constants that are pickled: harmless where torch's restricted reader takes them."""
+    """Report pickled weights and constants that torch's restricted unpickler rejects."""
     folder = file.rpartition("/")[0]
     config = _json(archive, file)
     if not isinstance(config, dict) or not isinstance(config.get("config"), dict):
@@ -121,7 +124,7 @@ def _payload_problems(archive: zipfile.ZipFile, file: str) -> Iterator[str]:
 
 
 def _pickle_problems(archive: zipfile.ZipFile, file: str) -> Iterator[str]:
-    """What torch's reader for weights alone refuses; it calls nothing but what makes tensors."""
+    """Report objects that torch's weights-only unpickler rejects; it calls only constructors of tensors."""
     import torch
 
     data = archive.read(file)
@@ -133,7 +136,7 @@ def _pickle_problems(archive: zipfile.ZipFile, file: str) -> Iterator[str]:
 
 
 def _program_problems(program: Any) -> Iterator[str]:
-    """Names of operators and expressions of sizes that are none, anywhere in a program."""
+    """Report invalid operator names and size expressions anywhere in a program."""
     stack = [program]
     while stack:
         value = stack.pop()
@@ -154,9 +157,10 @@ def _program_problems(program: Any) -> Iterator[str]:
 
 
 def is_arithmetic(text: object) -> bool:
-    """Whether a text is an expression of numbers, symbols and the functions that torch writes for sizes.
+    """Return whether a text is an expression of numbers, symbols and the functions that torch uses for sizes.
 
-    What computing it would cost is bounded: sympy computes powers of numbers, which memory may have no room for.
+    The cost of evaluation is bounded: sympy would compute powers of numbers even if they do not fit into
+    memory.
     """
     try:
         read_expression(text, _FUNCTIONS)

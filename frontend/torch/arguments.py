@@ -1,4 +1,4 @@
-"""The arguments of a node as a row of the table has them: by the operator's schema."""
+"""Arguments of a node, normalized by the operator's schema to the form that converters take."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from .table import IGNORED
 
 
 def operator_name(target: Any) -> tuple[str, str]:
-    """The name of an operator in the table, and that of its overload: `("add", "Tensor")`."""
+    """Return the name of an operator in the table and the name of its overload: `("add", "Tensor")`."""
     schema = target._schema
     return schema.name.removeprefix("aten::"), schema.overload_name or "default"
 
 
 def changes_operand(target: Any) -> bool:
-    """Whether an overload writes to a tensor that it is called with, or makes it another one."""
+    """Return whether an overload writes to a tensor argument or replaces its storage."""
     return target._schema.is_mutable and operator_name(target)[0] != "detach_"  # of gradients, which nothing here has
 
 
 def takes_tensor(target: Any) -> bool:
-    """Whether the first argument of an overload is a tensor."""
+    """Return whether the first argument of an overload is a tensor."""
     arguments = target._schema.arguments
     return bool(arguments) and str(arguments[0].type) == "Tensor"
 
 
 def normalized(target: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of a call of an overload: what may be by position so, the rest by keyword, `IGNORED` left out."""
+    """Return the arguments of an overload's call: positional if possible, the rest by keyword, without `IGNORED`."""
     positional: list[Any] = []
     by_keyword: dict[str, Any] = {}
     last = _last_passed(target._schema.arguments, args, kwargs)
@@ -47,7 +47,7 @@ def _last_passed(arguments: Sequence[Any], args: Sequence[Any], kwargs: Mapping[
 
 
 def mapped(value: Any, convert: Callable[[Any], Any]) -> Any:
-    """A value with its leaves converted; lists, tuples and slices are walked through."""
+    """Convert the leaves of a value, recursively in lists, tuples and slices."""
     if isinstance(value, list | tuple):
         return [mapped(v, convert) for v in value]
     if isinstance(value, slice):
@@ -56,7 +56,7 @@ def mapped(value: Any, convert: Callable[[Any], Any]) -> Any:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """The leaves of a value of lists and tuples."""
+    """Yield the leaves of nested lists and tuples."""
     if isinstance(value, list | tuple):
         for part in value:
             yield from leaves(part)
@@ -65,7 +65,7 @@ def leaves(value: Any) -> Iterator[Any]:
 
 
 def plain_argument(value: Any) -> Any:
-    """A leaf that is no node: the name of a dtype, or the value itself."""
+    """Return a leaf other than a node: the name of a dtype, or the value itself."""
     import torch
 
     if isinstance(value, torch.dtype):
@@ -74,5 +74,5 @@ def plain_argument(value: Any) -> Any:
 
 
 def dtype_name(dtype: Any) -> str:
-    """The name of a dtype of PyTorch."""
+    """Return the name of a PyTorch dtype."""
     return str(dtype).removeprefix("torch.")

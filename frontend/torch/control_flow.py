@@ -1,4 +1,4 @@
-"""Branches, loops and scans: operators of PyTorch whose arguments are graphs."""
+"""Control flow: operators of PyTorch whose arguments are graphs (branches, loops, scans)."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .emitter import shape_of
 
 
 class Reader(Protocol):
-    """What is needed of who reads graphs: `GraphReader`."""
+    """The interface of `GraphReader` that control flow uses."""
 
     block_builder: BlockBuilder
 
     def nested(self, module: Any, arguments: Sequence[Any]) -> list[Any]:
-        """The outputs of a graph for values of its placeholders."""
+        """Convert a graph for the values of its placeholders, and return its outputs."""
         ...
 
     def outside(self) -> AbstractContextManager[None]:
-        """Build outside of dataflow blocks."""
+        """Suspend the current dataflow block."""
         ...
 
 
 def _cond(reader: Reader, pred: Any, true_graph: Any, false_graph: Any, operands: Sequence[Any] = ()) -> Any:
-    """One of two graphs, by a truth value."""
+    """Select one of two graphs by a boolean."""
     if isinstance(pred, bool):
         return reader.nested(true_graph if pred else false_graph, operands)
     with reader.outside():
@@ -41,7 +41,7 @@ def _cond(reader: Reader, pred: Any, true_graph: Any, false_graph: Any, operands
 def _while_loop(
     reader: Reader, cond_graph: Any, body_graph: Any, carried: Sequence[Any], more: Sequence[Any] = ()
 ) -> Any:
-    """A graph as long as another one says so."""
+    """Run a graph while another one returns true."""
     if not all(isinstance(v, Expr) for v in carried):
         raise UnsupportedError("a loop that carries a number")
 
@@ -60,7 +60,7 @@ def _one(value: Any) -> Any:
 
 
 def _scan(reader: Reader, graph: Any, init: Sequence[Any], xs: Sequence[Any], more: Sequence[Any] = ()) -> Any:
-    """A graph for each slice of `xs`: the last carried values, and what else it gives, stacked."""
+    """Run a graph for each slice of `xs`; return the final carried values and the stacked outputs."""
     length = shape_of(xs[0])[0]
 
     def step(i: Expr, *carried: Expr) -> Any:
@@ -79,22 +79,22 @@ def _outputs(graph: Any) -> Sequence[Any]:
 
 
 def _map(reader: Reader, graph: Any, xs: Sequence[Any], more: Sequence[Any] = ()) -> Any:
-    """A graph for each slice of `xs`, stacked."""
+    """Run a graph for each slice of `xs`, and stack the results."""
     return _scan(reader, graph, [], xs, more)
 
 
 def _inlined(reader: Reader, _: Any, graph: Any, *operands: Any) -> Any:
-    """A graph as if its operators stood here."""
+    """Inline a graph."""
     return reader.nested(graph, operands)
 
 
 def _wrapped(reader: Reader, graph: Any, *operands: Any) -> Any:
-    """A graph that is its own function, for what is remembered or computed again in training."""
+    """Inline a graph that is a separate function only for saving or recomputing values in training."""
     return reader.nested(graph, operands)
 
 
 def _with_hints(reader: Reader, graph: Any, operands: Sequence[Any], named: Any = None, hints: Any = None) -> Any:
-    """A graph with hints for other compilers."""
+    """Inline a graph, ignoring hints for other compilers."""
     return reader.nested(graph, operands)
 
 
@@ -114,4 +114,4 @@ CONTROL_FLOW: dict[str, Callable[..., Any]] = {
     "wrap_activation_checkpoint": _wrapped,
     "wrap_with_set_grad_enabled": _inlined,
 }
-"""By the name of the operator, called with the reader and the values of its arguments."""
+"""Converters by operator name, called with the reader and the values of the arguments."""

@@ -1,4 +1,4 @@
-"""Graphs that TorchDynamo captures: as functions of one module, and a backend by TVM's name."""
+"""Graphs captured by TorchDynamo: as functions of a module, and as a backend under TVM's name."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from .fx import from_fx
 
 
 def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModule:
-    """The graphs that `torch.compile` finds in a call of `model`: functions `subgraph_0`, `subgraph_1`, … of a module.
+    """Capture the graphs of a call of `model` as functions `subgraph_0`, `subgraph_1`, … of a module.
 
-    `params` and `kwargs` are the call's arguments, but for `keep_params_as_input`, which is that of `from_fx`. The
-    model is run once, without gradients. Weights that TorchDynamo hands to a graph are its parameters. Raises what
-    `from_fx` does.
+    `params` and `kwargs` are the call's arguments, except for `keep_params_as_input`, which is passed to
+    `from_fx`. The
+    model is run once, without gradients. Weights that TorchDynamo passes to a graph become its parameters.
+    Raises the
+    errors of `from_fx`.
     """
     import torch
 
@@ -39,7 +41,7 @@ def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModul
 
 
 def relax_dynamo(pipeline: Any = None) -> Callable[..., Any]:
-    """A backend for `torch.compile`, as `backend="tirax"` is one; `pipeline` is a pass that each module goes through
-    before it is built.
+    """Return a backend for `torch.compile`, like `backend="tirax"`; `pipeline` is a pass applied to each module
+    first.
     """
     return partial(compiled, options=Options(transform=pipeline))

@@ -1,4 +1,4 @@
-"""Operators without a row, said by others: the decompositions that PyTorch has."""
+"""Expansion of operators without a converter by PyTorch's decompositions."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from .table import lookup
 
 
 def expanded(program: Any, custom: frozenset[str] = frozenset()) -> Any:
-    """An exported program in which operators that have a row (or a converter by name in `custom`) stay as they are.
+    """Decompose the operators of an exported program, except those with a converter in the table or in `custom`.
 
-    Others are decomposed, and what changes tensors in place is made to give new ones, where there is any such node.
+    In-place operators are replaced by functional ones, if there are any such nodes.
     """
     if not any(_needs_expansion(node, custom) for node in _nodes(program.graph_module)):
         return program
@@ -28,7 +28,7 @@ def expanded(program: Any, custom: frozenset[str] = frozenset()) -> Any:
 
 
 def _require_inputs_of_their_own(program: Any) -> None:
-    """Raises `UnsupportedError` where inputs that were traced share memory, and something is changed in place."""
+    """Raise `UnsupportedError` if traced inputs share memory and something is changed in place."""
     if not any(
         changes_operand(node.target) for node in _nodes(program.graph_module) if hasattr(node.target, "_schema")
     ):
@@ -48,7 +48,7 @@ def _require_inputs_of_their_own(program: Any) -> None:
 
 
 def _nodes(module: Any) -> Iterator[Any]:
-    """The nodes of a graph that call a function, and those of the graphs in it."""
+    """Yield the nodes that call functions, in a graph and its subgraphs."""
     for inner in module.modules():
         if hasattr(inner, "graph"):
             yield from (n for n in inner.graph.nodes if n.op == "call_function")
@@ -63,13 +63,13 @@ def _needs_expansion(node: Any, custom: frozenset[str]) -> bool:
 
 
 def _is_traced_away(target: Any, custom: frozenset[str]) -> bool:
-    """Whether tracing once more may remove a function: a region (autocast) or a transform of functions (vmap)."""
+    """Return whether retracing may eliminate a function: a region (autocast) or a function transform (vmap)."""
     name = getattr(target, "__name__", str(target))
     return name not in CONTROL_FLOW and name not in custom and target.__module__ not in _OF_NUMBERS
 
 
 _OF_NUMBERS = ("_operator", "builtins", "math", "torch")
-"""Where the functions are that a graph calls for items of tuples and for arithmetic of sizes."""
+"""The modules of functions that a graph calls for tuple items and size arithmetic."""
 
 
 def _has_row(overload: Any, custom: frozenset[str]) -> bool:
@@ -77,19 +77,19 @@ def _has_row(overload: Any, custom: frozenset[str]) -> bool:
 
 
 def _trains(node: Any) -> bool:
-    """Whether a normalization changes its running statistics: PyTorch's schema does not say that it does."""
+    """Return whether a normalization updates its running statistics, which PyTorch's schema does not declare."""
     return operator_name(node.target)[0] == "batch_norm" and node.args[5] is True
 
 
 def decompositions(custom: frozenset[str] = frozenset()) -> dict[Any, Any]:
-    """PyTorch's decompositions into core ATen of the operators that have no row."""
+    """Return PyTorch's decompositions to core ATen of the operators without a converter."""
     from torch.export import default_decompositions
 
     return _without_rows(default_decompositions(), custom)
 
 
 def _all_decompositions(custom: frozenset[str]) -> dict[Any, Any]:
-    """As `decompositions`, and any others that PyTorch knows."""
+    """Like `decompositions`, with all further decompositions that PyTorch has."""
     from torch._decomp import decomposition_table
 
     return {**_without_rows(decomposition_table, custom), **decompositions(custom)}

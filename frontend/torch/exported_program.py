@@ -1,4 +1,4 @@
-"""`from_exported_program`: what `torch.export.export` gives, as a module of Relax."""
+"""`from_exported_program`: convert the result of `torch.export.export` to a Relax module."""
 
 from __future__ import annotations
 
@@ -35,27 +35,35 @@ def from_exported_program(
     custom_convert_map: Mapping[str, CustomConverter] | None = None,
     seed: Seed = None,
 ) -> IRModule:
-    """The function `main` of a program that `torch.export.export` traced.
+    """Convert a program traced by `torch.export.export` to a module with the function `main`.
 
-    Its parameters are the tensors among the inputs, in order, by the names that the program has for them; dimensions
-    that are dynamic are symbolic, with the ranges that were given. Its result is the tuple of the outputs, in the order
-    of the program's (nested ones flat); after them come the new values of buffers and inputs that the program changes,
-    unless they are outputs already. Weights are constants, over the memory of the program's: what changes them later
-    changes them here.
+    Its parameters are the tensor inputs, in order and with the program's names; dynamic dimensions are
+    symbolic, with
+    their declared ranges. Its result is the tuple of the program's outputs (nested ones flattened), followed by
+    the new
+    values of mutated buffers and inputs that are not outputs already. Weights are constants that share the
+    program's
+    memory: later changes affect the module.
 
-    `keep_params_as_input`: weights are parameters, after the inputs, whose values `detach_params` takes out of the
-    module. `unwrap_unit_return_tuple`: a tuple of one output is that output. `no_bind_return_tuple`: outputs are
-    outputs of the dataflow block each, the tuple is made after it. `custom_convert_map`: converters by the name of an
-    overload, `{"add.Tensor": convert}`, called with the node of torch.fx and the reader (`GraphReader`).
+    `keep_params_as_input`: weights are parameters, after the inputs, whose values `detach_params` removes from
+    the
+    module. `unwrap_unit_return_tuple`: return a single output itself instead of a tuple.
+    `no_bind_return_tuple`: each
+    output is an output of the dataflow block, and the tuple is built after it. `custom_convert_map`: converters
+    by
+    overload name, `{"add.Tensor": convert}`, called with the torch.fx node and the reader (`GraphReader`).
 
-    Outputs that are None, texts or numbers are that in the result, too.
+    Outputs that are None, strings or numbers are kept as such in the result.
 
-    `seed`: of random numbers, such as those of dropout in training. None is the state of the runtime: calls draw
-    different numbers, which `runtime.manual_seed` repeats. With an integer all calls draw the same numbers. With
-    `"input"` the function has the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
+    `seed` is the seed of random numbers, such as dropout in training. None uses the state of the runtime: each
+    call draws
+    different numbers, reproducible with `runtime.manual_seed`. With an integer all calls draw the same numbers.
+    `"input"`
+    adds the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
 
-    Raises `UnsupportedOperators` with all operators that have no converter, and where in the program they stand;
-    `ModelError` for a program that cannot be read, `ArgumentsError` for what is no program.
+    Raises `UnsupportedOperators` with all operators without a converter and their places; `ModelError` for an
+    invalid
+    program, and `ArgumentsError` for objects that are not programs.
     """
     _require_program(exported_program, custom_convert_map)
     program = expanded(exported_program, frozenset(custom_convert_map or ()))
@@ -65,7 +73,7 @@ def from_exported_program(
 
 
 def _require_program(program: Any, custom: Any) -> None:
-    """Raises `ArgumentsError` for what is no exported program, or no table of converters."""
+    """Raise `ArgumentsError` for objects that are not exported programs, and for invalid converter maps."""
     require_torch()
     import torch
 
@@ -84,7 +92,7 @@ def _require_program(program: Any, custom: Any) -> None:
 
 
 def coverage_of(exported_program: Any) -> Coverage:
-    """What becomes of the operators of a program, of those that it has once what has no converter is written out."""
+    """Return the support status of a program's operators, after decomposing those without a converter."""
     importer = _Importer(expanded(exported_program), None, keep_params=False)
     with suppress(UnsupportedOperators):  # the report has them
         importer.module(unwrap=False, no_bind=False)
@@ -96,7 +104,7 @@ _HINT = "custom_convert_map takes converters by the names of overloads; converte
 
 @dataclass
 class _Inputs:
-    """The inputs of a program: variables by the names of their placeholders, and what is known of others."""
+    """The inputs of a program: variables by placeholder name, and the values of other inputs."""
 
     variables: dict[str, Var] = field(default_factory=dict[str, Var])
     weights: dict[str, Var] = field(default_factory=dict[str, Var])
@@ -131,7 +139,7 @@ class _Importer:
 
     @property
     def coverage(self) -> Coverage:
-        """The operators that have been read."""
+        """The operators read so far."""
         return self._reader.coverage
 
     # Inputs.
@@ -159,7 +167,7 @@ class _Importer:
         return inputs
 
     def _tensor_of(self, spec: Any) -> Any:
-        """A weight of the program. Raises `ModelError` where it is missing."""
+        """Return a weight of the program. Raises `ModelError` if it is missing."""
         for tensors in (self._program.state_dict, self._program.constants):
             if spec.target in tensors:
                 return tensors[spec.target]
@@ -225,7 +233,7 @@ class _Importer:
         return self._builder.emit_output(Tuple(outputs))
 
     def _results(self) -> list[Any]:
-        """The outputs of the user's program, then what it changes."""
+        """Return the outputs of the user's program, followed by the mutated values."""
         from torch.export.graph_signature import OutputKind
 
         (node,) = (n for n in self._program.graph.nodes if n.op == "output")

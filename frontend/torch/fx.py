@@ -1,4 +1,4 @@
-"""`from_fx`: a graph that `torch.fx.symbolic_trace` made, as a module of Relax."""
+"""`from_fx`: convert a graph from `torch.fx.symbolic_trace` to a Relax module."""
 
 from __future__ import annotations
 
@@ -45,20 +45,28 @@ def from_fx(
     custom_convert_map: Mapping[Any, CustomConverter] | None = None,
     seed: Seed = None,
 ) -> IRModule:
-    """The function `main` of a `torch.fx.GraphModule`, in which functions, methods and modules of torch.nn are called.
+    """Convert a `torch.fx.GraphModule` of functions, methods and torch.nn modules to a module with the function
+    `main`.
 
-    `input_info`: shape and dtype of each input, in order; extents may be symbolic (`tir.Var`). Modules mean what they
-    do when they are evaluated: dropout does nothing (of one in training `DropoutLeftOut` warns), normalizations use the
-    statistics that they have. Weights are constants, over the memory of the model's.
+    `input_info`: shape and dtype of each input, in order; extents may be symbolic (`tir.Var`). Modules behave
+    as in
+    evaluation mode: dropout does nothing (`DropoutLeftOut` warns if it is in training mode), and normalizations
+    use their
+    statistics. Weights are constants that share the model's memory.
 
-    `keep_params_as_input`: weights are parameters, after the inputs, by their sorted names; `detach_params` takes their
-    values out of the module. `unwrap_unit_return_tuple`: a tuple of one output is that output. `no_bind_return_tuple`:
-    outputs are outputs of the dataflow block each, the tuple is made after it. `custom_convert_map`: converters by the
-    name of a function or method, or by the class of a module, called with the node and the reader (`GraphReader`).
-    `seed`: of random numbers, as `from_exported_program` has it.
+    `keep_params_as_input`: weights are parameters, after the inputs, sorted by name; `detach_params` removes
+    their values
+    from the module. `unwrap_unit_return_tuple`: return a single output itself instead of a tuple.
+    `no_bind_return_tuple`:
+    each output is an output of the dataflow block, and the tuple is built after it. `custom_convert_map`:
+    converters by
+    the name of a function or method, or by the class of a module, called with the node and the reader
+    (`GraphReader`).
+    `seed`: see `from_exported_program`.
 
-    Raises `UnsupportedOperators` with all functions and modules that have no converter, and where they stand;
-    `InputError` where `input_info` does not fit the model; `ModelError` for a graph that cannot be read.
+    Raises `UnsupportedOperators` with all functions and modules without a converter and their places;
+    `InputError` if
+    `input_info` does not match the model; `ModelError` for an invalid graph.
     """
     require_torch()
     importer = FxImporter(
@@ -70,7 +78,7 @@ def from_fx(
 class FxReader(GraphReader):
     """Reads a graph of functions, methods and modules.
 
-    `weights` are variables by the identity of a tensor; `named_modules` the modules by path.
+    `weights` maps tensors, by identity, to variables; `named_modules` maps paths to modules.
     """
 
     def __init__(self, module: Any, emitter: FxEmitter, custom: Mapping[Any, CustomConverter]):
@@ -82,7 +90,7 @@ class FxReader(GraphReader):
         self._custom_modules = {kind: convert for kind, convert in custom.items() if isinstance(kind, type)}
 
     def read(self, nodes: Iterable[Any]) -> None:
-        """Convert nodes in order, as `GraphReader.read`; those that need what has no converter are passed over."""
+        """Convert nodes in order, like `GraphReader.read`; nodes that depend on unsupported ones are skipped."""
         for node in nodes:
             self.emitter.node = node
             if any(isinstance(self.env.get(n), NotKnown) for n in node.all_input_nodes):
@@ -141,7 +149,9 @@ class FxReader(GraphReader):
         return convert(self.emitter, *args, **kwargs)
 
     def _changed(self, node: Any, name: str, value: Any) -> Any:
-        """The value of a call; where that changes its operand, its node stands for it, with the same dtype."""
+        """Return the value of a call; if it mutates its operand, the operand's node is remapped to it, with the same
+        dtype.
+        """
         changes = _is_in_place(name) or node.kwargs.get("inplace") is True or name in _OPERATORS_IN_PLACE
         if changes and node.args and type(node.args[0]).__name__ == "Node" and isinstance(value, Expr):
             operand = node.args[0]
@@ -173,11 +183,11 @@ class FxReader(GraphReader):
         return self.tensor(value) if isinstance(value, torch.Tensor) else value
 
     def tensor(self, tensor: Any) -> Expr:
-        """A tensor of the model: its variable, or a constant."""
+        """Return a tensor of the model: its variable, or a constant."""
         return self.weights.get(id(tensor)) or constant(tensor)
 
     def attribute(self, node: Any) -> Any:
-        """What an attribute of the model is: a tensor, or another value."""
+        """Return an attribute of the model: a tensor, or another value."""
         value: Any = self._module
         for part in node.target.split("."):
             if not hasattr(value, part):
@@ -194,7 +204,7 @@ def _is_in_place(name: str) -> bool:
 
 
 def _plainly(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """A function of Python on numbers, such as the product of two sizes; None for what is none."""
+    """Evaluate a Python function on numbers, such as the product of two sizes, or return None if it is not one."""
     module = getattr(function, "__module__", None)
     if module in ("_operator", "math", "builtins") and all(isinstance(a, bool | int | float) for a in args):
         return function(*args, **kwargs)
@@ -202,7 +212,7 @@ def _plainly(function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> A
 
 
 class FxImporter:
-    """The import of one model; what `from_fx` says of its arguments."""
+    """The import of one model; see `from_fx` for the arguments."""
 
     def __init__(self, model: Any, emitter: FxEmitter, custom: Mapping[Any, CustomConverter], keep_params: bool):
         self._model = model
@@ -211,7 +221,7 @@ class FxImporter:
         self._reader = FxReader(model, emitter, custom)
 
     def module(self, input_info: InputInfo, unwrap: bool, no_bind: bool) -> IRModule:
-        """The function `main` in a module."""
+        """Build the module with the function `main`."""
         inputs = [*self._inputs(input_info), *self._reader.emitter.random.params]
         tensors = sorted(self._model.named_parameters()) if self._keep_params else []
         names = Names()
@@ -250,7 +260,7 @@ class FxImporter:
 
 
 def _expression(value: Any) -> Any:
-    """An output as an expression: a tuple for several, constants for numbers as TVM has them."""
+    """Return an output as an expression: a tuple for several, and constants for numbers as in TVM."""
     if isinstance(value, dict):
         return _expression(list(value.values()))
     if isinstance(value, list | tuple):

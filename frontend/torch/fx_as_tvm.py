@@ -1,7 +1,9 @@
-"""`from_fx` as TVM 0.20 has it: the same modules, also where they do not compute what the model does.
+"""`from_fx` with the results of TVM 0.20, including those that differ from what the model computes.
 
-Those places are the rows here, which stand before those of the table. Each says what differs, and a warning says it to
-the user (`TvmDifference`), once for each import. `frontend.torch.fx.from_fx` is the importer without them.
+The differences are rows here, which take precedence over the table. Each describes its difference, which is
+reported
+to the user as a warning (`TvmDifference`) once per import. `frontend.torch.fx.from_fx` is the exact
+importer.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from .table import Converter, lookup
 
 
 class TvmDifference(UserWarning):
-    """A module as TVM imports it computes something else than the model."""
+    """A warning that TVM's import computes something other than the model."""
 
 
 def from_fx(
@@ -37,7 +39,7 @@ def from_fx(
     no_bind_return_tuple: bool = False,
     custom_convert_map: Mapping[Any, CustomConverter] | None = None,
 ) -> IRModule:
-    """As `frontend.torch.fx.from_fx`, in the terms of TVM 0.20. Warns of `TvmDifference`."""
+    """Like `frontend.torch.fx.from_fx`, with the results of TVM 0.20. Warns with `TvmDifference`."""
     emitter = FxEmitter(BlockBuilder(), {name: _warned(name) for name in _ROWS}, keeps_items=True)
     importer = FxImporter(model, emitter, custom_convert_map or {}, keep_params_as_input)
     return importer.module(input_info, unwrap_unit_return_tuple, no_bind_return_tuple)
@@ -55,7 +57,7 @@ def _row(name: str, difference: str = "") -> Callable[[Converter], Converter]:
 
 
 def _warned(name: str) -> Converter:
-    """A row that says once what differs."""
+    """Return a row that warns once of its difference."""
     converter, difference = _ROWS[name]
     warned: list[str] = []
 
@@ -156,7 +158,9 @@ for _name in ("conv_transpose1d", "conv_transpose2d.input"):
 
 @_row("clamp")
 def _clamp(e: FxEmitter, x: Expr, min: Any = None, max: Any = None) -> Expr:
-    """Tensors are brought to the shape of x, and the result is clipped between infinities: the same numbers."""
+    """Broadcast tensor bounds to the shape of x, and clip the result between infinities, which gives the same
+    values.
+    """
     low, high = -math.inf if min is None else min, math.inf if max is None else max
     if isinstance(min, Expr):
         x, low = e.emit(R.maximum(x, e.emit(R.broadcast_to(min, ShapeExpr(shape_of(x)))))), -math.inf
@@ -180,6 +184,6 @@ def _log1p(e: FxEmitter, x: Expr) -> Expr:
 
 @_row("sym_size.int")
 def _sym_size(e: FxEmitter, x: Expr, dim: int) -> Any:
-    """A size that is known is a binding."""
+    """Return a size; a constant one is bound to a variable."""
     extent = shape_of(x)[dim]
     return e.emit(const(extent, "int32")) if isinstance(extent, int) else extent

@@ -1,7 +1,8 @@
-"""Functions and methods that a traced graph calls: which row of the table each is, with which arguments.
+"""Functions and methods of a traced graph: the row of the table for each, with its arguments.
 
-A name that is not here is the row of the same name. Those whose arguments tell overloads apart, or that the table
-lacks, have a function here.
+A name without an entry is the row of the same name. Functions whose overloads are distinguished by
+arguments, or that
+the table lacks, have an adapter here.
 """
 
 from __future__ import annotations
@@ -54,18 +55,18 @@ _RENAMED = {
     "unbind": "unbind.int",
     "xor": "bitwise_xor",
 }
-"""Names of Python's operators, of methods and of functions, and the rows that they are."""
+"""Python operators, methods and functions whose rows have other names."""
 
 _SIZES = frozenset(
     ("expand", "flip", "new_empty", "new_ones", "new_zeros", "ones", "permute", "rand", "randn", "repeat", "reshape",
      "tile", "view", "zeros")
 )  # fmt: skip
-"""Rows whose last argument may be written as several."""
+"""Rows whose last argument may be passed as several arguments."""
 _WITHOUT_TENSOR = frozenset(("ones", "rand", "randn", "zeros"))
 
 _DTYPES = {"float": "float32", "half": "float16", "double": "float64", "int": "int32", "long": "int64",
            "bool": "bool", "bfloat16": "bfloat16", "short": "int16", "char": "int8", "byte": "uint8"}  # fmt: skip
-"""Methods that convert, and to what."""
+"""Conversion methods and their dtypes."""
 
 _DROPOUTS = frozenset(("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"))
 _ARGUMENT_NAMES = {"input": "x", "self": "x", "tensor": "x"}
@@ -78,9 +79,9 @@ adapter = _ADAPTERS.row
 
 
 class FxEmitter(Emitter):
-    """What functions here build with. `overrides` are rows that stand before those of the table, by name.
+    """The emitter of adapters. `overrides` are rows by name that take precedence over the table.
 
-    `keeps_items`: `x[0]` keeps its dimension, with extent 1.
+    With `keeps_items`, `x[0]` keeps its dimension with extent 1.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class FxEmitter(Emitter):
 
 
 def function_row(name: str) -> Adapter | None:
-    """What converts a call of a function or method of this name; None where there is nothing."""
+    """Return the adapter of a function or method, or None if there is none."""
     if name in _ADAPTERS:
         return _ADAPTERS[name]
     if name in _DROPOUTS:
@@ -106,7 +107,7 @@ def function_row(name: str) -> Adapter | None:
 
 
 class DropoutLeftOut(UserWarning):
-    """Dropout that the model does in training is not there, as `from_fx` reads models as they are evaluated."""
+    """A warning that dropout in training mode is omitted, since `from_fx` imports models in evaluation mode."""
 
     def __init__(self, what: str):
         super().__init__(
@@ -116,7 +117,7 @@ class DropoutLeftOut(UserWarning):
 
 
 def _without_dropout(e: FxEmitter, x: Expr, p: float = 0.5, training: bool = True, train: bool = True) -> Expr:
-    """x; warns of `DropoutLeftOut`."""
+    """Return x, and warn with `DropoutLeftOut` if dropout is active."""
     if p and training and train:
         warnings.warn(DropoutLeftOut("dropout in training"), stacklevel=2)
     return x
@@ -128,7 +129,7 @@ def _lookup(name: str) -> Converter | None:
 
 
 def table_row(e: FxEmitter, name: str, *args: Any, **kwargs: Any) -> Any:
-    """A row of the table, by the name of an operator or overload. Raises `UnsupportedError` where there is none."""
+    """Apply a row of the table, by operator or overload name. Raises `UnsupportedError` if there is none."""
     converter = e.overrides.get(name) or _lookup(name)
     if converter is None:
         raise UnsupportedError(f"there is no converter for {name}")
@@ -136,7 +137,7 @@ def table_row(e: FxEmitter, name: str, *args: Any, **kwargs: Any) -> Any:
 
 
 def _called_by_name(name: str) -> Adapter:
-    """A row called as the functions of PyTorch are, whose first argument has other names."""
+    """Return an adapter for PyTorch functions whose first argument has another name than in the table."""
     converter = _lookup(name)
     assert converter is not None
     parameters = inspect.signature(converter).parameters
@@ -163,7 +164,7 @@ def _with_sizes(name: str) -> Adapter:
 
 
 def _sizes(values: Sequence[Any]) -> list[Any]:
-    """Sizes that are given one by one, or as one sequence or shape."""
+    """Return sizes passed individually, or as one sequence or shape."""
     if len(values) == 1 and isinstance(values[0], list | tuple | ShapeExpr):
         return list(values[0])
     return list(values)
@@ -316,7 +317,7 @@ def _is_floating_point(e: FxEmitter, x: Expr) -> bool:
 
 @adapter("to", "type", "astype")
 def _to(e: FxEmitter, x: Expr, *args: Any, dtype: Any = None, **kwargs: Any) -> Any:
-    """x as the dtype that is among the arguments; a device is passed over, and so is what keeps the dtype."""
+    """Convert x to the dtype among the arguments; devices, and the dtype that x has, are ignored."""
     targets = [a for a in (*args, dtype, kwargs.get("other")) if isinstance(a, Expr) or _is_dtype(a)]
     if not targets:
         return x
@@ -349,7 +350,7 @@ def _copy(e: FxEmitter, x: Expr, src: Expr, non_blocking: bool = False) -> Any:
 
 @adapter("argsort")
 def _argsort(e: FxEmitter, x: Expr, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
-    """The positions are int32, as TVM has them in modules that it imports."""
+    """Return int32 positions, as in modules imported by TVM."""
     return R.argsort(x, axis=dim, descending=descending, dtype="int32")
 
 
@@ -411,7 +412,7 @@ def _nll_loss(
 
 @adapter("embedding")
 def _embedding(e: FxEmitter, input: Expr, weight: Expr, *args: Any, **kwargs: Any) -> Any:
-    """The rows of `weight`: here the indices come first, in the table they come second."""
+    """Look up rows of `weight`; here the indices come first, in the table second."""
     return table_row(e, "embedding", weight, input)
 
 
@@ -474,7 +475,7 @@ def _interpolate(
     e: FxEmitter, x: Expr, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
     align_corners: bool | None = None, recompute_scale_factor: Any = None, antialias: bool = False,
 ) -> Any:  # fmt: skip
-    """Images in another size."""
+    """Resize images."""
     if mode not in _METHODS or rank_of(x) != 4 or antialias:
         raise UnsupportedError("images are resized in two dimensions, by nearest, bilinear or bicubic", found=mode)
     old = shape_of(x)[2:]
@@ -502,7 +503,7 @@ def _times(extent: Any, scale: Any) -> Any:
 
 @adapter("masked_scatter")
 def _masked_scatter(e: FxEmitter, x: Expr, mask: Expr, source: Expr) -> Any:
-    """The elements of `source`, in order, where the mask is set."""
+    """Return the elements of `source`, in order, at the positions where the mask is set."""
     shape = shape_of(x)
     flat = mask if len(shape) == 1 else e.emit(R.reshape(mask, (-1,)))
     values = source if rank_of(source) == 1 else None

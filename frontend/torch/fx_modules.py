@@ -1,4 +1,4 @@
-"""Modules of torch.nn that a traced graph calls: a row each, which says the row of the table and its arguments."""
+"""torch.nn modules of a traced graph: the row of the table for each, with its arguments."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ModuleRow:
-    """`row` is the name in the table of converters; `arguments` are what follows the inputs: attributes by name."""
+    """`row` is the name in the table of converters; `arguments` are the attributes passed after the inputs."""
 
     row: str
     arguments: tuple[str, ...] = ()
     by_keyword: bool = False
-    """Whether it is a function of `fx_functions.py`, which takes the arguments by name."""
+    """True for functions of `fx_functions.py`, which take the arguments by name."""
 
 
 _CONVOLUTION = "weight bias stride padding dilation groups"
@@ -90,14 +90,14 @@ _ROWS = {
     "Unflatten": "unflatten.int dim unflattened_size",
     "Upsample": "interpolate size scale_factor mode align_corners",
 }
-"""By the name of the class: the row, and the attributes of the module that are its arguments."""
+"""By class name: the row, and the attributes of the module that become arguments."""
 
 _BY_KEYWORD = frozenset(("CrossEntropyLoss", "Embedding", "Softmin", "Softsign", "Tanhshrink", "Upsample"))
 _PACKAGES = ("torch.nn.", "torchvision.ops.")
 
 
 def module_row(module: Any) -> ModuleRow | None:
-    """The row for a module; None where there is none."""
+    """Return the row for a module, or None if there is none."""
     for kind in type(module).__mro__:
         if kind.__module__.startswith(_PACKAGES) and kind.__name__ in _ROWS:
             row, *arguments = _ROWS[kind.__name__].split()
@@ -106,7 +106,7 @@ def module_row(module: Any) -> ModuleRow | None:
 
 
 def module_argument(module: Any, name: str) -> Any:
-    """An attribute of a module as an argument: normalizations use the statistics that they have."""
+    """Return an attribute of a module as an argument; normalizations use their running statistics."""
     if name == "training":
         return module.running_mean is None
     if name == "use_input_stats":

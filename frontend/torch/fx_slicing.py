@@ -1,4 +1,6 @@
-"""`x[…]` in a traced graph: one slice of all dimensions, then a reshape for those that go or come."""
+"""`x[…]` in a traced graph: a single slice of all dimensions, then a reshape for removed and inserted
+dimensions.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from .table import lookup
 
 
 def sliced(e: Emitter, x: Any, index: Any, keeps_items: bool = False) -> Any:
-    """An item of a tuple or a shape, or of a tensor. `keeps_items`: `x[0]` keeps its dimension."""
+    """Index a tuple, a shape or a tensor. With `keeps_items`, `x[0]` keeps its dimension."""
     if isinstance(x, list | tuple):
         return x[index]
     if isinstance(x, ShapeExpr):
@@ -28,7 +30,7 @@ def sliced(e: Emitter, x: Any, index: Any, keeps_items: bool = False) -> Any:
 
 
 def _expanded(items: list[Any], rank: int) -> list[Any]:
-    """The items with whole slices for `...` and for what is missing at the end."""
+    """Expand `...` and missing trailing items into full slices."""
     full = slice(None)
     missing = rank - sum(item is not None and item is not Ellipsis for item in items)
     at = next((i for i, item in enumerate(items) if item is Ellipsis), None)
@@ -38,7 +40,7 @@ def _expanded(items: list[Any], rank: int) -> list[Any]:
 
 
 def _gathered(e: Emitter, x: Expr, items: list[Any]) -> Any:
-    """Items of which some are tensors: whole slices and tensors only."""
+    """Gather by items that are full slices and tensors only."""
     items = _expanded(items, rank_of(x))
     others = [item for item in items if not isinstance(item, Expr)]
     if any(item != slice(None) for item in others):
@@ -64,7 +66,7 @@ def _strided(e: Emitter, x: Expr, items: list[Any], keeps_items: bool) -> Expr:
 
 
 def _extents(items: list[Any], cut: list[Extent], keeps_items: bool) -> list[Extent]:
-    """The extents of the result: of what was cut, without those of single items, and 1 for each None."""
+    """Return the extents of the result: those of the slice, without single items, and 1 for each None."""
     left = iter(cut)
     extents: list[Extent] = []
     for item in items:

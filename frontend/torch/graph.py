@@ -1,4 +1,4 @@
-"""A graph of torch.fx, walked node by node: an environment of values, and the rows of the table that give them."""
+"""Conversion of a torch.fx graph, node by node, with an environment of values and the rows of the table."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .table import lookup
 from .tensors import constant
 
 CustomConverter = Callable[[Any, "GraphReader"], Any]
-"""A converter of a user: of a node and the reader, whose `retrieve_args` and `block_builder` serve."""
+"""A user's converter: takes a node and the reader, with its `retrieve_args` and `block_builder`."""
 
 DROPPED = frozenset(
     (
@@ -34,16 +34,16 @@ DROPPED = frozenset(
         "_log_api_usage_once", "_functional_sym_constrain_range", "_functional_sym_constrain_range_for_size",
     )
 )  # fmt: skip
-"""Operators without a result: of checks the sizes' are made where a compiled function is called, others not."""
+"""Operators without a result; compiled functions check sizes at the call, and other checks are dropped."""
 
 
 class NoConverter(UnsupportedError):
-    """An operator that no row of the table is for."""
+    """An operator without a row in the table."""
 
 
 @dataclass(frozen=True)
 class NotKnown:
-    """A value that cannot be said in the IR; only operators that are dropped may use it."""
+    """A value without a representation in the IR; only dropped operators may use it."""
 
     what: str
 
@@ -51,7 +51,7 @@ class NotKnown:
 class GraphReader:
     """Reads the graph of the module `root` into the function that `builder` builds.
 
-    `env` is what stands for each node.
+    `env` maps nodes to values.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class GraphReader:
     # What converters of users call.
 
     def retrieve_args(self, node: Any) -> list[Any]:
-        """The positional arguments of a node, with values for nodes."""
+        """Return the positional arguments of a node, with nodes replaced by values."""
         return [self.value(a) for a in node.args]
 
     def value(self, argument: Any) -> Any:
-        """What stands for an argument of a node."""
+        """Return the value of a node's argument."""
         return mapped(argument, self._leaf)
 
     def _leaf(self, argument: Any) -> Any:
@@ -92,14 +92,14 @@ class GraphReader:
 
     @contextmanager
     def blocks(self) -> Iterator[None]:
-        """Build in dataflow blocks: one, which control flow interrupts."""
+        """Build in a dataflow block, which control flow interrupts."""
         self._open()
         yield
         self._close(())
 
     @contextmanager
     def outside(self) -> Iterator[None]:
-        """Build outside of dataflow blocks; what later nodes need of the block that ends is visible after it."""
+        """Build outside of dataflow blocks; values of the suspended block that later nodes use become its outputs."""
         if self._dataflow is None:
             yield
             return
@@ -115,7 +115,7 @@ class GraphReader:
         self._dataflow.enter_context(self.block_builder.dataflow())
 
     def _close(self, live: Iterable[Any]) -> None:
-        """End the dataflow block; what stands for the nodes `live` is visible after it."""
+        """End the dataflow block, whose outputs are the values of the nodes `live`."""
         assert self._dataflow is not None
         exported = {node: mapped(self.env[node], self._exported) for node in live}
         self.env.update(exported)
@@ -128,7 +128,7 @@ class GraphReader:
     # Graphs in the graph.
 
     def nested(self, module: Any, arguments: Sequence[Any]) -> list[Any]:
-        """The outputs of a graph that stands in this one, for values of its placeholders."""
+        """Convert a nested graph for the values of its placeholders, and return its outputs."""
         inner = copy(self)
         inner.root, inner.env, inner._dataflow = module, {}, None
         inner.emitter = Emitter(self.block_builder, self.symbols.extent, self.emitter.random)
@@ -144,7 +144,7 @@ class GraphReader:
     def read(self, nodes: Iterable[Any]) -> None:
         """Convert nodes of the kinds `call_function` and `get_attr`, in order.
 
-        What an operator cannot do is collected in `coverage`; any other mistake raises `ModelError` with the node.
+        Unsupported operators are collected in `coverage`; other errors raise `ModelError` with the node.
         """
         for node in nodes:
             self.emitter.node = node
@@ -181,7 +181,7 @@ class GraphReader:
         return self._called(node)
 
     def attribute(self, node: Any) -> Any:
-        """A constant or submodule of the module that the graph belongs to."""
+        """Return a constant or submodule of the graph's module."""
         value: Any = self.root
         for part in node.target.split("."):
             value = getattr(value, part)
@@ -213,7 +213,7 @@ class GraphReader:
             raise UnsupportedError(f"no converter is for such arguments ({type(error).__name__}: {error})") from error
 
     def _python(self, node: Any) -> Any:
-        """A function of Python on numbers that are known, or whose result nothing needs (comparisons of sizes)."""
+        """Evaluate a Python function on known numbers, or one whose result is unused (comparisons of sizes)."""
         args = [self.env.get(a) if type(a).__name__ == "Node" else a for a in node.args]
         if all(isinstance(a, bool | int | float) for a in args):
             return node.target(*args)
@@ -230,7 +230,7 @@ class GraphReader:
         return self.block_builder.emit(TupleGetItem(value, index))
 
     def _stand_in(self, node: Any) -> Any:
-        """A variable of the right type for the value of a node that has no converter, so that others are looked at."""
+        """Return a placeholder of the right type for an unsupported node, so that the remaining nodes can be checked."""
         return mapped(node.meta.get("val"), self._unknown)
 
     def _unknown(self, value: Any) -> Any:
@@ -242,7 +242,7 @@ class GraphReader:
 
 
 def target_name(target: Any) -> str:
-    """What a node calls, such as `aten.add.Tensor`."""
+    """Return the name of a node's target, such as `aten.add.Tensor`."""
     return str(target) if hasattr(target, "_schema") or isinstance(target, str) else target.__name__
 
 
@@ -251,5 +251,5 @@ def _reason(error: UnsupportedError) -> str:
 
 
 def _defines_symbol(node: Any) -> bool:
-    """Whether a number comes out of a tensor, and not out of other sizes."""
+    """Return whether a number is read from a tensor, instead of computed from sizes."""
     return hasattr(node.target, "_schema") and operator_name(node.target)[0] in ("item", "_local_scalar_dense")

@@ -1,4 +1,4 @@
-"""Where in the Python program a node of a graph comes from."""
+"""Source locations of graph nodes in the Python program."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _LIBRARY = re.compile(r"(^|/)torch/(nn|fx|_|utils|functional)")
 
 
 def location_of(node: Any) -> SourceLocation | None:
-    """The innermost line outside of PyTorch that made a node; None where the graph does not say."""
+    """Return the innermost line outside of PyTorch that created a node, or None if it is unknown."""
     frames = [(f, int(n)) for f, n in _FRAME.findall(node.meta.get("stack_trace") or "")]
     own = [frame for frame in frames if not _LIBRARY.search(frame[0])] or frames
     return SourceLocation(own[-1][0], own[-1][1], 1) if own else None
 
 
 def place_of(node: Any) -> str:
-    """The line as `file:line`, or the node's name."""
+    """Return a node's location as `file:line`, or its name."""
     location = location_of(node)
     return f"node {node.name}" if location is None else f"{location.file}:{location.line}"

@@ -1,4 +1,4 @@
-"""The dtype of a result where operands differ: PyTorch's rules of type promotion."""
+"""PyTorch's type promotion: the dtype of a result whose operands differ."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from .emitter import Emitter, cast_to, dtype_of, is_float, rank_of
 
 _HALVES = ("float16", "bfloat16")
 DEFAULT_FLOAT = "float32"
-"""What PyTorch computes in where all operands are integers and the result is not."""
+"""The result dtype of floating-point operators on integers."""
 
 
 @lru_cache(maxsize=1024)
 def promoted(a: str, b: str) -> str:
-    """The least dtype that both can be converted to."""
+    """Return the smallest dtype that both can be converted to."""
     import torch
 
     return str(torch.promote_types(getattr(torch, a), getattr(torch, b))).removeprefix("torch.")
 
 
 def common_dtype(values: Iterable[Any]) -> str:
-    """The dtype that tensors and Python's numbers are computed in together.
+    """Return the common dtype of tensors and Python numbers.
 
-    Tensors with dimensions count most, then those without, then numbers: one that counts less changes the dtype only
-    where it is of a higher kind (bool, integers, floating point).
+    Tensors with dimensions take precedence over scalar tensors, and these over numbers: a value of lower
+    precedence only
+    changes the dtype if it is of a higher category (bool, integer, floating point).
     """
     with_dims = without_dims = numbers = None
     for value in values:
@@ -42,14 +43,16 @@ def common_dtype(values: Iterable[Any]) -> str:
 
 
 def dtype_of_number(value: Any) -> str:
-    """The dtype of a tensor that is one of Python's numbers."""
+    """Return the dtype of a Python number as a tensor."""
     if isinstance(value, bool):
         return "bool"
     return DEFAULT_FLOAT if isinstance(value, float) else "int64"
 
 
 def dtype_beside(number: float, others: Iterable[Any]) -> str:
-    """The dtype of a number as a tensor: that of floats which it is computed with, so that it keeps its digits."""
+    """Return the dtype of a number as a tensor: that of the floats it is combined with, so that it keeps its
+    precision.
+    """
     common = common_dtype([number, *(v for v in others if isinstance(v, Expr))])
     return common if is_float(common) else dtype_of_number(number)
 
@@ -67,26 +70,27 @@ def _combined(higher: str | None, lower: str | None) -> str | None:
 
 
 def operands(e: Emitter, *values: Any, dtype: str | None = None) -> list[Expr]:
-    """The operands as tensors of their common dtype, or of `dtype`."""
+    """Convert the operands to tensors of their common dtype, or of `dtype`."""
     target = common_dtype(values) if dtype is None else dtype
     return [e.tensor(v, target) for v in values]
 
 
 def float_dtype(dtype: str) -> str:
-    """The dtype of what is no integer, computed of `dtype`."""
+    """Return the floating-point dtype for results computed from `dtype`."""
     return dtype if is_float(dtype) else DEFAULT_FLOAT
 
 
 def floating(e: Emitter, *values: Any) -> list[Expr]:
-    """The operands as tensors of floating point."""
+    """Convert the operands to floating-point tensors."""
     return operands(e, *values, dtype=float_dtype(common_dtype(values)))
 
 
 def in_single(convert: Callable[..., Any], rounds: bool = False, keeps_right: bool = False) -> Callable[..., Any]:
-    """A row that computes what has 16 bits in float32 and rounds each result once, as PyTorch's kernels do.
+    """Wrap a row to compute 16-bit operands in float32 and round each result once, as PyTorch's kernels do.
 
-    Operands of other dtypes, such as indices, are not changed; with `rounds` they are rounded to the 16 bits first.
-    Numbers of Python are not, nor is with `keeps_right` the last operand where it has no dimensions.
+    Operands of other dtypes, such as indices, are unchanged; with `rounds` they are rounded to 16 bits first,
+    except
+    Python numbers and, with `keeps_right`, a rank-0 last operand.
     """
 
     def wide(e: Emitter, value: Any, dtype: str, is_last: bool = False) -> Any:

@@ -1,4 +1,4 @@
-"""Files of weights that PyTorch saved."""
+"""Weight files saved by PyTorch."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from .tensors import array_of
 
 
 def read_state_dict(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, Any]]:
-    """The tensors of a state dict, as arrays over the mapped file.
+    """Return the tensors of a state dict, as arrays that share the memory-mapped file.
 
-    Only tensors are read, in PyTorch's mode for that: nothing of the file is run. Raises `ModelError` for any other
-    file, `OSError`.
+    PyTorch's weights-only mode is used: no code of the file is executed. Raises `ModelError` for any other
+    file, and
+    `OSError`.
     """
     require_torch()
     import torch

@@ -1,4 +1,4 @@
-"""A converter to fill in, for an operator that has none."""
+"""Templates of converters for unsupported operators."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ mod = from_exported_program(program, custom_convert_map={{"{overload}": {functio
 
 
 def converter_stub(operator: str) -> str:
-    """The text of a converter for `custom_convert_map`, of an operator by its name, such as `aten.geqrf.default`.
+    """Return the source text of a converter for `custom_convert_map`, for an operator such as
+    `aten.geqrf.default`.
 
-    Raises `NameLookupError` for what is no operator of PyTorch, `MissingPackage` without PyTorch.
+    Raises `NameLookupError` for an unknown operator, and `MissingPackage` without PyTorch.
     """
     require_torch()
     import torch

@@ -1,4 +1,4 @@
-"""What is in an exported program: `summary_of`."""
+"""Summaries of exported programs: `summary_of`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .exported_program import coverage_of
 
 
 def summary_of(program: Any, name: str) -> Summary:
-    """The inputs, outputs, weights and operators of a `torch.export.ExportedProgram` that is called `name`."""
+    """Return the inputs, outputs, weights and operators of a `torch.export.ExportedProgram` called `name`."""
     import torch
 
     signature = program.graph_signature

@@ -1,4 +1,4 @@
-"""Symbolic sizes of PyTorch, which are expressions of sympy, as symbolic expressions of the IR."""
+"""Conversion of PyTorch's symbolic sizes (sympy expressions) to symbolic expressions of the IR."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ _BUILD: dict[str, Callable[..., Extent]] = {
     "Min": lambda *args: reduce(minimum, args),
     "Identity": lambda a: a,
 }
-"""By the class of sympy's node."""
+"""Constructors by the class of the sympy node."""
 
 
 class Symbols:
-    """The symbols of one program: what each stands for, which is the variable of its name unless it was set."""
+    """The symbols of one program and their extents, by default variables of the same names."""
 
     def __init__(self) -> None:
         self._values: dict[Any, Extent] = {}
 
     def bind(self, inputs: Iterable[Any]) -> None:
-        """Sizes that inputs do not say by themselves, such as n where a dimension is 2 * n, of those that they say.
+        """Determine symbols that are not extents themselves, such as n for a dimension 2 * n, from the inputs' sizes.
 
-        A size that does not say what its symbols are is a variable of its own.
+        A size from which its symbols cannot be determined becomes a new variable.
         """
         sizes = [s.node.expr for value in inputs for s in symbolic_sizes(value)]
         known = {s for s in sizes if s.is_Symbol}
@@ -64,7 +64,7 @@ class Symbols:
                     known |= missing
 
     def _solve(self, size: Any, symbol: Any, extent: Extent) -> bool:
-        """Let n be (s - b) // a, where s, the size, is a * n + b; False where it is not."""
+        """Define n as (s - b) // a if the size s is a * n + b; return False otherwise."""
         slope, offset = size.coeff(symbol, 1), size.coeff(symbol, 0)
         if not (slope.is_Integer and size == slope * symbol + offset):
             return False
@@ -72,11 +72,11 @@ class Symbols:
         return True
 
     def extent(self, size: Any) -> Extent:
-        """An `int` or `torch.SymInt` as an extent. Raises `UnsupportedError` for arithmetic that extents lack."""
+        """Convert an `int` or `torch.SymInt` to an extent. Raises `UnsupportedError` for unsupported arithmetic."""
         return self.of(size.node.expr) if is_symbolic(size) else int(size)
 
     def of(self, expr: Any) -> Extent:
-        """An expression of sympy as an extent."""
+        """Convert a sympy expression to an extent."""
         known = self._values.get(expr)
         if known is not None:
             return known
@@ -91,21 +91,21 @@ class Symbols:
 
 
 def symbolic_sizes(value: Any) -> list[Any]:
-    """The symbolic integers in a traced value: a tensor's extents, or itself."""
+    """Return the symbolic integers of a traced value: a tensor's extents, or the value itself."""
     return [s for s in getattr(value, "shape", [value]) if is_symbolic(s)]
 
 
 def is_symbolic(value: Any) -> bool:
-    """Whether a value of a traced program is a symbolic integer."""
+    """Return whether a traced value is a symbolic integer."""
     import torch
 
     return isinstance(value, torch.SymInt)
 
 
 def finite_bounds(ranges: Mapping[Any, Any]) -> tuple[dict[str, int], dict[str, int]]:
-    """The least and the greatest value of symbols, where the program says more than that they are sizes.
+    """Return the lower and upper bounds of symbols that are declared explicitly.
 
-    PyTorch assumes of all sizes that they are 2 at least, which is no bound that somebody gave.
+    PyTorch assumes that all sizes are at least 2, which is not such a bound.
     """
     lower = {str(s): int(r.lower) for s, r in ranges.items() if r.lower.is_Integer and int(r.lower) > _ASSUMED}
     upper = {str(s): int(r.upper) for s, r in ranges.items() if r.upper.is_Integer}

@@ -1,7 +1,8 @@
-"""The table of converters: for each operator of PyTorch a function that says it in Relax.
+"""The table of converters: for each operator of PyTorch a function that builds it in Relax.
 
-A row is a function by the name of an operator of ATen without its namespace, for all of its overloads, or by the name
-of one overload where that means something else; the overload is looked up first. Other namespaces are written out.
+A row is registered by the name of an ATen operator without namespace, for all of its overloads, or by the
+name of one
+overload that differs; overloads are looked up first. Other namespaces are spelled out.
 
     @row("rsub")
     def rsub(e: Emitter, x: Expr, other: Any, alpha: Any = 1) -> Expr:
@@ -10,21 +11,24 @@ of one overload where that means something else; the overload is looked up first
     @row("max.dim")                      # max.default and max.other have rows of their own
     @row("prims::convert_element_type")
 
-Arguments are those of the operator's schema, in its order, with its defaults and, but for `self`, which is `x`, by its
-names; those that say where and how a tensor lies (`IGNORED`) are left out. What the schema wants by keyword comes by
-keyword. Callers that have no schema, such as the importer of torch.fx, call a row as a Python function.
+Arguments are those of the operator's schema, with its order, defaults and names, except that `self` is `x`.
+Arguments
+about placement and layout (`IGNORED`) are omitted. Keyword-only arguments are passed by keyword. Callers
+without a
+schema, such as the importer of torch.fx, call a row as a Python function.
 
-| of the schema | as an argument of a row |
+| in the schema | as an argument of a row |
 |---|---|
 | Tensor | an `Expr`: a variable, or a constant |
 | Tensor[], Tensor?[] | a list of them, with None |
-| int, SymInt | an `int`, or a `SymExpr` where it is symbolic |
-| Scalar, float, bool, str | Python's own |
+| int, SymInt | an `int`, or a `SymExpr` if it is symbolic |
+| Scalar, float, bool, str | the Python value |
 | ScalarType | the name of a dtype, such as `"float32"` |
 
-The result is an `Expr`, which is bound to a variable unless it is one; a list of results for several; or an `int` or
-`SymExpr`. Intermediate results that a program by hand would name are bound with `e.emit`. What an operator cannot do of
-certain arguments it says by `raise UnsupportedError("…")`: such reasons are all reported at once.
+The result is an `Expr`, which is bound unless it is a variable; a list for several results; or an `int` or
+`SymExpr`.
+Bind intermediate results that deserve a name with `e.emit`. For unsupported arguments a row raises
+`UnsupportedError("…")`: all such reasons are reported together.
 """
 
 from __future__ import annotations
@@ -38,7 +42,9 @@ Converter = Callable[..., Any]
 _Row = TypeVar("_Row", bound=Converter)
 
 IGNORED = frozenset(("layout", "device", "pin_memory", "memory_format", "generator", "non_blocking", "copy"))
-"""Arguments that are left out: all tensors are dense, row major and on the CPU, and random numbers have no row."""
+"""Arguments that are omitted: all tensors are dense, row-major and on the CPU, and random rows need no
+generator.
+"""
 
 
 def _load_operators() -> None:
@@ -56,11 +62,11 @@ row = CONVERTERS.row
 
 
 def add_rows(rows: Iterable[tuple[str, Converter]]) -> None:
-    """Add rows of a family that differ in little."""
+    """Register a family of similar rows."""
     for name, function in rows:
         row(name)(function)
 
 
 def lookup(operator: str, overload: str = "default") -> Converter | None:
-    """The row for an overload of an operator: `lookup("max", "dim")`; None where there is none."""
+    """Return the row for an overload of an operator, `lookup("max", "dim")`, or None if there is none."""
     return CONVERTERS.get(f"{operator}.{overload}") or CONVERTERS.get(operator)

@@ -1,4 +1,4 @@
-"""Tensors of PyTorch as arrays of numpy over the same memory."""
+"""PyTorch tensors as numpy arrays that share their memory."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from .arguments import dtype_name
 
 
 def array_of(tensor: Any, called: str | None = None) -> np.ndarray[Any, Any]:
-    """The contents of a tensor, which the model calls `called`; a copy only of one that is not contiguous.
+    """Return the contents of a tensor, called `called` in the model; only non-contiguous ones are copied.
 
-    One that lies on another device is copied to the CPU. Raises `UnsupportedError` for what has no contents in memory,
-    or contents of a kind that is not read.
+    A tensor on another device is copied to the CPU. Raises `UnsupportedError` for tensors without contents in
+    memory, or
+    of an unsupported kind.
     """
     import torch
 
@@ -44,5 +45,5 @@ def array_of(tensor: Any, called: str | None = None) -> np.ndarray[Any, Any]:
 
 
 def constant(tensor: Any, name: str | None = None) -> Constant:
-    """A tensor, by the name that the model has for it, as a constant over its memory."""
+    """Return a tensor, called `name` in the model, as a constant that shares its memory."""
     return constant_over(array_of(tensor, name), name)

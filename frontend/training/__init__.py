@@ -1,4 +1,4 @@
-"""Training Relax models: losses, optimizers, and a trainer that runs what is built of them."""
+"""Training of Relax models: losses, optimizers, and a trainer that runs the built functions."""
 
 from __future__ import annotations
 

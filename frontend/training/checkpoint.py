@@ -1,4 +1,6 @@
-"""Marking parts of a model that the gradient computes again: what they have taken in is kept, the rest is not."""
+"""Gradient checkpointing: mark parts of a model that the gradient recomputes, so that only their inputs are
+kept.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +14,20 @@ from ..block_builder import BlockBuilder
 
 
 def checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """`func(*args, **kwargs)`, computed again for the gradient: expressions among the arguments and in the result
-    are marked with `grad.start_checkpoint` and `grad.end_checkpoint`."""
+    """Call `func(*args, **kwargs)` as a checkpoint that the gradient recomputes.
+
+    Expressions among the arguments and in the result are marked with `grad.start_checkpoint` and
+    `grad.end_checkpoint`.
+    """
     marked = [_marked("start", a) for a in args]
     named = {k: _marked("start", v) for k, v in kwargs.items()}
     return _marked("end", func(*marked, **named))
 
 
 def emit_checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """As `checkpoint`, with the marks bound to variables: `x_scp` of `x`, `y_ecp` of the result `y`.
+    """Like `checkpoint`, with the marks bound to variables: `x_scp` of `x`, `y_ecp` of the result `y`.
 
-    Raises `TiraxError` outside of a function that a `BlockBuilder` builds.
+    Raises `TiraxError` if no `BlockBuilder` is building a function.
     """
     bb = BlockBuilder.current()
     if bb is None:
@@ -38,10 +43,11 @@ def emit_checkpoint_sequential(
     input: Any,  # noqa: A002 (TVM's name)
     checkpoint_last: bool = False,
 ) -> Any:
-    """`functions` one after the other, beginning with `input`, each segment of them with its own checkpoint.
+    """Apply `functions` in sequence to `input`, with a checkpoint for each segment.
 
-    `segments` is how many there are, about equally long, or where each begins. The last one is kept whole unless
-    `checkpoint_last`. Raises `TiraxError` for places that are no increasing ones inside of the list.
+    `segments` is the number of segments of about equal length, or the start of each. The last one is not a
+    checkpoint
+    unless `checkpoint_last`. Raises `TiraxError` for starts that are not increasing or out of range.
     """
     starts = _starts(len(functions), segments)
     value = input

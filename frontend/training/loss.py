@@ -1,4 +1,4 @@
-"""Losses: each makes a Relax function of predictions and targets for tensors of given struct info."""
+"""Losses: each builds a Relax function of predictions and targets, for tensors of given struct info."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Reduction = Literal["mean", "sum", "none"]
 
 
 class Loss:
-    """The base of losses: `loss(predictions, targets)` is the function for tensors of this struct info.
+    """Base class of losses: `loss(predictions, targets)` returns the function for tensors of this struct info.
 
-    `reduction`: `mean` or `sum` of the losses of all elements, or `none`. Raises `TiraxError` for another one.
+    `reduction`: `mean` or `sum` of the losses of all elements, or `none`. Raises `TiraxError` for others.
     """
 
     _NAMES = ("predictions", "targets", "weights")
@@ -31,17 +31,17 @@ class Loss:
 
     @property
     def num_backbone_outputs(self) -> int:
-        """How many results of a model are arguments of the loss."""
+        """The number of model results that are arguments of the loss."""
         return self._num_backbone_outputs
 
     def _elements(self, bb: BlockBuilder, *args: Var) -> Expr:
-        """The losses of the elements, or the loss itself where `_reduces`."""
+        """Return the losses of the elements, or the reduced loss if `_reduces`."""
         raise NotImplementedError(self._loss_name)
 
     _reduces = True
 
     def __call__(self, *args: Any) -> Function:
-        """The function, for arguments of the given struct info (or like the given variables)."""
+        """Return the function for arguments of the given struct info (or like the given variables)."""
         infos = [a.struct_info if isinstance(a, Expr) else a for a in args]
         params = [Var(name, info) for name, info in zip(self._NAMES, infos, strict=False)]
         bb = BlockBuilder()
@@ -79,9 +79,10 @@ class MSELoss(Loss):
 
 
 class CrossEntropyLoss(Loss):
-    """nll_loss(log_softmax(predictions), targets): targets are labels; a third argument are weights of the classes.
+    """nll_loss(log_softmax(predictions), targets) with label targets; an optional third argument are class
+    weights.
 
-    Targets that are `ignore_index` do not count.
+    Targets equal to `ignore_index` do not count.
     """
 
     _reduces = False
@@ -100,9 +101,9 @@ class CrossEntropyLoss(Loss):
 
 
 class CategoricalCrossEntropyLoss(CrossEntropyLoss):
-    """-log_softmax(predictions) * targets: targets are rows of 0 and 1.
+    """-log_softmax(predictions) * targets with one-hot targets.
 
-    With weights, or an `ignore_index` that is a label, the position of the greatest target is the label.
+    With weights, or a non-negative `ignore_index`, the labels are the positions of the largest targets.
     """
 
     def __init__(self, reduction: Reduction = "mean", ignore_index: int = -100):

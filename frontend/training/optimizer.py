@@ -1,4 +1,4 @@
-"""Optimizers: each makes a Relax function `(params, gradients, optim_states) -> (params, optim_states)`."""
+"""Optimizers: each builds a Relax function `(params, gradients, optim_states) -> (params, optim_states)`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from ..block_builder import BlockBuilder
 
 
 class Optimizer:
-    """The base of optimizers: `init(params)` says what is optimized, `get_function()` how a step is made.
+    """Base class of optimizers: `init(params)` sets the parameters to optimize, and `get_function()` builds a
+    step.
 
-    `state` is what the first step starts from: the number of steps, and what the optimizer remembers.
+    `state` is the initial state of the first step: the number of steps, and the optimizer's own state.
     """
 
     def __init__(self, name: str):
@@ -31,9 +32,9 @@ class Optimizer:
         self.dtype = ""
 
     def init(self, params: Var | Sequence[Var]) -> Optimizer:
-        """Say which parameters are optimized: tensors of static shape and of one floating point type.
+        """Set the parameters to optimize: tensors of static shape and of the same floating-point dtype.
 
-        Raises `TiraxError` for none, for one that is given twice and for others than such tensors.
+        Raises `TiraxError` for no parameters, duplicates, and other types.
         """
         variables = [params] if isinstance(params, Var) else list(params)
         if not variables:
@@ -49,14 +50,14 @@ class Optimizer:
         return self
 
     def _start(self, types: Sequence[TensorType]) -> list[np.ndarray[Any, Any]]:
-        """The state before the first step."""
+        """Return the initial state."""
         return [np.zeros((), np.int64)]
 
     def _zeros(self, types: Sequence[TensorType]) -> list[np.ndarray[Any, Any]]:
         return [np.zeros([d.constant or 0 for d in t.dims or ()], self.dtype) for t in types]
 
     def get_function(self) -> Function:
-        """The function of a step. Raises `TiraxError` before `init`."""
+        """Build the function of a step. Raises `TiraxError` before `init`."""
         if self.param_list is None or self.state is None:
             raise TiraxError("the optimizer does not know its parameters", hint="optimizer.init(params)")
         infos = [p.struct_info for p in self.param_list]
@@ -76,10 +77,10 @@ class Optimizer:
         return bb.get()[self.name]
 
     def _begin(self, step: _Step) -> None:
-        """What is computed once for all parameters."""
+        """Compute values shared by all parameters."""
 
     def _update(self, step: _Step, i: int, name: str) -> Expr:
-        """The new value of a parameter."""
+        """Return the new value of a parameter."""
         raise NotImplementedError(self.name)
 
 
@@ -99,7 +100,7 @@ def _array(value: np.ndarray[Any, Any]) -> Any:
 
 
 class _Step:
-    """A step that is being built: the old parameters, gradients and states, and the new states by position."""
+    """A step under construction: the old parameters, gradients and states, and the new states by position."""
 
     def __init__(self, bb: BlockBuilder, params: Var, gradients: Var, states: Var, dtype: str):
         self.bb, self.dtype = bb, dtype
@@ -132,7 +133,7 @@ def _decayed(step: _Step, param: Expr, gradient: Expr, weight_decay: float, name
 
 
 def _rest(value: float) -> float:
-    """1 - value in decimal digits: 0.1 for 0.9."""
+    """Return 1 - value in decimal arithmetic: 0.1 for 0.9."""
     return float(1 - Decimal(str(value)))
 
 
@@ -152,8 +153,9 @@ class SGD(Optimizer):
 class MomentumSGD(Optimizer):
     """Gradient descent with momentum: v = momentum * v + (1 - dampening) * g, then p - lr * v.
 
-    With `nesterov` it is p - lr * (g + momentum * v). g has weight_decay * p added. The state is the number of steps,
-    then v of each parameter.
+    With `nesterov` the result is p - lr * (g + momentum * v). weight_decay * p is added to g first. The state
+    is the
+    number of steps, followed by v of each parameter.
     """
 
     def __init__(
@@ -177,10 +179,12 @@ class MomentumSGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam (Kingma and Ba, 2015): p - lr * m / (sqrt(v) + eps), m and v being running means of g and g * g, corrected.
+    """Adam (Kingma and Ba, 2015): p - lr * m / (sqrt(v) + eps), with bias-corrected running means m of g and v of
+    g * g.
 
-    g has weight_decay * p added. The state is the number of steps, the products of both betas, then m and then v of
-    each parameter.
+    weight_decay * p is added to g first. The state is the number of steps, the products of both betas, then m
+    and then v
+    of each parameter.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""From a model to all functions that training it needs; and running them, with parameters and states kept."""
+"""Set up a model for training, and run the training with persistent parameters and states."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ BACKBONE = "backbone"
 LOSS = "backbone_loss"
 ADJOINT = "backbone_loss_adjoint"
 OPTIMIZER = "optimizer"
-"""The functions of a module that is trained."""
+"""The names of the functions of a training module."""
 
 
 class Trainer:
-    """Trains a module that `SetupTrainer` made, with `vm`, which runs what was built of it.
+    """Trains a module created by `SetupTrainer`, using `vm`, which runs its build.
 
-    Parameters and states are zero at first, or have to be given where `zero_init_param_state` is off.
+    Parameters and states are initially zero; without `zero_init_param_state` they must be set first.
 
     trainer = Trainer(mod, relax.VirtualMachine(relax.build(mod), cpu()), cpu(), False)
     trainer.xaiver_uniform_init_params()
@@ -80,8 +80,10 @@ class Trainer:
         self._states = [_array(np.zeros(*_layout(v))) for v in self._state_vars]
 
     def xaiver_uniform_init_params(self) -> None:
-        """Set all parameters to numbers that are uniform around zero, up to sqrt(6 / sum of the extents)
-        (Glorot and Bengio, 2010), from numpy's global generator. (The name is spelt as TVM spells it.)"""
+        """Initialize all parameters uniformly in ±sqrt(6 / sum of the extents) (Glorot and Bengio, 2010).
+
+        Uses numpy's global generator. (The name is spelled as in TVM.)
+        """
         arrays: list[Any] = []
         for v in self._param_vars:
             shape, dtype = _layout(v)
@@ -90,31 +92,31 @@ class Trainer:
         self._params = arrays
 
     def load_params(self, params: Values) -> None:
-        """Set the parameters, given in their order or by name."""
+        """Set the parameters, in order or by name."""
         self._params = _loaded("parameter", self._param_vars, params)
 
     def load_states(self, states: Values) -> None:
-        """Set the states, given in their order or by name."""
+        """Set the states, in order or by name."""
         self._states = _loaded("state", self._state_vars, states)
 
     def export_params(self) -> dict[str, NDArray]:
-        """The parameters by name."""
+        """Return the parameters by name."""
         return {v.name_hint: p for v, p in zip(self._param_vars, self._params, strict=True)}
 
     def export_states(self) -> dict[str, NDArray]:
-        """The states by name."""
+        """Return the states by name."""
         return {v.name_hint: s for v, s in zip(self._state_vars, self._states, strict=True)}
 
     def predict(self, *input_instances: Any) -> Any:
-        """What the model makes of inputs; the states stay as they are.
+        """Run the model on inputs; the states are not updated.
 
-        Raises `TiraxError` before there are parameters and states.
+        Raises `TiraxError` before parameters and states are set.
         """
         result = self.vm[self.BACKBONE_FUNC](*map(_array, input_instances), *self._ready())
         return result[0] if isinstance(result, tuple | list) else result
 
     def update(self, input_instances: Any, targets: Any) -> NDArray:
-        """Make a step: compute loss and gradients, and update parameters and states. Gives the loss."""
+        """Run a training step: compute loss and gradients, update parameters and states, and return the loss."""
         result, gradients = self.vm[self.ADJOINT_FUNC](*_arrays(input_instances), *self._ready(), *_arrays(targets))
         loss = result
         if isinstance(result, tuple | list):
@@ -124,8 +126,9 @@ class Trainer:
         return loss
 
     def profile_adjoint(self, input_instances: Any, targets: Any, **options: Any) -> Any:
-        """How long it takes to compute the loss and the gradients; nothing is updated. `options` are those of
-        `vm.time_evaluator`."""
+        """Measure the time to compute the loss and the gradients, without an update; `options` are for
+        `vm.time_evaluator`.
+        """
         args = [*_arrays(input_instances), *self._ready(), *_arrays(targets)]
         return self.vm.time_evaluator(self.ADJOINT_FUNC, self.device, **options)(*args)
 
@@ -151,7 +154,7 @@ def _arrays(value: Any) -> list[Any]:
 
 
 def _layout(v: Var) -> tuple[list[int], str]:
-    """The shape and dtype of a parameter. Raises `TiraxError` where the shape is symbolic."""
+    """Return the shape and dtype of a parameter. Raises `TiraxError` if the shape is symbolic."""
     info = v.struct_info
     dims = info.shape.values if isinstance(info, TensorStructInfo) and info.shape is not None else []
     shape = [d for d in dims if isinstance(d, int)]
@@ -191,13 +194,13 @@ class SetupTrainer(Pass):
 
     backbone(inputs…, parameters…, states…) -> (prediction, updated states…)
 
-    The module says by its attributes `param_num` and `state_num` how many parameters and states there are. It gets
+    The module's attributes `param_num` and `state_num` are the numbers of parameters and states. The pass adds
 
-    - `backbone_loss`, which ends with `loss` of the prediction and of targets like `loss_args[1:]`,
-    - `backbone_loss_adjoint`, which gives the gradients of the parameters besides,
-    - `optimizer`, a step of the optimizer, and the attributes `input_num` and `optim_state`, where this starts from.
+    - `backbone_loss`, which applies `loss` to the prediction and targets like `loss_args[1:]`,
+    - `backbone_loss_adjoint`, which also returns the gradients of the parameters,
+    - `optimizer`, a step of the optimizer, and the attributes `input_num` and `optim_state`, its initial state.
 
-    All is legalized where `legalize` is on.
+    With `legalize` all operators are legalized.
     """
 
     name: ClassVar[str] = "setup-trainer"

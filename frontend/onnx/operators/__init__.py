@@ -1,4 +1,6 @@
-"""Converters of ONNX's operators: a family a file, all of which are found. `table.py` says how a row is written."""
+"""Converters of ONNX operators, one file for each family; all files are discovered. See `table.py` for their
+form.
+"""
 
 from importlib import import_module
 from pkgutil import iter_modules

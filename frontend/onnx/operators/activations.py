@@ -1,4 +1,4 @@
-"""Activations that other operators name: those of recurrent cells and of fused operators."""
+"""Activation functions referred to by name in recurrent and fused operators."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _ACTIVATIONS: dict[str, tuple[Callable[..., Expr], tuple[float, ...]]] = {
     "softplus": (_softplus, ()),
     "clip": (lambda x, low, high: op("minimum", op("maximum", x, low), high), (-3.4e38, 3.4e38)),
 }
-"""By name, with the defaults of alpha and beta."""
+"""The activations by name, with the defaults of alpha and beta."""
 
 
 def activation(node: Node, name: str, *parameters: float) -> Activation:
-    """The activation `name`, in whatever case; `parameters` stand for its first defaults.
+    """Return the activation `name` (case-insensitive); `parameters` replace its first defaults.
 
-    Raises `UnsupportedOperators` for one that is not known.
+    Raises `UnsupportedOperators` for an unknown name.
     """
     row = _ACTIVATIONS.get(name.lower())
     if row is None:
@@ -55,7 +55,7 @@ def activation(node: Node, name: str, *parameters: float) -> Activation:
 
 
 def parameter_count(node: Node, name: str) -> tuple[int, int]:
-    """Whether alpha and beta are taken by the activation `name`, each 0 or 1."""
+    """Return whether the activation `name` uses alpha and beta, each as 0 or 1."""
     row = _ACTIVATIONS.get(name.lower())
     if row is None:
         raise node.unsupported(f"the activation {name}")

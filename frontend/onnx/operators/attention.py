@@ -1,6 +1,6 @@
-"""Attention and rotary embeddings; those of ONNX Runtime that are much the same are in `attention_contrib.py`.
+"""Attention and rotary embeddings; similar operators of ONNX Runtime are in `attention_contrib.py`.
 
-Inside, queries, keys and values are (batch, heads, length, size).
+Internally queries, keys and values are (batch, heads, length, size).
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from .elementwise import converted
 Operand = Value | Expr
 _HEADS_FIRST = [0, 2, 1, 3]
 _RAW, _CAPPED, _BIASED, _SOFTMAX = range(4)
-"""Which scores the fourth output of ONNX's operator shows."""
+"""The scores that the fourth output of ONNX's operator returns."""
 
 
 @dataclass
 class Mask:
-    """What keeps queries from keys: `bias` is added to scores, `allowed` are conditions; all broadcast to 4 dimensions.
+    """An attention mask: `bias` is added to the scores, `allowed` are conditions; all broadcast to 4 dimensions.
 
-    `causal` is how nn.attention calls a causal mask that is not among the conditions.
+    `causal` is nn.attention's name of a causal mask that is not part of the conditions.
     """
 
     bias: Operand | None = None
@@ -36,12 +36,12 @@ class Mask:
     causal: str | None = None
 
     def forbid(self, node: Node, allowed: Operand) -> None:
-        """Only what `allowed` holds for is left."""
+        """Restrict the mask to the positions at which `allowed` is true."""
         both = allowed if self.allowed is None else op("logical_and", self.allowed, allowed)
         self.allowed = both if isinstance(both, Value) else node.emit(both)
 
     def merged(self, dtype: str) -> Operand | None:
-        """All of it as one bias of floats."""
+        """Merge the whole mask into one floating-point bias."""
         if self.allowed is None:
             return self.bias
         zero = op("full", (), Value.constant(0.0, dtype), dtype=dtype)
@@ -50,7 +50,7 @@ class Mask:
 
 
 def split_heads(node: Node, x: Operand, heads: int) -> Value:
-    """(batch, length, heads * size) -> (batch, heads, length, size)"""
+    """Split (batch, length, heads * size) into (batch, heads, length, size)."""
     value = as_value(x)
     if value.rank == 4:
         return value
@@ -60,13 +60,13 @@ def split_heads(node: Node, x: Operand, heads: int) -> Value:
 
 
 def join_heads(x: Operand) -> Expr:
-    """(batch, heads, length, size) -> (batch, length, heads * size)"""
+    """Join (batch, heads, length, size) into (batch, length, heads * size)."""
     dims = as_value(x).dims
     return op("reshape", op("permute_dims", x, axes=_HEADS_FIRST), (dims[0], dims[2], dims[1] * dims[3]))
 
 
 def _repeated(node: Node, x: Value, heads: SymExpr) -> Value:
-    """Keys or values with each head as often as queries share it."""
+    """Repeat each head of keys or values for the queries that share it."""
     if x.dims[1] == heads:
         return x
     times = (heads // x.dims[1]).constant
@@ -85,9 +85,9 @@ def scaled_attention(
     softcap: float = 0.0,
     shown: int | None = None,
 ) -> tuple[Expr, Expr | None]:
-    """The result, (batch, heads, length, size), and the scores that are to be `shown`.
+    """Return the attention (batch, heads, length, size), and the scores selected by `shown`.
 
-    Halves are computed in single precision.
+    16-bit floats are computed in single precision.
     """
     if q.dtype in ("float16", "bfloat16"):
         if mask.bias is not None:
@@ -149,7 +149,7 @@ def _written_out(
 
 
 def positions_of(extent: SymExpr, shape: Sequence[int], start: Operand | int | SymExpr = 0) -> Expr:
-    """0, 1, … in the dimension of `shape` that is -1, plus `start`."""
+    """Return 0, 1, … along the dimension of `shape` that is -1, plus `start`."""
     own = op("reshape", op("arange", 0, extent, 1, dtype="int64"), list(shape))
     if isinstance(start, int) and not start:
         return own
@@ -157,7 +157,7 @@ def positions_of(extent: SymExpr, shape: Sequence[int], start: Operand | int | S
 
 
 def not_after(length: SymExpr, keys: SymExpr, start: Operand | int | SymExpr) -> Expr:
-    """Whether a key is not after its query, of which the first is at `start`."""
+    """Return the condition that a key does not come after its query, with the first query at `start`."""
     return op("less_equal", positions_of(keys, (1, 1, 1, -1)), positions_of(length, (1, 1, -1, 1), start))
 
 
@@ -192,7 +192,7 @@ def attention(
 
 
 def _attention_mask(node: Node, mask: Value | None, q: Value, k: Value) -> Mask:
-    """The mask of a node, of conditions or of floats; what it lacks of the keys it forbids."""
+    """Return the mask of a node, boolean or floating-point; keys beyond its length are masked."""
     if mask is None:
         return Mask()
     lacking = k.dims[2] - mask.dims[-1]
@@ -205,7 +205,7 @@ def _attention_mask(node: Node, mask: Value | None, q: Value, k: Value) -> Mask:
 
 
 def _limit(node: Node, mask: Mask, q: Value, k: Value, offset: Any) -> None:
-    """Causality and windows, of queries of which the first is at `offset`."""
+    """Add the causal and window conditions, with the first query at `offset`."""
     left, right = node.attr("left_window_size", -1), node.attr("right_window_size", -1)
     if node.attr("is_causal", 0):
         plain = mask.bias is None and mask.allowed is None and not isinstance(offset, Expr) and left < 0 and right < 0
@@ -233,7 +233,7 @@ def rotary_embedding(node: Node, x: Value, cos: Value, sin: Value, positions: Va
 
 @converter("RotaryEmbedding", domain=MICROSOFT)
 def microsoft_rotary_embedding(node: Node, x: Value, positions: Value, cos: Value, sin: Value) -> Expr:
-    """One position is that of the first of the sequence."""
+    """Apply rotary embeddings; a single position is that of the first element of the sequence."""
     if positions.rank == 1:
         length = x.dims[1 if x.rank == 3 else 2]
         own = op("add", positions_of(length, (1, -1)), op("reshape", positions, (1, 1)))
@@ -255,7 +255,7 @@ def _rotary(node: Node, x: Value, cos: Value, sin: Value, positions: Value | Non
 
 
 def rotated(node: Node, x: Value, cos: Value, sin: Value, width: int | None, interleaved: bool) -> Expr:
-    """Pairs of elements turned; tables are (batch, length, width / 2). Pairs are neighbours where `interleaved`."""
+    """Rotate pairs of elements by tables (batch, length, width / 2); pairs are adjacent if `interleaved`."""
     batch, heads, length, size = x.dims
     full = width is None or size.constant == width
     extent = size if width is None else width

@@ -1,4 +1,4 @@
-"""Attention as ONNX Runtime's own operators have it."""
+"""Attention operators of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from .attention import Mask, join_heads, not_after, positions_of, rotated, scale
 
 
 def _key_padding(node: Node, mask: Value, k: Value, fill: float) -> Mask:
-    """A mask of keys: (batch, keys) or (batch, length, keys) of 0 and 1, or the number of keys of each sequence."""
+    """Return a key mask, from 0 and 1 of shape (batch, keys) or (batch, length, keys), or the number of keys per
+    sequence.
+    """
     batch, keys = k.dims[0], k.dims[2]
     if mask.rank == 1 and mask.dims[0] == batch:
         end = op("reshape", op("astype", mask, dtype="int64"), (batch, 1, 1, 1))
@@ -43,7 +45,7 @@ def microsoft_attention(
     past: Value | None = None,
     attention_bias: Value | None = None,
 ) -> Any:
-    """Projections of one input, and their attention."""
+    """Project one input to queries, keys and values, and compute their attention."""
     if node.attr("do_rotary", 0):
         raise node.unsupported("rotary embeddings inside of it")
     heads = node.attr("num_heads")
@@ -100,7 +102,7 @@ def multi_head_attention(
 def _three(
     node: Node, query: Value, key: Value | None, value: Value | None, bias: Value | None, heads: int
 ) -> tuple[Value, Value, Value]:
-    """Queries, keys and values by head: three tensors, or packed into one or two."""
+    """Return queries, keys and values by head, from three tensors, or packed into one or two."""
     if query.rank == 5 or (key is not None and key.rank == 5):
         raise node.unsupported("packed keys and values")
     if key is None or value is None:
@@ -135,7 +137,9 @@ def group_query_attention(
     positions: Value | None = None,
     attention_bias: Value | None = None,
 ) -> Any:
-    """Causal attention with a cache: `last` is the place of each sequence's last key, `total` the longest length."""
+    """Causal attention with a cache: `last` is the position of each sequence's last key, `total` the maximal
+    length.
+    """
     heads, kv_heads = node.attr("num_heads"), node.attr("kv_num_heads")
     if key is None or value is None:
         query, key, value = _unpacked(node, query, heads, kv_heads)
@@ -157,7 +161,7 @@ def group_query_attention(
 
 
 def _first_places(node: Node, last: Value, q: Value) -> Expr:
-    """The place of the first query of each sequence, (batch)."""
+    """Return the position of the first query of each sequence, (batch)."""
     end = op("reshape", op("astype", last, dtype="int64"), (q.dims[0],))
     first = op("subtract", op("add", end, 1), Value.known(q.dims[2]))
     return node.emit(op("maximum", first, 0))
@@ -166,7 +170,7 @@ def _first_places(node: Node, last: Value, q: Value) -> Expr:
 def _rotary_embedded(
     node: Node, tensors: tuple[Value, Value], tables: tuple[Value, Value], positions: Value | None, first: Expr
 ) -> list[Value]:
-    """Queries and keys, turned by their positions."""
+    """Return queries and keys rotated by their positions."""
     batch, _, length, _ = tensors[0].dims
     if positions is None:
         own = op("add", positions_of(length, (1, -1)), op("reshape", first, (batch, 1)))
@@ -177,7 +181,7 @@ def _rotary_embedded(
 
 
 def _limit_to_window(node: Node, mask: Mask, q: Value, k: Value, start: Expr) -> None:
-    """Keys up to the query's place, of which the window keeps the last."""
+    """Mask the keys after the query's position, and those outside of the window before it."""
     mask.forbid(node, not_after(q.dims[2], k.dims[2], start))
     window = node.attr("local_window_size", -1)
     if window >= 0:
@@ -186,7 +190,7 @@ def _limit_to_window(node: Node, mask: Mask, q: Value, k: Value, start: Expr) ->
 
 
 def _unpacked(node: Node, packed: Value, heads: int, kv_heads: int) -> tuple[Value, Value, Value]:
-    """Queries, keys and values that stand in one tensor, one after the other."""
+    """Split queries, keys and values that are concatenated in one tensor."""
     size = packed.sizes[2] // (heads + 2 * kv_heads) if packed.dims[2].constant is not None else 0
     ends = [0, heads * size, (heads + kv_heads) * size, (heads + 2 * kv_heads) * size]
     q, k, v = (

@@ -1,4 +1,4 @@
-"""Branches and loops: native ones, but where what they give is no tensor, or all is known at import."""
+"""Branches and loops: native ones, unless results are not tensors or everything is known at import."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..table import converter
 from ..values import Result, Value, op
 
 UNROLLED = 4
-"""Iterations of a loop that are written one after the other, where their number is known."""
+"""Loops of at most this known number of iterations are unrolled."""
 _MOST_UNROLLED = 256
-"""The same where the loop carries sequences, which no program has."""
+"""The same for loops that carry sequences, which programs cannot represent."""
 _MOST_COPIES = 16
-"""So often a body is written at most, where loops that are unrolled are in others."""
+"""The maximal number of copies of a loop body in nested unrolled loops."""
 
 
 @converter("If")
 def branch(node: Node, condition: Value) -> Any:
-    """A condition that is known at import takes its branch; of another one both are built (`branches.py`)."""
+    """Convert only the taken branch if the condition is known at import, else both (see `branches.py`)."""
     sides = [node.attr("then_branch"), node.attr("else_branch")]
     if condition.array is not None:
         return tuple(node.graph.subgraph(sides[0 if condition.array.reshape(()).item() else 1], [], inlined=True))
@@ -38,7 +38,7 @@ def _tensor_typed(info: Any) -> bool:
 
 
 def _tensors(node: Node, values: Sequence[Result]) -> list[Value]:
-    """Results of a body as tensors. Raises `UnsupportedOperators` for others."""
+    """Return the results of a subgraph as tensors. Raises `UnsupportedOperators` for other values."""
     tensors = [v for v in values if isinstance(v, Value)]
     if len(tensors) < len(values):
         raise node.unsupported("its body gives a sequence or an optional")
@@ -47,7 +47,7 @@ def _tensors(node: Node, values: Sequence[Result]) -> list[Value]:
 
 @converter("Loop")
 def loop(node: Node, trips: Value | None = None, condition: Value | None = None, *carried: Result) -> Any:
-    """As long as the condition holds, and at most `trips` times: the carried values, and what each iteration gives."""
+    """Iterate while the condition holds, at most `trips` times; return the carried and the stacked values."""
     body = node.attr("body")
     count = None if trips is None or trips.array is None else int(trips.array.reshape(()))
     always = condition is None or (condition.array is not None and bool(condition.array.reshape(())))
@@ -64,14 +64,14 @@ def loop(node: Node, trips: Value | None = None, condition: Value | None = None,
 
 
 def _may_be_unrolled(count: int, copies: int, plain: bool) -> bool:
-    """Whether a body is written once for each iteration; `copies`: how often what is around it is."""
+    """Return whether a loop body may be unrolled; `copies` is the number of copies of the enclosing code."""
     if count <= 1:
         return True
     return count <= UNROLLED and count * copies <= _MOST_COPIES if plain else count * copies <= _MOST_UNROLLED
 
 
 def _unrolled(node: Node, body: Any, count: int, carried: list[Result]) -> list[Result]:
-    """The iterations one after the other. Raises `UnsupportedOperators` where one of them may be the last."""
+    """Unroll all iterations. Raises `UnsupportedOperators` if the number of iterations depends on the run."""
     going: Result = Value.constant(True)
     scanned: list[list[Expr]] = [[] for _ in range(len(body.output) - 1 - len(carried))]
     for i in range(count):
@@ -111,7 +111,7 @@ def _native(node: Node, body: Any, trips: Value | None, condition: Value | None,
 
 @converter("Scan", since=9)
 def scan(node: Node, *inputs: Value) -> list[Any]:
-    """The body for each slice of the scanned inputs; what it gives besides the carried values is stacked."""
+    """Apply the body to each slice of the scanned inputs; results other than the carried values are stacked."""
     body, count = node.attr("body"), node.attr("num_scan_inputs")
     carried, scanned = list(inputs[: len(inputs) - count]), inputs[len(inputs) - count :]
     axes = node.attr("scan_input_axes") or [0] * count
@@ -132,7 +132,7 @@ def scan(node: Node, *inputs: Value) -> list[Any]:
 
 
 def _arranged(node: Node, stacks: list[Expr]) -> list[Expr]:
-    """What was stacked, in the order and along the axis that the node says."""
+    """Return the stacked values in the direction and along the axis that the node specifies."""
     backwards = node.attr("scan_output_directions") or [0] * len(stacks)
     axes = node.attr("scan_output_axes") or [0] * len(stacks)
     results: list[Expr] = []
@@ -147,7 +147,7 @@ def _arranged(node: Node, stacks: list[Expr]) -> list[Expr]:
 
 @converter("Scan", since=8)
 def scan_of_batches(node: Node, lengths: Value | None, *inputs: Value) -> list[Any]:
-    """Version 8 has batches: the scan of each of them, stacked."""
+    """Scan each batch, as in version 8, and stack the results."""
     if lengths is not None:
         raise node.unsupported("each of its sequences has a length of its own")
     if inputs[0].dims[0].constant is None:

@@ -1,4 +1,4 @@
-"""Convolutions, their transposes, and those of integers; the inverse of cutting an image into blocks."""
+"""Convolutions, transposed convolutions, integer convolutions, and Col2Im."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .windows import LAYOUTS, by_channel, padded, spatial_rank, window_of
 
 
 def convolved(node: Node, x: Value, weight: Value, out_dtype: str | None = None) -> Expr:
-    """The convolution of a node, without its bias."""
+    """Return the convolution of a node, without its bias."""
     rank = spatial_rank(node, x)
     layout = LAYOUTS[rank]
     window = window_of(node, x, weight.sizes[2:] if weight.type.dims is not None else node.attr("kernel_shape"))
@@ -35,14 +35,14 @@ def convolved(node: Node, x: Value, weight: Value, out_dtype: str | None = None)
 
 @converter("Conv")
 def conv(node: Node, x: Value, weight: Value, bias: Value | None = None) -> Expr:
-    """A convolution over one to three dimensions."""
+    """Return a convolution over one to three dimensions."""
     y = convolved(node, x, weight)
     return y if bias is None else op("add", y, by_channel(bias, x.rank - 2))
 
 
 @converter("FusedConv", domain=MICROSOFT)
 def fused_conv(node: Node, x: Value, weight: Value, bias: Value | None = None, addend: Value | None = None) -> Expr:
-    """An activation of the convolution and of what is added to it."""
+    """Return the activation of a convolution plus an optional addend."""
     y = conv(node, x, weight, bias)
     y = y if addend is None else op("add", y, addend)
     name = node.attr("activation")
@@ -54,18 +54,18 @@ def fused_conv(node: Node, x: Value, weight: Value, bias: Value | None = None, a
 def conv_integer(
     node: Node, x: Value, weight: Value, x_zero: Value | None = None, weight_zero: Value | None = None
 ) -> Expr:
-    """The sums of integers; what pads is the zero point, so that it counts nothing."""
+    """Return the integer sums; padding has the value of the zero point, so that it contributes nothing."""
     return convolved(node, shifted(x, x_zero), shifted(weight, weight_zero, 0), "int32")
 
 
 def shifted(x: Value, zero: Value | None, axis: int | None = None) -> Value:
-    """`x` as 32 bit integers without its zero point, a scalar or a vector along `axis`."""
+    """Return `x` minus its zero point as 32-bit integers; the zero point is a scalar or a vector along `axis`."""
     wide, by = op("astype", x, dtype="int32"), zero_point(zero, x, axis)
     return as_value(wide if by is None else op("subtract", wide, by))
 
 
 def zero_point(zero: Value | None, x: Value, axis: int | None) -> Expr | None:
-    """A zero point to be broadcast over `x`, in 32 bits: a scalar, or a vector along `axis`; None where it is 0."""
+    """Return a zero point as int32, broadcast to `x`: a scalar or a vector along `axis`; None if it is 0."""
     if zero is None or (zero.array is not None and not zero.array.any()):
         return None
     wide = op("astype", zero, dtype="int32")
@@ -99,7 +99,7 @@ def conv_transpose(node: Node, x: Value, weight: Value, bias: Value | None = Non
 def _transposed_padding(
     node: Node, x: Value, size: list[int], strides: list[int], dilations: list[int], extra: list[int]
 ) -> list[int]:
-    """[before…, after…]; where more is asked for than the data gives, `extra` is what is added at the end."""
+    """Return the padding [before…, after…]; `extra` is added at the end if the result exceeds the data."""
     shape, mode, rank = node.attr("output_shape"), node.attr("auto_pad", "NOTSET"), len(size)
     if not shape and mode in ("NOTSET", "VALID"):
         return node.attr("pads") if mode == "NOTSET" and node.attr("pads") else [0] * (2 * rank)
@@ -120,7 +120,7 @@ def _transposed_padding(
 
 @converter("Col2Im")
 def col_to_image(node: Node, x: Value, image: Value, block: Value) -> Expr:
-    """Blocks put back at their places in an image; where they overlap they are added."""
+    """Place blocks at their positions in an image, adding overlapping ones."""
     size = node.ints("block_shape", block)
     rank = len(size)
     strides, dilations = node.attr("strides") or [1] * rank, node.attr("dilations") or [1] * rank
@@ -133,7 +133,7 @@ def col_to_image(node: Node, x: Value, image: Value, block: Value) -> Expr:
 def deform_conv(
     node: Node, x: Value, weight: Value, offset: Value, bias: Value | None = None, mask: Value | None = None
 ) -> Expr:
-    """A convolution whose points are moved by `offset` and weighed by `mask`."""
+    """Return a convolution with sampling points moved by `offset` and weighted by `mask`."""
     window = window_of(node, x, weight.sizes[2:])
     if window.padding is None or len(window.size) != 2:
         raise node.unsupported("windows over other than two dimensions")

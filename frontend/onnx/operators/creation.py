@@ -1,4 +1,4 @@
-"""Operators that make tensors of constants, ranges and random numbers."""
+"""Operators that create tensors of constants, ranges and random numbers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..values import Output, Value, op
 
 @converter("Constant")
 def constant(node: Node) -> Value:
-    """One attribute has the contents; of sparse tensors and texts there are none."""
+    """Return the constant in the node's attribute; sparse tensors and strings are unsupported."""
     readers = {
         "value": lambda v: v,
         "value_float": np.float32,
@@ -46,7 +46,7 @@ def eye_like(node: Node, x: Value) -> Expr:
 
 @converter("Range")
 def arange(node: Node, start: Value, limit: Value, delta: Value) -> Any:
-    """A range of integers that are known as expressions, or of constants; the others through the definition."""
+    """Return a range of constants or symbolic integers; other ranges are expanded by their definition."""
     elements = [v.elements for v in (start, limit, delta)]
     if all(e is not None for e in elements):
         first, last, step = (e[0] for e in elements if e is not None)
@@ -63,7 +63,7 @@ def arange(node: Node, start: Value, limit: Value, delta: Value) -> Any:
 
 @converter("Shape")
 def shape(node: Node, x: Value) -> Expr:
-    """Of a tensor of unknown shape: all others are followed as expressions."""
+    """Return the shape of a tensor of unknown shape; known shapes are folded as expressions."""
     extents = op("shape_to_tensor", op("shape_of", x))
     start, end = node.attr("start", 0), node.attr("end")
     if start == 0 and end is None:
@@ -74,5 +74,5 @@ def shape(node: Node, x: Value) -> Expr:
 
 @converter("Size")
 def size(node: Node, x: Value) -> Expr:
-    """As `shape`."""
+    """Same as `shape`."""
     return op("prod", op("shape_to_tensor", op("shape_of", x)))

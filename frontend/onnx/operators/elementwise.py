@@ -1,4 +1,4 @@
-"""Operators on each element: arithmetic, functions, comparisons, logic, conversions."""
+"""Elementwise operators: arithmetic, functions, comparisons, logic, conversions."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _float(x: Output) -> bool:
 
 @converter("Pow")
 def power(node: Node, x: Value, y: Value) -> Output:
-    """The result has the dtype of x; what it is computed in has all digits of both."""
+    """Return x to the power of y in the dtype of x, computed in a dtype that represents both."""
     if x.dtype == y.dtype:
         return op("power", x, y)
     dtype = _dtype_of_powers(x, y)
@@ -95,7 +95,7 @@ def _dtype_of_powers(x: Value, y: Value) -> str:
 
 
 def _digits(x: Value) -> int:
-    """How many binary digits numbers of the dtype have."""
+    """Return the number of significant bits of a dtype."""
     dtype = numpy_dtype(dtype_of(x.dtype))
     return finfo(dtype).nmant + 1 if _float(x) else 8 * dtype.itemsize
 
@@ -126,7 +126,7 @@ for _name, _relax in {"Max": "maximum", "Min": "minimum"}.items():
 
 @converter("Sum")
 def total(node: Node, *xs: Value) -> Output:
-    """Of three tensors and more rounded once."""
+    """Return the sum; three or more tensors are rounded only once."""
     add = _folded("add")
     return (in_single(add) if len(xs) > 2 else add)(node, *xs)
 
@@ -153,7 +153,7 @@ def cast_like(node: Node, x: Value, target: Value) -> Output:
 
 
 def _cast(node: Node, x: Value, dtype: str) -> Output:
-    """x as `dtype`: what is too great for a float of 8 bits is its greatest value, unless the node says otherwise."""
+    """Convert x to `dtype`; overflow of an 8-bit float saturates unless the node disables it."""
     if not dtype.startswith("float8") or not node.attr("saturate", 1) or x.dtype == dtype:
         return converted(x, dtype)
     wide = x if x.dtype in ("float64", "float32", "float16", "bfloat16") else as_value(converted(x, "float32"))
@@ -161,14 +161,14 @@ def _cast(node: Node, x: Value, dtype: str) -> Output:
 
 
 def _limited(x: Value, dtype: str) -> Output:
-    """x within the range of a float of 8 bits; NaN stays."""
+    """Clamp x to the range of an 8-bit float; NaN is preserved."""
     greatest = float(finfo(numpy_dtype(dtype_of(dtype))).max)
     above = op("where", op("greater", x, greatest), greatest, x)
     return op("where", op("less", above, -greatest), -greatest, above)
 
 
 def converted(x: Value, dtype: str) -> Output:
-    """x as `dtype`; x itself where it is of it. Truth of a number is whether it is not 0."""
+    """Convert x to `dtype`, or return x itself if it has that dtype. Numbers other than 0 are true."""
     if x.dtype == dtype:
         return x
     if dtype != "bool":
@@ -188,7 +188,7 @@ def reciprocal(node: Node, x: Value) -> Expr:
 
 @converter("Sign")
 def sign(node: Node, x: Value) -> Expr:
-    """NaN of NaN, unlike Relax's."""
+    """Return the sign; NaN maps to NaN, unlike in Relax."""
     return op("where", op("isnan", x), x, op("sign", x)) if _float(x) else op("sign", x)
 
 
@@ -204,7 +204,7 @@ def isinf(node: Node, x: Value) -> Expr:
 
 @converter("Clip")
 def clip(node: Node, x: Value, low: Value | None = None, high: Value | None = None) -> Output:
-    """Bounds are attributes before version 11, inputs since; the upper one is stronger."""
+    """Clamp to bounds, which are attributes before version 11 and inputs since; the upper bound takes precedence."""
     lower = low if low is not None else node.attr("min")
     upper = high if high is not None else node.attr("max")
     result: Output = x
@@ -272,7 +272,7 @@ def softplus(node: Node, x: Value) -> Expr:
 
 
 def _softplus(x: Value) -> Expr:
-    """log(1 + exp(x)) that does not overflow: max(x, 0) + log(1 + exp(-|x|))"""
+    """Return log(1 + exp(x)) without overflow: max(x, 0) + log(1 + exp(-|x|))."""
     small = op("log1p", op("exp", op("negative", op("abs", x))))
     return op("add", op("maximum", x, 0.0), small)
 

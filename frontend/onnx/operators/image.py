@@ -1,4 +1,4 @@
-"""Images: pixels moved between space and channels, cropped, sampled at computed positions; boxes of detectors."""
+"""Image operators: space and depth, cropping, sampling at computed positions, and boxes of detectors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def space_to_depth(node: Node, x: Value) -> Expr:
 
 @converter("CenterCropPad")
 def center_crop_pad(node: Node, x: Value, shape: Value) -> Expr | Value:
-    """The middle of dimensions that are too long, zeros around those that are too short."""
+    """Crop dimensions that are too long and pad those that are too short with zeros, centered."""
     axes = [a % x.rank for a in node.attr("axes") or range(x.rank)]
     y: Any = x
     for axis, size in zip(axes, node.ints("shape", shape), strict=True):
@@ -57,7 +57,7 @@ _METHODS = {"linear": "bilinear", "cubic": "bicubic"}
 
 @converter("GridSample")
 def grid_sample(node: Node, x: Value, grid: Value) -> Expr:
-    """Positions stand in the last dimension of the grid."""
+    """Sample at positions, which are the last dimension of the grid."""
     if x.rank not in (4, 5):
         raise node.unsupported(f"a tensor of rank {x.rank}")
     mode = node.attr("mode")
@@ -82,7 +82,7 @@ def affine_grid(node: Node, theta: Value, size: Value) -> Expr:
 
 @converter("RoiAlign")
 def roi_align_(node: Node, x: Value, rois: Value, batches: Value) -> Expr:
-    """The mean or the greatest of samples in each part of each region."""
+    """Return the mean or maximum of the samples in each part of each region."""
     half = node.version >= 16 and node.attr("coordinate_transformation_mode") == "half_pixel"
     size = (node.attr("output_height", 1), node.attr("output_width", 1))
     return node.call_te(
@@ -107,7 +107,9 @@ def nms(
     overlap: Value | None = None,
     least: Value | None = None,
 ) -> Expr:
-    """(batch, class, box) of the boxes that are kept, the best of each class first; as many as the run gives."""
+    """Return (batch, class, box) of the selected boxes, best first in each class; their number is known at run
+    time.
+    """
     batch, count, _ = boxes.dims
     rows: SymExpr = batch * scores.dims[1] * count
     limits = [_scalar(node, v, dtype) for v, dtype in ((most, "int64"), (overlap, "float32"), (least, "float32"))]
@@ -122,7 +124,7 @@ def nms(
 
 
 def _scalar(node: Node, value: Value | None, dtype: str) -> Value:
-    """A scalar operand as a vector of one element, 0 where it is absent."""
+    """Return a scalar operand as a vector of one element, 0 if it is absent."""
     if value is None:
         return Value.constant([0], dtype)
     return as_value(node.emit(op("reshape", value, (1,))))

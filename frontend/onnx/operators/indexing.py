@@ -1,4 +1,4 @@
-"""Operators that read at positions: slices, gathering, triangles, rows that are all zero but for one."""
+"""Operators that read at positions: slices, gathering, triangles, one-hot."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def _from_front(axis: int, rank: int) -> int:
 
 
 def from_front(indices: Value, extent: SymExpr) -> Output:
-    """Indices of a dimension counted from its front: negative ones count from its end."""
+    """Normalize indices of a dimension: negative ones count from its end."""
     if indices.array is not None and not (indices.array < 0).any():
         return indices
     return _wrapped(indices, Value.known(extent, indices.dtype))
 
 
 def tuples_from_front(indices: Value, dims: Dims) -> Output:
-    """As `from_front` for tuples of indices, of the first of `dims`, along the last dimension."""
+    """Like `from_front`, for index tuples along the last dimension, which index the first of `dims`."""
     if indices.array is not None and not (indices.array < 0).any():
         return indices
     depth = indices.dims[-1].constant
@@ -62,7 +62,7 @@ def slice_(
     axes: Value | None = None,
     steps: Value | None = None,
 ) -> Expr:
-    """Bounds that are computed when the program runs are read from their tensors."""
+    """Slice a tensor; bounds computed at run time are read from their tensors."""
     first = node.attr("starts") if starts is None else starts.elements
     last = node.attr("ends") if ends is None else ends.elements
     if first is None or last is None:
@@ -78,7 +78,7 @@ _FAR = 1 << 31
 
 
 def _near(bound: Any, extent: SymExpr) -> SymExpr:
-    """A bound of a slice; one that stands for all that there is, as exporters write it, is just outside."""
+    """Return a slice bound; exporters' stand-ins for infinity become a bound just outside of the extent."""
     value = as_expr(bound)
     if value.constant is None or abs(value.constant) < _FAR:
         return value
@@ -100,7 +100,7 @@ def _sliced_at_run_time(
 
 
 def _replaced(row: list[Value], axes: list[int], elements: Value | None) -> list[Output]:
-    """The one-element vectors `row`, those of `axes` being the elements of `given`."""
+    """Return the one-element vectors `row`, with those of `axes` replaced by `elements`."""
     result: list[Output] = list(row)
     for i, axis in enumerate(axes if elements is not None else ()):
         result[axis] = op(
@@ -116,7 +116,7 @@ def nonzero(node: Node, x: Value) -> Expr:
 
 @converter("Compress")
 def compress(node: Node, x: Value, condition: Value) -> Expr:
-    """x[condition], along an axis or of all elements in a row."""
+    """Return x[condition], along an axis or of the flattened tensor."""
     axis = node.attr("axis")
     data: Output = op("flatten", x) if axis is None else x
     kept = op("squeeze", node.with_extents(op("nonzero", condition)), axis=[0])
@@ -125,7 +125,7 @@ def compress(node: Node, x: Value, condition: Value) -> Expr:
 
 @converter("OneHot")
 def one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Expr:
-    """`values` are (off, on); an index outside of the depth gives a row of off."""
+    """Return a one-hot encoding; `values` are (off, on), and an index out of range yields a row of off."""
     if depth.elements is None:
         count = node.number(depth) if depth.array is not None else None
         if count is None:
@@ -155,7 +155,7 @@ def triangle(node: Node, x: Value, k: Value | None = None) -> Expr:
 
 @converter("ReverseSequence")
 def reverse_sequence(node: Node, x: Value, lengths: Value) -> Expr:
-    """The first elements of each sequence in reverse order, as many as `lengths` says."""
+    """Reverse the first `lengths` elements of each sequence."""
     batch, time = node.attr("batch_axis"), node.attr("time_axis")
     step = op("arange", PrimValue(0), PrimValue(x.dims[time]), PrimValue(1), dtype="int64")
     steps = op("reshape", step, tuple(d if i == time else 1 for i, d in enumerate(x.dims)))

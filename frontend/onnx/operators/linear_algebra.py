@@ -1,4 +1,4 @@
-"""Products of matrices, of floats and of integers, and determinants."""
+"""Matrix products of floats and integers, and determinants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ rows(simple("matmul"), "MatMul")
 
 @converter("Gemm")
 def gemm(node: Node, a: Value, b: Value, c: Value | None = None) -> Any:
-    """What is scaled is rounded to 16 bits afterwards: the product alone may be too large for them."""
+    """Return alpha * a * b + beta * c; scaling is rounded to 16 bits last, since the product alone may overflow."""
     is_scaled = any(node.attr(name) not in (None, 1.0) for name in ("alpha", "beta"))
     return (in_single(_gemm) if is_scaled else _gemm)(node, a, b, c)
 
@@ -55,7 +55,7 @@ def fused_matmul(node: Node, a: Value, b: Value) -> Expr:
 
 
 def _arranged(x: Value, transposed: int, batch: int) -> Value | Expr:
-    """The batch brought to the front where it stands behind the rows; the last two dimensions exchanged."""
+    """Move a batch dimension after the rows to the front, and transpose the last two dimensions."""
     if x.rank < 2 or not (transposed or batch):
         return x
     axes = [*range(1, x.rank - 1), 0, x.rank - 1] if batch else list(range(x.rank))
@@ -66,15 +66,16 @@ def _arranged(x: Value, transposed: int, batch: int) -> Value | Expr:
 
 @converter("MatMulInteger")
 def matmul_integer(node: Node, a: Value, b: Value, a_zero: Value | None = None, b_zero: Value | None = None) -> Expr:
-    """The sums of 32 bit integers; a zero point may be one for each row of `a`, for each column of `b`."""
+    """Return 32-bit integer sums; zero points may be per row of `a` and per column of `b`."""
     return integer_product(a, b, a_zero, b_zero)
 
 
 def integer_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Expr:
-    """The product of bytes without their zero points, in integers of 32 bits, which wrap.
+    """Return the 32-bit integer product of int8 matrices minus their zero points, with wrap-around.
 
-    Bytes are multiplied as they are, which processors have instructions for, and what the zero points add is taken off:
-    (a - p) (b - q) = a b - p sum(b) - sum(a - p) q, with sums over what is multiplied.
+    The matrices are multiplied as int8, for which processors have instructions, and the contribution of the
+    zero points is
+    subtracted: (a - p) (b - q) = a b - p sum(b) - sum(a - p) q, with sums over the reduction dimension.
     """
     if a.rank < 2 or b.rank < 2:
         return op("matmul", shifted(a, a_zero), shifted(b, b_zero))

@@ -1,4 +1,4 @@
-"""Losses."""
+"""Loss functions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from ..table import converter
 from ..values import Value, as_value, op
 
 _NO_CLASS = -(2**31)
-"""An index of a class that none has."""
+"""A class index that no class has."""
 
 
 def _nll(node: Node, predictions: Value, target: Value, weights: Value | None) -> Expr:
-    """-predictions[…, target, …] * weights[target], over one spatial dimension, reduced as the node says."""
+    """Return -predictions[…, target, …] * weights[target] over one spatial dimension, reduced as the node
+    specifies.
+    """
     ignored = node.attr("ignore_index", _NO_CLASS)
     attrs = {"reduction": node.attr("reduction"), "ignore_index": ignored}
     return op("nn.nll_loss", predictions, target, weights, **attrs)
@@ -27,6 +29,6 @@ def negative_log_likelihood(node: Node, x: Value, target: Value, weights: Value 
 
 @converter("SoftmaxCrossEntropyLoss")
 def softmax_cross_entropy(node: Node, x: Value, target: Value, weights: Value | None = None) -> Any:
-    """The loss, and the logarithms of the probabilities."""
+    """Return the loss and the log-probabilities."""
     logs = as_value(node.emit(op("nn.log_softmax", x, axis=1)))
     return _nll(node, logs, target, weights), logs

@@ -1,4 +1,4 @@
-"""Operators that change the shape of a tensor, or where its elements stand."""
+"""Operators that change the shape of a tensor or rearrange its elements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def reshape(node: Node, x: Value, shape: Value | None = None) -> Expr:
 
 
 def _without_wildcards(node: Node, x: Value, shape: Value) -> Value:
-    """A shape that is computed when the program runs, with what 0 and -1 stand for."""
+    """Return a shape computed at run time with 0 and -1 resolved."""
     count = shape.sizes[0]
     target: Output = shape
     if not node.attr("allowzero", 0):
@@ -36,7 +36,7 @@ def _without_wildcards(node: Node, x: Value, shape: Value) -> Value:
 
 
 def reshaped(node: Node, dims: Dims, target: list[SymExpr]) -> list[SymExpr]:
-    """The extents of a reshape: 0 keeps that of x, unless the node allows extents of 0; -1 is what is left."""
+    """Return the extents of a reshape: 0 copies that of x unless the node allows zero extents, and -1 is inferred."""
     if not node.attr("allowzero", 0):
         target = [dims[i] if e.constant == 0 and i < len(dims) else e for i, e in enumerate(target)]
     wild = [i for i, e in enumerate(target) if e.constant == -1]
@@ -48,7 +48,7 @@ def reshaped(node: Node, dims: Dims, target: list[SymExpr]) -> list[SymExpr]:
 
 
 def quotient(dims: Iterable[SymExpr], rest: Iterable[SymExpr]) -> SymExpr:
-    """The product of `dims` over that of `rest`, without what both have: symbolic sizes may be 0."""
+    """Return the product of `dims` divided by that of `rest`, cancelling common factors: symbolic sizes may be 0."""
     above, below = _factors(dims), _factors(rest)
     common = above & below
     over, under = (product((above - common).elements()), product((below - common).elements()))
@@ -56,7 +56,7 @@ def quotient(dims: Iterable[SymExpr], rest: Iterable[SymExpr]) -> SymExpr:
 
 
 def _factors(extents: Iterable[SymExpr]) -> Counter[SymExpr]:
-    """The factors of a product: a number is one of its own for each of its primes."""
+    """Return the factors of a product, with numbers decomposed into primes."""
     factors: Counter[SymExpr] = Counter()
     for extent in extents:
         coefficient = 1
@@ -115,7 +115,7 @@ def concat(node: Node, first: Value, *others: Value) -> Output:
 
 @converter("Split")
 def split(node: Node, x: Value, sizes: Value | None = None) -> Any:
-    """Into parts of these sizes, else of equal size; the last may be smaller."""
+    """Split into parts of these sizes, or of equal size, where the last one may be smaller."""
     axis = node.attr("axis")
     extents = node.ints("split", sizes)
     if extents is None:
@@ -144,7 +144,7 @@ _PAD_MODES = {"constant": "constant", "edge": "replicate", "reflect": "reflect",
 def pad(
     node: Node, x: Value, pads: Value | None = None, value: Value | None = None, axes: Value | None = None
 ) -> Output:
-    """Elements around x, those before all dimensions first; negative numbers take elements away."""
+    """Pad x, with the amounts before all dimensions first; negative amounts crop."""
     mode = _PAD_MODES[node.attr("mode")]
     widths = node.attr("pads") if pads is None else pads.elements
     if widths is None:
@@ -185,7 +185,7 @@ def _padded(node: Node, x: Value, before: list[SymExpr], after: list[SymExpr], m
 
 @converter("Expand")
 def expand(node: Node, x: Value, shape: Value) -> Expr:
-    """Both shapes broadcast: an extent of 1 in the target keeps that of x."""
+    """Broadcast x and the target shape: an extent of 1 in the target keeps that of x."""
     count = len(shape.elements) if shape.elements is not None else shape.sizes[0]
     own = [*[as_expr(1)] * (count - x.rank), *x.dims]
     if shape.elements is None:

@@ -1,4 +1,4 @@
-"""Softmax and its kin, and the layers that are products of matrices with an activation."""
+"""Softmax and related operators, and layers that multiply matrices and apply an activation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ rows(simple("nn.log_softmax", "axis"), "LogSoftmax", since=13)
 
 
 def _flattened(name: str) -> Any:
-    """Before version 13: over `axis` and all dimensions after it."""
+    """Return a converter for versions before 13, which flatten `axis` and all dimensions after it."""
 
     def convert(node: Node, x: Value) -> Expr:
         axis = node.attr("axis", 1) % x.rank
@@ -33,7 +33,7 @@ rows(_flattened("nn.log_softmax"), "LogSoftmax")
 
 @converter("Hardmax", since=13)
 def hardmax(node: Node, x: Value) -> Expr:
-    """1 where the first of the greatest is along `axis`, 0 elsewhere."""
+    """Return 1 at the first maximum along `axis`, and 0 elsewhere."""
     axis = node.attr("axis", -1) % x.rank
     place = op("argmax", x, axis=axis, keepdims=True)
     own = op("arange", 0, x.dims[axis], 1, dtype="int64")

@@ -1,4 +1,4 @@
-"""Normalisation by batch, instance, group, layer, root mean square, and by neighbouring channels."""
+"""Batch, instance, group, layer, RMS and local response normalization."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ from .windows import by_channel
 
 
 def _along(vector: Value | Expr, rank: int) -> Expr:
-    """A vector with an element for each channel, to broadcast over data of this rank."""
+    """Reshape a vector with an element for each channel to broadcast to data of this rank."""
     return by_channel(as_value(vector), max(rank - 2, 0)) if rank > 1 else as_value(vector).expr
 
 
 @converter("BatchNormalization")
 def batch_norm(node: Node, x: Value, scale: Value, shift: Value, mean: Value, variance: Value) -> Any:
-    """Before version 14 a node with further outputs trains, since then one whose attribute says so."""
+    """Batch normalization; training mode is implied by additional outputs before version 14, and an attribute
+    since.
+    """
     if node.attr("training_mode", 0) or (node.version < 14 and node.wants(1)):
         return _batch_norm_in_training(node, x, scale, shift, mean, variance)
     return _batch_norm(node, x, scale, shift, mean, variance)
@@ -65,7 +67,7 @@ def instance_norm(node: Node, x: Value, scale: Value, shift: Value) -> Expr:
 
 @converter("GroupNormalization")
 def group_norm(node: Node, x: Value, scale: Value, shift: Value) -> Expr:
-    """Before version 21 with one scale and shift for each group."""
+    """Group normalization; before version 21 scale and shift are per group."""
     groups = node.attr("num_groups")
     if node.version < 21:
         scale, shift = (_of_channels(v, x, groups) for v in (scale, shift))
@@ -75,7 +77,7 @@ def group_norm(node: Node, x: Value, scale: Value, shift: Value) -> Expr:
 
 
 def _of_channels(vector: Value, x: Value, groups: int) -> Value:
-    """A vector with an element for each group as one with an element for each channel."""
+    """Expand a vector with an element for each group to one for each channel."""
     each = x.dims[1] // groups
     wide = op("broadcast_to", op("reshape", vector, (groups, 1)), (groups, each))
     return as_value(op("reshape", wide, (x.dims[1],)))
@@ -88,7 +90,7 @@ def layer_norm(node: Node, x: Value, scale: Value, shift: Value | None = None) -
 
 
 def normalized_layer(node: Node, x: Value, scale: Value, shift: Value | None, axes: Sequence[int]) -> Any:
-    """The layer's norm, with mean and 1 / deviation where the node asks for them."""
+    """Return the layer normalization, with mean and inverse standard deviation if they are used."""
     epsilon = node.attr("epsilon", 1e-5)
     if not (node.wants(1) or node.wants(2)) and _fits(x, axes, scale, shift):
         attrs = {"axes": list(axes), "epsilon": epsilon}
@@ -107,7 +109,7 @@ def normalized_layer(node: Node, x: Value, scale: Value, shift: Value | None, ax
 
 
 def _fits(x: Value, axes: Sequence[int], *parameters: Value | None) -> bool:
-    """Whether each parameter has the extents of `axes`, none to be repeated."""
+    """Return whether each parameter has exactly the extents of `axes`, without broadcasting."""
     extents = [x.dims[a] for a in axes]
     return all(p is None or (list(p.dims) == extents and p.dtype == x.dtype) for p in parameters)
 
@@ -118,7 +120,7 @@ def rms_norm(node: Node, x: Value, scale: Value) -> Expr:
 
 
 def normalized_by_rms(node: Node, x: Value, scale: Value, axes: Sequence[int]) -> Expr:
-    """x / sqrt(mean(x * x) + epsilon) * scale"""
+    """Return x / sqrt(mean(x * x) + epsilon) * scale."""
     epsilon = node.attr("epsilon", 1e-5)
     if _fits(x, axes, scale):
         return op("nn.rms_norm", x, scale, axes=list(axes), epsilon=epsilon)
@@ -138,7 +140,7 @@ def simplified_layer_norm(node: Node, x: Value, scale: Value) -> Any:
 def skip_layer_norm(
     node: Node, x: Value, skip: Value, scale: Value, shift: Value | None = None, bias: Value | None = None
 ) -> Any:
-    """The layer's norm of a sum, which is the fourth output."""
+    """Return the layer normalization of a sum; the sum is the fourth output."""
     total = node.emit(_sum(x, skip, bias))
     y, mean, inverse = normalized_layer(node, as_value(total), scale, shift, [x.rank - 1])
     return y, mean, inverse, total
@@ -168,7 +170,7 @@ def embed_layer_norm(
     mask: Value | None = None,
     positions: Value | None = None,
 ) -> Any:
-    """The layer's norm of the sum of three embeddings; how many words the mask keeps; the sum."""
+    """Return the layer normalization of a sum of three embeddings, the number of unmasked words, and the sum."""
     if scale is None:
         raise node.error("the scale is missing")
     length = words.dims[1]
@@ -193,7 +195,7 @@ def embed_layer_norm(
 @converter("LRN")
 @in_single
 def local_response_norm(node: Node, x: Value) -> Expr:
-    """x / (bias + alpha / size * sum of the squares of `size` neighbouring channels) ** beta"""
+    """Return x / (bias + alpha / size * sum of the squares of `size` neighbouring channels) ** beta."""
     size = node.attr("size")
     flat = op("reshape", op("multiply", x, x), (x.dims[0], 1, x.dims[1], product(x.dims[2:])))
     before, after = (size - 1) // 2, size // 2
@@ -207,7 +209,7 @@ def local_response_norm(node: Node, x: Value) -> Expr:
 @converter("LpNormalization")
 @in_single
 def lp_norm(node: Node, x: Value) -> Expr:
-    """x over its norm along an axis; 0 where that is 0."""
+    """Return x divided by its norm along an axis, or 0 where the norm is 0."""
     axis = [node.attr("axis")]
     if node.attr("p") == 1:
         norm = op("sum", op("abs", x), axis=axis, keepdims=True)
@@ -221,7 +223,7 @@ def lp_norm(node: Node, x: Value) -> Expr:
 @converter("MeanVarianceNormalization")
 @in_single
 def mean_variance_norm(node: Node, x: Value) -> Expr:
-    """(x - mean) / (deviation + 1e-9)"""
+    """Return (x - mean) / (standard deviation + 1e-9)."""
     axes = node.attr("axes", [0, 2, 3])
     centred = op("subtract", x, op("mean", x, axis=axes, keepdims=True))
     return op("divide", centred, op("add", op("std", x, axis=axes, keepdims=True), 1e-9))

@@ -1,4 +1,4 @@
-"""Pools: the greatest, the mean or the norm of each window, or of all there is."""
+"""Pooling: the maximum, mean or norm of each window, or of all elements."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def max_pool(node: Node, x: Value) -> Any:
 @converter("LpPool")
 @in_single
 def lp_pool(node: Node, x: Value) -> Expr:
-    """(sum(|x| ** p)) ** (1 / p) of each window."""
+    """Return (sum(|x| ** p)) ** (1 / p) of each window."""
     window, p = window_of(node, x, node.attr("kernel_shape")), node.attr("p")
     powers, padding = padded(node, as_value(node.emit(op("power", op("abs", x), float(p)))), window, 0.0)
     half = len(padding) // 2
@@ -99,7 +99,7 @@ def lp_pool(node: Node, x: Value) -> Expr:
 
 
 def _counts(node: Node, x: Value, window: Window, padding: list[tuple[int, int]]) -> list[SymExpr]:
-    """How many windows there are in each spatial dimension."""
+    """Return the number of windows in each spatial dimension."""
     rows = zip(x.dims[2:], padding, window.size, window.strides, window.dilations, strict=True)
     if not node.attr("ceil_mode", 0):
         return [windows(e, sum(p), k, s, d) for e, p, k, s, d in rows]
@@ -129,13 +129,13 @@ def global_lp_pool(node: Node, x: Value) -> Expr:
 
 @converter("MaxRoiPool")
 def max_roi_pool(node: Node, x: Value, rois: Value) -> Expr:
-    """The greatest element in each part of regions, which are an image and two corners each."""
+    """Return the maximum of each part of the regions, which are an image index and two corners."""
     return node.call_te(roi_pool, x, rois, node.attr("pooled_shape"), node.attr("spatial_scale"))
 
 
 @converter("MaxUnpool")
 def max_unpool(node: Node, x: Value, places: Value, shape: Value | None = None) -> Expr:
-    """Each element at its place of what the pool was made of, zeros elsewhere; then zeros around, up to `shape`."""
+    """Place each element at its original position, with zeros elsewhere; pad with zeros to `shape`."""
     size = node.attr("kernel_shape")
     strides, pads = node.attr("strides") or [1] * len(size), node.attr("pads") or [0] * (2 * len(size))
     spatial = [

@@ -1,4 +1,4 @@
-"""Quantization: to and from small integers and 8 bit floats, and operators on quantized tensors."""
+"""Quantization to and from small integers and 8-bit floats, and operators on quantized tensors."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ BYTES = ("int8", "uint8")
 
 
 def limits(dtype: str) -> tuple[int, int]:
-    """The least and the greatest number of an integer dtype."""
+    """Return the minimum and maximum of an integer dtype."""
     info = iinfo(numpy_dtype(dtype_of(dtype)))
     return int(info.min), int(info.max)
 
 
 def spread(node: Node, parameter: Value, x: Value, axis: int, block: int = 0) -> Operand:
-    """A scale or zero point to broadcast over `x`: of all, of each index of `axis`, or of each block along it."""
+    """Broadcast a scale or zero point to `x`: per tensor, per index of `axis`, or per block along it."""
     if parameter.rank == 0 or (parameter.rank == 1 and parameter.dims[0].constant == 1 and not block):
         return scalar_or_vector(parameter)
     if block:
@@ -43,14 +43,14 @@ def spread(node: Node, parameter: Value, x: Value, axis: int, block: int = 0) ->
 
 
 def scalar_or_vector(value: Value) -> Value:
-    """A scale or zero point as `relax.quantize` takes it: a scalar, or a vector."""
+    """Return a scale or zero point in the form of `relax.quantize`: a scalar or a vector."""
     if value.rank == 0 or (value.rank == 1 and value.dims[0].constant != 1):
         return value
     return as_value(op("reshape", value, ())) if value.array is None else Value.constant(value.array.reshape(()))
 
 
 def dequantized_bytes(x: Value, scale: Value, zero: Value | None, axis: int = -1) -> Expr | None:
-    """`relax.dequantize` of bytes, or of sums of their products, to single precision; None where it is another one."""
+    """Emit `relax.dequantize` of int8 or int32 data to single precision, or return None if it does not apply."""
     if x.dtype not in (*BYTES, "int32") or scale.dtype != "float32" or not _are_plain(x, scale, zero):
         return None
     point = _zero_of(x.dtype) if zero is None else scalar_or_vector(zero)
@@ -58,7 +58,7 @@ def dequantized_bytes(x: Value, scale: Value, zero: Value | None, axis: int = -1
 
 
 def _are_plain(x: Value, scale: Value, zero: Value | None) -> bool:
-    """Whether both parameters are of all of `x`, or of each index of an axis."""
+    """Return whether both parameters are per tensor or per index of an axis."""
     return x.rank > 0 and all(p.rank == 0 or (p.rank == 1 and p.type.dims) for p in (scale, zero or scale))
 
 
@@ -73,7 +73,7 @@ def _axis(node: Node, x: Value) -> int:
 
 @converter("QuantizeLinear")
 def quantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = None) -> Expr:
-    """round(x / scale) + zero point, limited to the range; 8 bit floats are rounded as conversions do."""
+    """Return round(x / scale) + zero point, clamped to the range; 8-bit floats are rounded as in conversions."""
     target = "uint8" if zero is None else zero.dtype
     if zero is None and node.attr("output_dtype"):
         target = dtype_name(node.attr("output_dtype"), "the result")
@@ -88,7 +88,7 @@ def quantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = Non
 
 
 def limited(node: Node, quotient: Expr, zero: Operand | None, dtype: str) -> Expr:
-    """round(quotient) + zero point as `dtype`, limited to its range; in single precision, or wider."""
+    """Return round(quotient) + zero point as `dtype`, clamped to its range; computed in at least single precision."""
     value = as_value(node.emit(quotient))
     rounded = op("round", value if value.dtype != "float16" else op("astype", value, dtype="float32"))
     if zero is not None and not _is_zero(zero):
@@ -103,7 +103,7 @@ def _is_zero(zero: Operand) -> bool:
 
 
 def _to_float8(node: Node, x: Value, dtype: str) -> Expr:
-    """What is beyond the range becomes the greatest number where `saturate`."""
+    """Convert to an 8-bit float; values out of range become the maximum if `saturate`."""
     if not node.attr("saturate", 1):
         return op("astype", x, dtype=dtype)
     import ml_dtypes
@@ -115,7 +115,7 @@ def _to_float8(node: Node, x: Value, dtype: str) -> Expr:
 
 @converter("DequantizeLinear")
 def dequantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = None) -> Expr | Value:
-    """(x - zero point) * scale, of the dtype of the scale."""
+    """Return (x - zero point) * scale in the dtype of the scale."""
     dtype = dtype_name(node.attr("output_dtype"), "the result") if node.attr("output_dtype") else scale.dtype
     axis, block = _axis(node, x), node.attr("block_size") or 0
     plainly = None if block or dtype != "float32" else dequantized_bytes(x, scale, zero, axis)
@@ -133,7 +133,7 @@ def dequantize_linear(node: Node, x: Value, scale: Value, zero: Value | None = N
 
 @converter("DynamicQuantizeLinear")
 def dynamic_quantize_linear(node: Node, x: Value) -> Any:
-    """Unsigned 8 bit integers whose range holds 0 and all elements; with the scale and the zero point."""
+    """Quantize to uint8 with a range that covers 0 and all elements; return also the scale and the zero point."""
     low = node.emit(op("minimum", op("min", x), 0.0))
     high = op("maximum", op("max", x), 0.0)
     scale = node.emit(op("divide", op("subtract", high, low), 255.0))
@@ -144,7 +144,7 @@ def dynamic_quantize_linear(node: Node, x: Value) -> Any:
 
 
 def dequantized(node: Node, x: Value, scale: Value, zero: Value | None, axis: int = 0) -> Expr:
-    """(x - zero) * scale in single precision; vectors are along `axis`."""
+    """Return (x - zero) * scale in single precision; vectors are along `axis`."""
     plainly = dequantized_bytes(x, scale, zero, axis)
     if plainly is not None:
         return plainly
@@ -155,7 +155,7 @@ def dequantized(node: Node, x: Value, scale: Value, zero: Value | None, axis: in
 
 
 def requantized(node: Node, y: Expr, scale: Value, zero: Value | None, dtype: str | None = None) -> Expr:
-    """Floats quantized by one scale and zero point."""
+    """Quantize floats with one scale and zero point."""
     value = as_value(y)
     target = dtype or ("uint8" if zero is None else zero.dtype)
     factor = spread(node, scale, value, -1)
@@ -175,7 +175,7 @@ def qlinear_conv(
     y_zero: Value,
     bias: Value | None = None,
 ) -> Expr:
-    """A convolution of integers; weights may have a scale for each output channel."""
+    """Return a quantized convolution; weights may have a scale for each output channel."""
     data = as_value(node.emit(dequantized(node, x, x_scale, x_zero)))
     kernel = as_value(node.emit(dequantized(node, weight, weight_scale, weight_zero)))
     y = convolved(node, data, kernel)
@@ -198,7 +198,7 @@ def qlinear_matmul(
     y_scale: Value,
     y_zero: Value,
 ) -> Expr:
-    """A product of integers; `a` may have a scale for each row, `b` for each column."""
+    """Return a quantized matrix product; `a` may have a scale for each row, `b` for each column."""
     rows, columns = a.rank - 2, b.rank - 1
     sums = integer_product(a, b, a_zero, b_zero)
     left = spread(node, a_scale, a, rows) if a_scale.rank < 2 else a_scale
@@ -211,7 +211,7 @@ def qlinear_matmul(
 
 
 def binary_on_quantized(name: str) -> Callable[..., Expr]:
-    """A converter of an operator on two quantized tensors, computed in floats."""
+    """Return a converter of a binary operator on quantized tensors, computed in floats."""
 
     def convert(
         node: Node,

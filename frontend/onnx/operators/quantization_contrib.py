@@ -1,4 +1,4 @@
-"""Operators on quantized tensors as ONNX Runtime has them."""
+"""Quantized operators of ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def qlinear_softmax(
 
 @converter("QLinearConcat", domain=MICROSOFT)
 def qlinear_concat(node: Node, y_scale: Value, y_zero: Value, *parts: Value) -> Expr:
-    """Tensors, each with its scale and zero point, one after the other."""
+    """Concatenate tensors that each have a scale and a zero point."""
     plain = [dequantized(node, x, s, z) for x, s, z in zip(parts[::3], parts[1::3], parts[2::3], strict=True)]
     return requantized(node, node.emit(op("concat", plain, axis=node.attr("axis"))), y_scale, y_zero)
 
@@ -104,7 +104,7 @@ def matmul_integer_to_float(
     b_zero: Value | None = None,
     bias: Value | None = None,
 ) -> Expr:
-    """The product of integers, in floats; `b` may have a scale for each column."""
+    """Return the integer product as floats; `b` may have a scale for each column."""
     sums = integer_product(a, b, a_zero, b_zero)
     factor = op("multiply", spread(node, a_scale, a, -1), spread(node, b_scale, b, b.rank - 1))
     y = op("multiply", op("astype", sums, dtype=a_scale.dtype), factor)
@@ -115,7 +115,7 @@ def matmul_integer_to_float(
 def dynamic_quantize_matmul(
     node: Node, a: Value, b: Value, b_scale: Value, b_zero: Value | None = None, bias: Value | None = None
 ) -> Expr:
-    """As `MatMulIntegerToFloat`, of floats that are quantized first."""
+    """Like `MatMulIntegerToFloat`, quantizing the float input first."""
     quantized, scale, zero = (as_value(node.emit(as_value(t).expr)) for t in dynamic_quantize_linear(node, a))
     return matmul_integer_to_float(node, quantized, b, scale, b_scale, zero, b_zero, bias)
 
@@ -133,7 +133,7 @@ def qgemm(
     y_scale: Value | None = None,
     y_zero: Value | None = None,
 ) -> Expr:
-    """alpha · a · b + c of quantized tensors; floats where no scale of the result is there."""
+    """Return alpha · a · b + c of quantized tensors, as floats if the result has no scale."""
     turned_a, turned_b = node.attr("transA", 0), node.attr("transB", 0)
     left, right = shifted(a, a_zero), shifted(b, b_zero, 0 if turned_b else 1)
     sums = op(
@@ -156,10 +156,10 @@ def matmul_nbits(
     groups: Value | None = None,
     bias: Value | None = None,
 ) -> Expr:
-    """A product with a constant matrix of integers of 4 or 8 bits, whose blocks along K have scales.
+    """Return a product with a constant matrix of 4- or 8-bit integers with scales for blocks along K.
 
-    It stays in blocks (`matmul_blocks`) where scales and zero points are constant, these as integers. With an
-    `accuracy_level` of 4 the activations are rounded to bytes.
+    The matrix remains in blocks (`matmul_blocks`) if scales and integer zero points are constant. With an
+    `accuracy_level` of 4 the activations are quantized to int8.
     """
     k, n, bits, block = (node.attr(name) for name in ("K", "N", "bits", "block_size"))
     if bits not in (4, 8):
@@ -189,7 +189,7 @@ def matmul_nbits(
 
 
 def _matmul_blocks(node: Node, a: Value, b: Value, scales: Value, zeros: Value | None) -> Expr | None:
-    """The product with rows of blocks; None where they are of a size that no format has, or not constant."""
+    """Return the product with rows of blocks, or None if no format has their size or they are not constant."""
     k, n, bits, block = (node.attr(name) for name in ("K", "N", "bits", "block_size"))
     if block not in GROUP_SIZES or scales.array is None:
         return None
@@ -211,12 +211,12 @@ def _matmul_blocks(node: Node, a: Value, b: Value, scales: Value, zeros: Value |
 
 
 def _unpacked(node: Node, packed: Value, k: int, n: int, bits: int) -> Expr:
-    """(n, k) bytes."""
+    """Return the unpacked bytes (n, k)."""
     return Value.constant(np.ascontiguousarray(_integers(node, packed, n, bits)[:, :k])).expr
 
 
 def _integers(node: Node, packed: Value, n: int, bits: int) -> np.ndarray[Any, Any]:
-    """The numbers of n constant rows, of which a byte holds two where they have 4 bits: the lower half comes first."""
+    """Return the integers of n constant rows; a byte holds two 4-bit numbers, the lower half first."""
     if packed.array is None:
         raise node.not_constant(packed, "its weights")
     data = packed.array.reshape(n, -1)

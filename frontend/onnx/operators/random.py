@@ -1,6 +1,6 @@
 """Random numbers, and dropout in training.
 
-A node with the attribute `seed` draws the same numbers in each call, another one those that the importer's `seed` says.
+A node with the attribute `seed` draws the same numbers in each call; other nodes use the importer's `seed`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 def _sample(node: Node, shape: list[SymExpr], dtype: str) -> Expr:
-    """Numbers of the distribution that the operator is called by."""
+    """Return random numbers of the distribution named by the operator."""
     if dtype not in _FLOATS:
         raise node.error("random numbers are of floats", expected=", ".join(_FLOATS), found=dtype)
     if node.op_type.startswith("RandomUniform"):
@@ -30,21 +30,21 @@ def _sample(node: Node, shape: list[SymExpr], dtype: str) -> Expr:
 
 @converter("RandomUniform", "RandomNormal")
 def of_shape(node: Node) -> Expr:
-    """Numbers in the shape of an attribute."""
+    """Return random numbers of the shape in an attribute."""
     dtype = dtype_name(node.attr("dtype"), "the result")
     return _sample(node, node.extents(Value.constant(np.asarray(node.attr("shape"), np.int64))), dtype)
 
 
 @converter("RandomUniformLike", "RandomNormalLike")
 def of_other(node: Node, x: Value) -> Expr:
-    """Numbers in the shape of x."""
+    """Return random numbers of the shape of x."""
     to = node.attr("dtype")
     return _sample(node, list(x.dims), x.dtype if to is None else dtype_name(to, "the result"))
 
 
 @converter("Bernoulli")
 def bernoulli(node: Node, x: Value) -> Expr:
-    """1 with the probability that x says."""
+    """Return 1 with the probability x."""
     to = node.attr("dtype")
     dtype = x.dtype if to is None else dtype_name(to, "the result")
     return op("random.bernoulli", *node.draw(), x.dims, x, dtype=dtype)
@@ -52,7 +52,7 @@ def bernoulli(node: Node, x: Value) -> Expr:
 
 @converter("Multinomial")
 def multinomial(node: Node, x: Value) -> Expr:
-    """Classes, drawn with replacement by the logarithms of their weights."""
+    """Return classes drawn with replacement, given the logarithms of their weights."""
     dtype = dtype_name(node.attr("dtype", 6), "the result")
     weights = op("exp", op("nn.log_softmax", x, axis=-1))
     count = node.attr("sample_size")
@@ -61,7 +61,7 @@ def multinomial(node: Node, x: Value) -> Expr:
 
 @converter("Dropout")
 def dropout(node: Node, x: Value, ratio: Value | None = None, training: Value | None = None) -> Any:
-    """The identity and a mask of ones; in training elements are 0 with the probability `ratio`, as the mask says."""
+    """Return the identity and a mask of ones; in training, zero elements with the probability `ratio`."""
     ones = op("full", x.dims, Value.constant(True), dtype="bool") if node.wants(1) else None
     if training is None or (training.array is not None and not node.number(training)):
         return x, ones

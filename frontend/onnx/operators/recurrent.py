@@ -1,4 +1,6 @@
-"""Recurrent layers: `RNN`, `GRU`, `LSTM`, in both directions, with lengths, peepholes, any activations and layout."""
+"""Recurrent layers `RNN`, `GRU` and `LSTM`: both directions, sequence lengths, peepholes, activations and
+layouts.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +16,11 @@ from ..values import Value, as_value, op
 from .activations import Activation, activation, parameter_count
 
 _DEFAULTS = {1: ("Tanh",), 2: ("Sigmoid", "Tanh"), 3: ("Sigmoid", "Tanh", "Tanh")}
-"""The activations of an RNN, a GRU and an LSTM."""
+"""The default activations of RNN, GRU and LSTM."""
 _TURNED = [1, 0, 2]
 
 CellOf = Callable[[list[Activation], int], layers.Cell]
-"""The cell of a direction, for its activations."""
+"""Creates the cell of a direction from its activations."""
 
 
 @converter("RNN")
@@ -87,12 +89,12 @@ def _clip(node: Node) -> float | None:
 
 
 def _of_direction(node: Node, value: Value, d: int) -> Expr:
-    """The part of a direction of an operand with one for each, without that dimension."""
+    """Return the slice of an operand for one direction, without the direction dimension."""
     return node.emit(op("take", value, Value.constant(d, "int64"), axis=0))
 
 
 def _parts(node: Node, vector: Expr, count: int) -> list[Expr]:
-    """A vector, cut into so many parts of one size."""
+    """Split a vector into `count` parts of equal size."""
     size = (as_value(vector).dims[0] // count).constant
     if size is None:
         raise node.unsupported("a hidden state of symbolic size")
@@ -110,7 +112,9 @@ def _run(
     lengths: Value | None,
     states: list[Value | None],
 ) -> Any:
-    """All directions; the outputs of all steps, and the last of each state. With `layout` 1 the batch comes first."""
+    """Run all directions, and return the outputs of all steps and the final states. With `layout` 1 the batch
+    comes first.
+    """
     if x.rank != 3:
         raise node.error("the sequence has another rank", expected="3: length, batch, features", found=x.rank)
     if node.attr("layout", 0):
@@ -147,7 +151,7 @@ def _gates(node: Node, weights: Value, recurrence: Value, bias: Value | None, d:
 
 
 def _directions(node: Node, each: int) -> list[tuple[list[Activation], bool]]:
-    """The activations of each direction, and whether it goes backward; the schema's defaults are those of two."""
+    """Return the activations of each direction, and whether it runs backwards; the schema's defaults are for two."""
     kind = node.attr("direction")
     backward = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}.get(kind)
     if backward is None:
@@ -165,5 +169,5 @@ def _directions(node: Node, each: int) -> list[tuple[list[Activation], bool]]:
 
 
 def _bound(node: Node, function: Activation) -> Activation:
-    """An activation that may use its argument several times."""
+    """Return an activation that binds its argument, in order to use it several times."""
     return lambda x: function(x if isinstance(x, Value) else node.emit(x))

@@ -45,7 +45,7 @@ for _name in ("Sum", "Mean", "Max", "Min", "Prod"):
 
 
 def _composed(before: Callable[[Output], Output], after: Callable[[Output], Output]) -> Converter:
-    """after(sum(before(x))), in floats where x is of integers."""
+    """Return a converter for after(sum(before(x))), computed in floats if x is an integer."""
     total = _reduction("sum")
 
     @in_single
@@ -75,7 +75,7 @@ _log_sum_exp = _composed(lambda x: op("exp", x), lambda s: op("log", s))
 @converter("ReduceLogSumExp")
 @in_single
 def log_sum_exp(node: Node, x: Value, axes: Value | None = None) -> Output:
-    """Less the greatest element, so that nothing overflows, where there certainly is one."""
+    """Return log(sum(exp(x))), subtracting the maximum against overflow if the reduction is not empty."""
     along = node.ints("axes", axes) or list(range(x.rank))
     nothing = not node.ints("axes", axes) and node.attr("noop_with_empty_axes", 0)
     if nothing or not is_float(dtype_of(x.dtype)) or not all(x.dims[a].constant for a in along):

@@ -1,4 +1,4 @@
-"""Resizing: `Resize` of all versions and `Upsample`."""
+"""Resizing: `Resize` of all versions, and `Upsample`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..values import Value, as_value, op
 
 @dataclass(frozen=True)
 class _Axis:
-    """A dimension that changes: `scale` is None where it is the quotient of the extents."""
+    """A resized dimension; `scale` is None if it is the quotient of the extents."""
 
     axis: int
     old: SymExpr
@@ -40,7 +40,7 @@ class _Axis:
 
 @converter("Upsample")
 def upsample(node: Node, x: Value, scales: Value | None = None) -> Expr | Value:
-    """As Resize of version 10: positions are divided by the scale."""
+    """Upsample like Resize of version 10: positions are divided by the scale."""
     return _resized(node, x, _factors(node, scales, node.attr("scales")), None, None, _old_rules(node))
 
 
@@ -115,7 +115,7 @@ def _resized(
 
 
 def _needs_tables(how: Resampling) -> bool:
-    """Whether positions and weights are computed at import only."""
+    """Return whether the mode requires positions and weights computed at import."""
     return how.antialias or how.coordinates in ("half_pixel_symmetric", "tf_crop_and_resize")
 
 
@@ -132,7 +132,7 @@ def _changed(node: Node, x: Value, rows: Sequence[_Axis], how: Resampling) -> Ex
 
 
 def _scaled(extent: SymExpr, factor: float) -> SymExpr:
-    """floor(extent * factor), of a factor that is a float of single precision."""
+    """Return floor(extent * factor) with a single-precision factor."""
     if extent.constant is not None:
         return Const(math.floor(extent.constant * factor))
     ratio = Fraction(factor).limit_denominator(4096)
@@ -144,7 +144,7 @@ def _scaled(extent: SymExpr, factor: float) -> SymExpr:
 def _kept_aspect(
     node: Node, old: Sequence[SymExpr], sizes: Value, constant: bool
 ) -> tuple[Sequence[SymExpr], Sequence[float | None]]:
-    """The extents, and the one scale of all dimensions where their ratios are kept; `constant` ones if need be."""
+    """Return the extents, and the common scale if the aspect ratio is kept; constant extents if `constant`."""
     policy = node.attr("keep_aspect_ratio_policy", "stretch")
     if policy == "stretch":
         new = node.extents(sizes) if not constant or sizes.elements is not None else node.ints("sizes", sizes)
@@ -161,7 +161,7 @@ _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 
 
 def _is_plain(x: Value, rows: Sequence[_Axis], how: Resampling) -> bool:
-    """Whether Relax's operator does it: height and width of images, by the quotients of their extents."""
+    """Return whether Relax's operator applies: height and width of images, scaled by the quotient of the extents."""
     exact = all(_is_quotient(r) for r in rows)
     image_of_floats = x.rank == 4 and "float" in x.dtype and all(r.axis >= 2 for r in rows)
     return image_of_floats and exact and not _needs_tables(how)
@@ -194,7 +194,7 @@ def _by_operator(x: Value, rows: Sequence[_Axis], how: Resampling) -> Expr:
 
 
 def _by_tables(node: Node, x: Value, rows: Sequence[_Axis], how: Resampling) -> Expr | Value:
-    """One dimension after the other, those that shrink most first."""
+    """Resize one dimension at a time, those that shrink most first."""
     tables = [(r, r.taps(how)) for r in rows]
     exact = how.mode == "nearest" or x.dtype in ("float32", "float64")
     value: Any = x if exact else op("astype", x, dtype="float32")
@@ -219,7 +219,7 @@ def _bound(node: Node, value: Value | Expr) -> Value | Expr:
 
 
 def _by_sizes(node: Node, x: Value, rows: Sequence[_Axis], how: Resampling) -> Expr:
-    """By positions that are computed when the program runs."""
+    """Resize with positions computed at run time."""
     spatial = [r.axis for r in rows]
     lead = [i for i in range(x.rank) if i not in spatial]
     data, extra = x, max(0, 2 - len(lead))

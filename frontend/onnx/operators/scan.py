@@ -1,4 +1,4 @@
-"""Running sums and products, sorting."""
+"""Cumulative sums and products, and sorting."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ converter("CumProd")(_running("cumprod"))
 
 @converter("TopK")
 def topk(node: Node, x: Value, k: Value | None = None) -> tuple[Expr, Expr]:
-    """The greatest or least elements with their positions; k was an attribute before version 10."""
+    """Return the largest or smallest elements with their positions; k is an attribute before version 10."""
     axis, largest = node.attr("axis", -1), bool(node.attr("largest", 1))
     count = node.attr("k") if k is None else (k.elements or [None])[0]
     if count is None:

@@ -9,7 +9,7 @@ from ..values import Value, op
 from .indexing import from_front, tuples_from_front
 
 _OF_TRUTH = {"add": "max", "mul": "min"}
-"""Sums and products of truth values: whether any holds, whether all do."""
+"""Sums and products of booleans: any and all."""
 
 
 def _reduction(node: Node, x: Value) -> str:

@@ -1,4 +1,4 @@
-"""Sequences and optionals: they are known at import, so that no program has them but as tuples of its results."""
+"""Sequences and optionals, which must be known at import: programs contain them only as tuples of results."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def length(node: Node, sequence: TensorSequence) -> Value:
 
 
 def _place(node: Node, sequence: TensorSequence, position: Value, most: int) -> int:
-    """A position from the front. Raises `ModelError` where the sequence has none such."""
+    """Return a position counted from the front. Raises `ModelError` if it is out of range."""
     index = int(node.number(position))
     if not -len(sequence) <= index <= most:
         raise node.error("the sequence has no such place", expected=f"at most {most}", found=index)
@@ -62,7 +62,9 @@ def concat(node: Node, sequence: TensorSequence) -> Output:
 
 @converter("SplitToSequence")
 def split(node: Node, x: Value, sizes: Value | None = None) -> TensorSequence:
-    """Parts of one extent, or of these; without sizes each of extent 1, without that dimension unless it is kept."""
+    """Split into parts of these sizes; without sizes into single elements, dropping the dimension unless it is
+    kept.
+    """
     axis = node.attr("axis")
     extent = x.dims[axis].constant
     if extent is None:
@@ -87,7 +89,7 @@ def _extents(node: Node, extent: int, sizes: Value | None) -> list[int]:
 
 @converter("SequenceMap")
 def sequence_map(node: Node, first: TensorSequence, *others: Result) -> tuple[TensorSequence, ...]:
-    """The body for each element; what is no sequence is the same for all."""
+    """Apply the subgraph to each element; inputs that are not sequences are the same for all."""
     body = node.attr("body")
     results: list[list[Any]] = [[] for _ in body.output]
     for i, x in enumerate(first):

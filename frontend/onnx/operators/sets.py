@@ -1,4 +1,4 @@
-"""Distinct elements."""
+"""Unique elements."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..values import Value, op
 
 @converter("Unique")
 def unique(node: Node, x: Value) -> tuple[Expr, ...]:
-    """The distinct elements or slices; where each stands first, which each element is, how often each stands."""
+    """Return the unique elements or slices, their first positions, the inverse mapping, and the counts."""
     axis = node.attr("axis")
     flags = [PrimValue(bool(node.attr("sorted"))), *[PrimValue(True)] * 3]
     place = {} if axis is None else {"axis": PrimValue(axis + x.rank if axis < 0 else axis)}

@@ -1,4 +1,4 @@
-"""Signals: Fourier transforms as products with matrices, windows, and the matrix of mel bins."""
+"""Signal processing: Fourier transforms as matrix products, windows, and mel weight matrices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _waves(length: int, used: int, inverse: bool, onesided: bool) -> tuple[Array, Array]:
-    """cos and sin of the angles of (frequency, place): `used` places of a transform of `length`."""
+    """Return cos and sin of the angles (frequency, position), for `used` positions of a transform of `length`."""
     count = length // 2 + 1 if onesided and not inverse else length
     phases = np.outer(np.arange(count), np.arange(used)) % length
     angles = 2 * np.pi * phases / length
@@ -38,7 +38,7 @@ def dft_17(node: Node, x: Value, length: Value | None = None) -> Expr:
 
 
 def _dft(node: Node, x: Value, length: Value | None, axis: int) -> Expr:
-    """Along `axis`, of a tensor whose last dimension is 1 (real) or 2 (real and imaginary)."""
+    """Return the transform along `axis` of a tensor whose last dimension is 1 (real) or 2 (real and imaginary)."""
     inverse, onesided = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
     extent, parts = x.dims[axis].constant, x.dims[-1].constant
     if extent is None or parts is None:
@@ -52,7 +52,7 @@ def _dft(node: Node, x: Value, length: Value | None, axis: int) -> Expr:
 
 
 def _transformed(node: Node, x: Value, axis: int, cos: Array, sin: Array, scale: float) -> Expr:
-    """The products of the signal along `axis` with both matrices, as real and imaginary parts."""
+    """Return the products of the signal along `axis` with both matrices, as real and imaginary parts."""
     real, imaginary = _parts(node, x)
     to_last = [*(i for i in range(x.rank - 1) if i != axis), axis]
     back = [to_last.index(i) for i in range(x.rank - 1)]
@@ -70,7 +70,7 @@ def _transformed(node: Node, x: Value, axis: int, cos: Array, sin: Array, scale:
 
 
 def _parts(node: Node, x: Value) -> tuple[Expr, Expr | None]:
-    """The real and the imaginary part, the latter None of what is real."""
+    """Return the real and the imaginary part; the latter is None for real input."""
     last = x.rank - 1
     count = x.dims[last].constant or 1
     parts = [node.emit(op("take", x, Value.constant(i, "int64"), axis=last)) for i in range(count)]
@@ -78,7 +78,7 @@ def _parts(node: Node, x: Value) -> tuple[Expr, Expr | None]:
 
 
 def _real_inverse(node: Node, x: Value, length: Value | None, axis: int) -> Expr:
-    """The real signal of which `x` is the first half of the spectrum."""
+    """Return the real signal whose one-sided spectrum is `x`."""
     bins = x.dims[axis].constant or 0
     size = 2 * (bins - 1) if length is None else int(node.number(length))
     used = min(bins, size // 2 + 1)
@@ -97,7 +97,7 @@ def _real_inverse(node: Node, x: Value, length: Value | None, axis: int) -> Expr
 @converter("STFT")
 @in_single
 def stft(node: Node, signal: Value, step: Value, window: Value | None = None, length: Value | None = None) -> Expr:
-    """Fourier transforms of frames, as one convolution: (batch, frames, frequencies, 2)."""
+    """Return the Fourier transforms of frames, as one convolution: (batch, frames, frequencies, 2)."""
     hop = int(node.number(step))
     size = _frame_length(node, window, length)
     cos, sin = _waves(size, size, False, bool(node.attr("onesided", 1)))
@@ -125,7 +125,7 @@ def _frame_length(node: Node, window: Value | None, length: Value | None) -> int
 
 @converter("MelWeightMatrix")
 def mel_weight_matrix(node: Node, bins: Value, length: Value, rate: Value, low: Value, high: Value) -> Value:
-    """(spectrum bins, mel bins): the weights of triangles between neighbouring mel frequencies."""
+    """Return the triangular weights between neighbouring mel frequencies: (spectrum bins, mel bins)."""
     count, size, sample_rate, first, last = (node.number(v) for v in (bins, length, rate, low, high))
     ends = [2595 * np.log10(1 + f / 700) for f in (first, last)]
     mels = np.arange(count + 2) * ((ends[1] - ends[0]) / (count + 2)) + ends[0]
@@ -137,7 +137,7 @@ def mel_weight_matrix(node: Node, bins: Value, length: Value, rate: Value, low: 
 
 
 def _triangle(column: Array, start: int, middle: int, end: int) -> None:
-    """Rise from `start` to `middle`, fall to `end`, which is left out."""
+    """Fill a column with a triangle that rises from `start` to `middle` and falls to `end`, exclusive."""
     if middle > start:
         column[start : middle + 1] = (np.arange(start, middle + 1) - start) / (middle - start)
     else:
@@ -156,7 +156,7 @@ _WINDOWS = {
 
 @converter(*_WINDOWS)
 def window(node: Node, size: Value) -> Value:
-    """Of a length that is known at import: 2 pi is reached after the last element where `periodic`, else there."""
+    """Return a window of a length known at import; it ends one element before 2 pi if `periodic`, else at 2 pi."""
     count = int(node.number(size))
     steps = count if node.attr("periodic", 1) else count - 1
     x = 2 * np.pi * np.arange(count) / max(steps, 1)

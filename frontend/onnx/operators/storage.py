@@ -1,4 +1,4 @@
-"""Operators on how tensors are stored: bits read as another type, caches of keys and values."""
+"""Operators on the representation of tensors: bit casts, and key-value caches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .elementwise import converted
 
 @converter("BitCast")
 def bit_cast(node: Node, x: Value) -> Output:
-    """The same bits as elements of as many bits."""
+    """Reinterpret the bits as elements of the same width."""
     dtype = dtype_name(node.attr("to"), "the result")
     if bit_width(dtype_of(dtype)) != bit_width(dtype_of(x.dtype)) and byte_size(dtype_of(dtype)) != byte_size(
         dtype_of(x.dtype)
@@ -24,7 +24,7 @@ def bit_cast(node: Node, x: Value) -> Output:
 
 @converter("TensorScatter")
 def tensor_scatter(node: Node, cache: Value, update: Value, places: Value | None = None) -> Expr:
-    """A cache with the update at the place of each sequence, going round at its end where the mode is circular."""
+    """Return a cache with the update at the position of each sequence, wrapping around in circular mode."""
     axis = node.attr("axis")
     axis = axis + cache.rank if axis < 0 else axis
     length = update.dims[axis]

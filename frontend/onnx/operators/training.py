@@ -17,7 +17,7 @@ Update = Callable[..., tuple[Expr, ...]]
 
 
 def _optimizer(name: str, states: int) -> Callable[[Update], Update]:
-    """A row of an optimizer: its update of one tensor, of rate, step, the tensor, its gradient and its states."""
+    """Register an optimizer; its update function takes the rate, the step, a tensor, its gradient and its states."""
 
     def register(update: Update) -> Update:
         def convert(node: Node, rate: Value, step: Value, *values: Value) -> Any:

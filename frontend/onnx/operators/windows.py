@@ -1,4 +1,4 @@
-"""What convolutions and pools share: attributes of windows, and the padding that `auto_pad` stands for."""
+"""Common parts of convolutions and pooling: window attributes, and the padding of `auto_pad`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..node import Node
 from ..values import Value, op
 
 LAYOUTS = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
-"""By the number of spatial dimensions."""
+"""The layouts by the number of spatial dimensions."""
 
 
 @dataclass(frozen=True)
 class Window:
-    """How windows of the extents `size` move; padding is symbolic where it depends on sizes that are."""
+    """The movement of windows of extents `size`; padding is symbolic if the sizes it depends on are."""
 
     size: Sequence[int]
     strides: Sequence[int]
@@ -28,14 +28,16 @@ class Window:
 
     @property
     def padding(self) -> list[int] | None:
-        """[before…, after…] as numbers, None where they are none, or where one cuts off."""
+        """The padding [before…, after…] as numbers, or None if it is symbolic or negative."""
         numbers = [p.constant for p in (*self.before, *self.after)]
         known = [n for n in numbers if n is not None and n >= 0]
         return known if len(known) == len(numbers) else None
 
 
 def spatial_rank(node: Node, x: Value) -> int:
-    """The number of spatial dimensions. Raises `UnsupportedOperators` where there are none, or more than three."""
+    """Return the number of spatial dimensions. Raises `UnsupportedOperators` if there are none, or more than
+    three.
+    """
     rank = x.rank - 2
     if rank not in LAYOUTS:
         raise node.unsupported(f"windows over {rank} dimensions")
@@ -43,7 +45,7 @@ def spatial_rank(node: Node, x: Value) -> int:
 
 
 def window_of(node: Node, x: Value, size: Sequence[int]) -> Window:
-    """The window of a node over the spatial dimensions of `x`."""
+    """Return the window attributes of a node over the spatial dimensions of `x`."""
     rank = len(size)
     strides, dilations = node.attr("strides") or [1] * rank, node.attr("dilations") or [1] * rank
     pads = node.attr("pads") or [0] * (2 * rank)
@@ -62,7 +64,7 @@ def window_of(node: Node, x: Value, size: Sequence[int]) -> Window:
 def _same(
     extents: Sequence[SymExpr], size: Sequence[int], strides: Sequence[int], dilations: Sequence[int], upper: bool
 ) -> tuple[list[SymExpr], list[SymExpr]]:
-    """The padding with which there are ceil(extent / stride) windows; an odd rest is put at the end where `upper`."""
+    """Return the padding for ceil(extent / stride) windows; an odd remainder is added at the end if `upper`."""
     before: list[SymExpr] = []
     after: list[SymExpr] = []
     for extent, k, s, d in zip(extents, size, strides, dilations, strict=True):
@@ -75,7 +77,7 @@ def _same(
 
 
 def padded(node: Node, x: Value, window: Window, value: float) -> tuple[Value | Expr, list[int]]:
-    """`x` and the padding that is left to do: none where `x` had to be padded by symbolic widths."""
+    """Return `x` and the remaining padding: none if `x` had to be padded explicitly by symbolic widths."""
     if window.padding is not None:
         return x, window.padding
     before, after = [0, 0, *window.before], [0, 0, *window.after]
@@ -83,5 +85,5 @@ def padded(node: Node, x: Value, window: Window, value: float) -> tuple[Value | 
 
 
 def by_channel(vector: Value, rank: int) -> Expr:
-    """A vector with an element for each channel, to broadcast over so many spatial dimensions."""
+    """Reshape a vector with an element for each channel to broadcast over `rank` spatial dimensions."""
     return op("reshape", vector, (1, vector.dims[0], *[1] * rank))

@@ -1,7 +1,8 @@
 """`torch.compile(model, backend="tirax")`.
 
-TorchDynamo gives graphs, AOTAutograd makes of each one graph of ATen's operators without mutation, or two where it is
-trained. What the table of converters has becomes a compiled function, the rest stays with PyTorch.
+TorchDynamo captures graphs; AOTAutograd converts each into a graph of ATen operators without mutation, or
+into two for
+training. Supported operators become compiled functions, and PyTorch runs the rest.
 """
 
 from .backend import tirax

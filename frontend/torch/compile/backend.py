@@ -1,4 +1,4 @@
-"""The backend: a function of a graph and its inputs that gives what is called in the graph's place."""
+"""The backend: compiles a graph to a function that is called in its place."""
 
 from __future__ import annotations
 
@@ -34,17 +34,18 @@ def tirax(
     mode: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Call:
-    """TorchDynamo's backend "tirax": the graph, compiled for the CPU.
+    """Compile a graph for the CPU: TorchDynamo's backend "tirax".
 
-    `options` are those of `Options`; `mode` is one of PyTorch's (`MODES`), all of which mean the same here. Raises
-    `NameLookupError` and `TiraxError` for wrong ones. What cannot be compiled PyTorch runs.
+    `options` are those of `Options`; `mode` is one of PyTorch's (`MODES`), which are all equivalent here.
+    Raises
+    `NameLookupError` and `TiraxError` for invalid ones. PyTorch runs whatever cannot be compiled.
     """
     require_mode(mode)
     return compiled(graph_module, example_inputs, Options.of(options))
 
 
 def compiled(graph_module: Any, example_inputs: Sequence[Any], options: Options) -> Call:
-    """What is called in the place of a graph of TorchDynamo."""
+    """Return the compiled replacement of a TorchDynamo graph."""
     from functorch.compile import min_cut_rematerialization_partition
     from torch._dynamo.utils import flatten_graph_inputs
     from torch._functorch.aot_autograd import aot_module_simplified
@@ -65,7 +66,7 @@ def compiled(graph_module: Any, example_inputs: Sequence[Any], options: Options)
 
 
 class _Inference:
-    """Compiles the graph of a program without gradients; `direct` is what is called without AOTAutograd's wrappers."""
+    """Compiles the inference graph of a program; `direct` is the function to call without AOTAutograd's wrappers."""
 
     def __init__(self, inputs: Sequence[Any], options: Options):
         self._inputs = inputs
@@ -81,7 +82,7 @@ class _Inference:
 
 
 def _backward(gm: Any, example_inputs: Sequence[Any], *, options: Options) -> Any:
-    """A backward graph, compiled; TorchDynamo looks neither into its compilation nor into its calls."""
+    """Compile a backward graph; TorchDynamo traces neither its compilation nor its calls."""
     from torch._dynamo.decorators import disable
 
     compile_graph: Any = disable(_compiled_graph, reason="compiles a backward graph")
@@ -90,7 +91,7 @@ def _backward(gm: Any, example_inputs: Sequence[Any], *, options: Options) -> An
 
 
 def _weights(inputs: Sequence[Any]) -> dict[int, Any]:
-    """The parameters among the inputs as arrays, by position."""
+    """Return the parameters among the inputs as arrays, by position."""
     import torch
 
     return {i: array_of(value) for i, value in enumerate(inputs) if isinstance(value, torch.nn.Parameter)}
@@ -99,13 +100,13 @@ def _weights(inputs: Sequence[Any]) -> dict[int, Any]:
 def _compiled_graph(
     gm: Any, example_inputs: Sequence[Any], *, options: Options, kind: str
 ) -> Callable[[list[Any]], Any]:
-    """What AOTAutograd calls with the list of a graph's arguments."""
+    """Compile a graph to a function that AOTAutograd calls with the list of its arguments."""
     returned = visible_outputs() if kind == "forward" else 0
     return _boxed_call(_call_of(GraphConverter(gm, returned=returned), gm, options, kind)[0])
 
 
 def _call_of(converter: GraphConverter, gm: Any, options: Options, kind: str) -> tuple[Call, bool]:
-    """A graph, compiled, and whether it is as a whole: what cannot be compiled PyTorch runs."""
+    """Compile a graph as far as possible; return the function, and whether it is the complete graph."""
     coverage = converter.reader.coverage
     try:
         call, parts, complete = _built(converter, options), 1, True
@@ -129,7 +130,9 @@ def _boxed_call(call: Call) -> Callable[[list[Any]], Any]:
 
 
 def _part(graph_module: Any, *, options: Options, coverage: Coverage) -> Call | None:
-    """A part of a graph, compiled; None where it turns out that it cannot be, which `coverage` learns."""
+    """Compile a part of a graph, or return None if it turns out to be unsupported, which is recorded in
+    `coverage`.
+    """
     try:
         return _built(GraphConverter(graph_module, returned=0), options)
     except Exception as error:  # noqa: BLE001 - whatever it is, the part runs: `_left` says why
@@ -138,9 +141,9 @@ def _part(graph_module: Any, *, options: Options, coverage: Coverage) -> Call | 
 
 
 def _record_fallback(graph_module: Any, error: Exception, options: Options, coverage: Coverage) -> None:
-    """Let `coverage` learn why a graph is left to PyTorch, and the user where the fault is tirax's own.
+    """Record why a graph falls back to PyTorch, and warn the user if the fault is tirax's.
 
-    With a pass of the user among the options the error is raised, since it may be that of the pass.
+    If the options contain a user's pass the error is raised, since the pass may have caused it.
     """
     if options.transform is not None and not isinstance(error, UnsupportedError):
         raise error
@@ -161,9 +164,9 @@ _executables: dict[str, Executable] = {}
 
 
 def _executable(module: IRModule, options: Options) -> Executable:
-    """A module compiled; the same one again where an equal module was compiled with the same options.
+    """Compile a module, reusing the executable of an equal module compiled with the same options.
 
-    Weights that are constants would be compared as text: those modules are built each time.
+    Comparing modules with constant weights would be slow: these are always compiled.
     """
     if options.transform is not None:
         return _build(options.transform(module), options)

@@ -1,4 +1,4 @@
-"""Calling a compiled function as its graph is called: with PyTorch's tensors, by position."""
+"""Calls of a compiled function with the interface of its graph: PyTorch tensors, by position."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ Call = Callable[..., Any]
 
 
 def graph_call(executable: Executable, signature: Signature) -> Call:
-    """The function `main` of an executable, called with the arguments of its graph; the graph's outputs."""
+    """Return a callable that runs `main` of an executable with the graph's arguments and returns the graph's
+    outputs.
+    """
     call = _in_order(_tensor_call(executable, signature.used), signature)
     return _picking(call, signature)
 
 
 def _tensor_call(executable: Executable, used: Sequence[bool]) -> Call:
-    """`main` with the graph's tensors; those that are not dense are copied."""
+    """Call `main` with the graph's tensors; non-dense ones are copied."""
     import torch
 
     function, info = executable["main"], executable.functions["main"]
@@ -39,7 +41,7 @@ def _tensor_call(executable: Executable, used: Sequence[bool]) -> Call:
 
 
 def _dense(tensor: Any) -> Any:
-    """A plain tensor, row major, aligned to its element: itself or a copy."""
+    """Return a plain, row-major, aligned tensor: itself or a copy."""
     plain = tensor.detach().resolve_neg().contiguous()
     return plain if plain.data_ptr() % plain.element_size() == 0 else plain.clone()
 
@@ -57,7 +59,7 @@ def _tensor(value: Any, arguments: Sequence[Any]) -> Any:
 
 
 def _in_order(call: Call, signature: Signature) -> Call:
-    """`call` with its arguments as they lie in memory."""
+    """Wrap `call` to pass arguments in their memory order."""
     if not signature.orders:
         return call
     orders = tuple(signature.orders.items())
@@ -72,7 +74,7 @@ def _in_order(call: Call, signature: Signature) -> Call:
 
 
 def _picking(call: Call, signature: Signature) -> Call:
-    """`call` with the graph's outputs as its results."""
+    """Wrap `call` to return the graph's outputs."""
     outputs = signature.outputs
     if outputs == tuple(Result(i) for i in range(len(outputs))) and not signature.single:
         return call

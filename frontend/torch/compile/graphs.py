@@ -1,4 +1,4 @@
-"""A graph of ATen's operators as a function of Relax, and how it is called."""
+"""Conversion of a graph of ATen operators to a Relax function, with its calling convention."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .refusals import shared_views, why_foreign, why_refused
 
 @dataclass(frozen=True)
 class Result:
-    """An output: item `index` of the function's results, its dimensions in `order`; a size where `is_size`."""
+    """An output: result `index` of the function, with its dimensions in `order`; a size if `is_size`."""
 
     index: int
     order: Order | None = None
@@ -40,7 +40,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Plain:
-    """An output that is always the same: a number or None."""
+    """A constant output: a number or None."""
 
     value: Any
 
@@ -50,10 +50,11 @@ Output = Result | Argument | Plain
 
 @dataclass(frozen=True)
 class Signature:
-    """How a function is called in the place of its graph.
+    """The mapping from a graph's calling convention to that of its function.
 
-    Which of the graph's arguments are the function's, the orders in which these lie in memory, by position; what the
-    outputs are; whether there is one output and no tuple.
+    It records which of the graph's arguments the function takes, their memory orders by position, the outputs,
+    and
+    whether there is a single output instead of a tuple.
     """
 
     used: tuple[bool, ...]
@@ -63,7 +64,7 @@ class Signature:
 
 
 class SubgraphReader(ProgramReader):
-    """Reads a graph, and gathers the nodes that cannot be converted in `refused`."""
+    """Reads a graph and collects the nodes that cannot be converted in `refused`."""
 
     def __init__(self, builder: BlockBuilder, module: Any, returned: int | None = None):
         super().__init__(builder, module, None)
@@ -81,7 +82,7 @@ class SubgraphReader(ProgramReader):
         return value
 
     def attribute(self, node: Any) -> Any:
-        """A constant of the graph, which is no traced tensor itself."""
+        """Return a constant of the graph, other than a traced tensor."""
         from torch._subclasses.fake_tensor import unset_fake_temporarily
 
         with unset_fake_temporarily():
@@ -93,9 +94,10 @@ class SubgraphReader(ProgramReader):
 
 
 class GraphConverter:
-    """The conversion of one graph. `frozen` are arrays that are constants, by the position of their argument.
+    """The conversion of one graph. `frozen` are arrays that become constants, by the position of their argument.
 
-    Of the outputs the first `returned` (all) are those of the program: which of them share memory is seen in it.
+    The first `returned` outputs (default: all) are those of the program: sharing of memory between them is
+    visible.
     """
 
     def __init__(self, graph_module: Any, frozen: Mapping[int, Any] | None = None, returned: int | None = None):
@@ -108,7 +110,9 @@ class GraphConverter:
         self._results: list[Expr] = []
 
     def convert(self) -> tuple[IRModule, Signature]:
-        """The function `main`, which returns a tuple. Raises `UnsupportedOperators`; `reader` says more then."""
+        """Return a module with the function `main`, which returns a tuple. Raises `UnsupportedOperators`; see
+        `reader`.
+        """
         self.reader.symbols.bind(n.meta.get("val") for n in self._inputs if why_refused(n) is None)
         variables = {i: v for i, node in enumerate(self._inputs) if (v := self._variable(i, node)) is not None}
         with self._builder.function("main", list(variables.values())):
@@ -137,7 +141,7 @@ class GraphConverter:
         return Var(node.name, TensorStructInfo(extents, dtype_name(value.dtype)))
 
     def _enter(self, variables: Mapping[int, Var]) -> None:
-        """Let the nodes of arguments stand for their variables, put into the order of dimensions that they have."""
+        """Map the argument nodes to their variables, transposed to the argument's dimension order."""
         for i, node in enumerate(self._inputs):
             value = node.meta.get("val")
             if i in self._frozen:
@@ -180,7 +184,7 @@ class GraphConverter:
 
 
 def _is_missing(results: list[Any], user: Any) -> bool:
-    """Whether a node takes an item of results that is not there, and something uses it."""
+    """Return whether a node uses an item of results that does not exist."""
     return (
         user.op == "call_function"
         and user.target is operator.getitem

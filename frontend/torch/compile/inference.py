@@ -1,4 +1,4 @@
-"""Graphs around whose calls AOTAutograd has nothing to do: they are called without its wrappers."""
+"""Inference graphs that do not need AOTAutograd's wrappers, and are called directly."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 
 def is_plain(graph_module: Any, inputs: Sequence[Any]) -> bool:
-    """Whether a call of this inference graph with the program's `inputs` is a call of the program.
+    """Return whether calling this inference graph with the program's `inputs` is equivalent to calling the
+    program.
 
-    So it is where the graph takes these inputs as they are and gives the program's results alone: it changes no input,
-    no result is an input or a view of one, and there are neither tokens nor states of random numbers. To be asked while
-    AOTAutograd compiles the graph, whose findings answer it.
+    This is so if the graph takes these inputs unchanged and returns only the program's results: it mutates no
+    input, no
+    result is an input or a view of one, and there are no tokens or random states. Call it while AOTAutograd
+    compiles the
+    graph, as it uses AOTAutograd's analysis.
     """
     from torch._guards import TracingContext
     from torch.utils._python_dispatch import is_traceable_wrapper_subclass
@@ -33,7 +36,9 @@ def is_plain(graph_module: Any, inputs: Sequence[Any]) -> bool:
 
 
 def visible_outputs() -> int | None:
-    """How many outputs of the forward graph that AOTAutograd compiles a program can see; None where it does not say."""
+    """Return the number of visible outputs of the forward graph being compiled, or None if AOTAutograd does not
+    know.
+    """
     from torch._guards import TracingContext
 
     metadata: Any = getattr(TracingContext.try_get(), "fw_metadata", None)
@@ -41,6 +46,6 @@ def visible_outputs() -> int | None:
 
 
 def _counts(graph_module: Any) -> tuple[int, int]:
-    """How many inputs and outputs a graph has."""
+    """Return the numbers of inputs and outputs of a graph."""
     nodes = list(graph_module.graph.nodes)
     return sum(node.op == "placeholder" for node in nodes), len(nodes[-1].args[0])

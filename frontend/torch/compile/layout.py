@@ -1,4 +1,4 @@
-"""How tensors lie in memory: those that are dense in another order of their dimensions are taken as they lie."""
+"""Memory layout of tensors: tensors that are dense in another dimension order are passed without a copy."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ Order = tuple[int, ...]
 
 
 def memory_order(tensor: Any) -> Order | None:
-    """The dimensions of a tensor from the slowest to the fastest, None where it is row major.
+    """Return the dimensions of a tensor from slowest to fastest, or None if it is row-major.
 
-    So `x.permute(memory_order(x))` is dense and row major. What is not dense in any order counts as row major, and so
-    does what has strides that are not known: it is copied at the call.
+    `x.permute(memory_order(x))` is then dense and row-major. Tensors that are not dense in any order, or have
+    unknown
+    strides, also yield None: they are copied at the call.
     """
     shape, strides = tuple(tensor.shape), tensor.stride()
     if not all(isinstance(n, int) for n in (*shape, *strides)) or 0 in shape:
@@ -32,5 +33,5 @@ def _is_dense(shape: Any, strides: Any) -> bool:
 
 
 def inverse(order: Order) -> Order:
-    """The order that undoes `order`."""
+    """Return the inverse of a dimension order."""
     return tuple(sorted(range(len(order)), key=order.__getitem__))

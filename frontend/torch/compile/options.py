@@ -13,26 +13,29 @@ from ....target import Target
 from .report import GraphReport, print_report
 
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
-"""The modes of `torch.compile`: what they choose between PyTorch's compiler has for itself."""
+"""The modes of `torch.compile`, which select optimizations of PyTorch's own compiler."""
 _PRECISIONS = ("float32", "bfloat16", "float16")
 
 
 def require_mode(mode: object) -> None:
-    """Raises `NameLookupError` for what is no mode of `torch.compile`."""
+    """Raise `NameLookupError` for an invalid mode of `torch.compile`."""
     if mode is not None and mode not in MODES:
         raise unknown_name("mode of torch.compile", str(mode), MODES)
 
 
 @dataclass(frozen=True)
 class Options:
-    """What may be said of a compilation.
+    """The options of a compilation.
 
-    `target`: a text as `Target` takes it, by default this machine. `threads`: at most so many cores. `precision`: what
-    products, convolutions and attention are computed in; sums are float32 always. `pipeline`: a name of
-    `driver.pipelines.PIPELINES`. `freeze`: weights are constants of graphs that are not trained, laid out for their
-    kernels when they are compiled; a weight that changes later does not change the model. `report`: True prints what
-    became of each graph, a function is called with it (`GraphReport`). `transform`: a pass, or another function of
-    modules, that each module goes through before it is built.
+    `target`: a target string, by default this machine. `threads`: the maximal number of cores. `precision`: the
+    dtype of
+    products, convolutions and attention; sums are always float32. `pipeline`: a name in
+    `driver.pipelines.PIPELINES`.
+    `freeze`: make weights constants of inference graphs, laid out for their kernels at compile time; later
+    changes of a
+    weight do not affect the model. `report`: True prints a report of each graph; a function is called with it
+    (`GraphReport`). `transform`: a pass, or another function of modules, applied to each module before it is
+    built.
     """
 
     target: str | None = None
@@ -45,7 +48,7 @@ class Options:
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None) -> Options:
-        """The options by name. Raises `NameLookupError` for an unknown one, `TiraxError` for what it cannot be."""
+        """Create options by name. Raises `NameLookupError` for unknown names, and `TiraxError` for invalid values."""
         if options is not None and not isinstance(options, Mapping):
             raise ArgumentsError("the options of the backend", expected="a dictionary", found=options)
         known = {field.name for field in fields(cls)}
@@ -66,12 +69,12 @@ class Options:
 
     @property
     def resolved_target(self) -> Target:
-        """The target, with the cores that may be used. Raises `TargetError`."""
+        """The target with the number of cores to use. Raises `TargetError`."""
         text = Target(self.target).text if self.target else Target.host().text
         return Target(text if self.threads is None else f"{text} -num-cores={self.threads}")
 
     def tell(self, report: GraphReport) -> None:
-        """Hand a report to whom it may concern."""
+        """Print a report, or pass it to the user's function."""
         if callable(self.report):
             self.report(report)
         elif self.report:

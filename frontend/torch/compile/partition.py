@@ -1,4 +1,4 @@
-"""A graph in parts: what can be compiled becomes functions, the rest stays a graph that PyTorch runs."""
+"""Partitioning: supported parts of a graph become functions, and PyTorch runs the rest."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ _FREE = frozenset(
         "unsqueeze", "view",
     )
 )  # fmt: skip
-"""What costs PyTorch nothing: a part of these alone is not worth a call."""
+"""Operators that cost PyTorch nothing: a part with only these is not worth a call."""
 
 
 def partitioned(graph_module: Any, refused: Collection[Any], compiled: Callable[[Any], Any]) -> tuple[Any, int]:
-    """The graph with parts of nodes that are not `refused` replaced by what `compiled` gives of them; their number.
+    """Replace the parts without `refused` nodes by the results of `compiled`; return the graph and the number of
+    parts.
 
-    `compiled` takes the graph of a part, and gives a function or None: then the part stays as it is.
+    `compiled` takes the graph of a part and returns a function, or None to leave the part unchanged.
     """
     from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
     from torch.fx.passes.operator_support import create_op_support
@@ -43,7 +44,7 @@ def partitioned(graph_module: Any, refused: Collection[Any], compiled: Callable[
 
 
 def _bind_sizes(part: Any, call: Any) -> None:
-    """Let symbols of sizes that no argument of a part has by itself be arguments of it, where the graph has them."""
+    """Make size symbols that no argument of a part determines additional arguments, if the graph has them."""
     inputs = [node for node in part.graph.nodes if node.op == "placeholder"]
     alone = {expr for node in inputs for expr in _size_exprs(node) if expr.is_Symbol}
     symbols = {s for node in part.graph.nodes for expr in _size_exprs(node) for s in expr.free_symbols} - alone

@@ -1,4 +1,4 @@
-"""What stays with PyTorch whatever the table has: values and operators that compiled functions do not know."""
+"""Values and operators that compiled functions cannot support, so that they stay with PyTorch."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 from ..arguments import operator_name
 
 _OF_MEMORY = frozenset(("as_strided", "as_strided_scatter", "set_", "resize_", "_reinterpret_tensor", "view.dtype"))
-"""Operators whose meaning depends on how their operand lies in memory."""
+"""Operators that depend on the memory layout of their operand."""
 _WITH_DROPOUT = frozenset(("_scaled_dot_product_flash_attention_for_cpu", "scaled_dot_product_attention"))
-"""Operators that are tagged as random, and are so where they have a `dropout_p`."""
+"""Operators tagged as random that are only random if they have a `dropout_p`."""
 
 
 def why_refused(node: Any) -> str | None:
-    """Why a node cannot be compiled, None where nothing of its kind is against it."""
+    """Return why a node cannot be compiled, or None if it may be."""
     import torch
 
     if node.op == "call_function" and hasattr(node.target, "_schema"):
@@ -30,7 +30,7 @@ def why_refused(node: Any) -> str | None:
 
 
 def _draws(node: Any, name: str) -> bool:
-    """Whether a call of an operator that is tagged as random is so."""
+    """Return whether a call of an operator tagged as random is actually random."""
     if name not in _WITH_DROPOUT:
         return True
     names = [a.name for a in node.target._schema.arguments]
@@ -38,9 +38,9 @@ def _draws(node: Any, name: str) -> bool:
 
 
 def shared_views(graph: Any, returned: int | None) -> frozenset[Any]:
-    """The views of memory that several of the first `returned` outputs of a graph have, and no input.
+    """Return the views of memory shared by several of the first `returned` outputs of a graph, and by no input.
 
-    PyTorch makes them: compiled functions give each of their results memory of its own.
+    PyTorch creates these: compiled functions allocate separate memory for each result.
     """
     nodes = list(graph.nodes)
     outputs = nodes[-1].args[0]
@@ -56,7 +56,7 @@ def shared_views(graph: Any, returned: int | None) -> frozenset[Any]:
 
 
 def _memory(node: Any) -> int | None:
-    """What the traced tensors of nodes that share memory have in common."""
+    """Return a key that is equal for traced tensors that share memory."""
     import torch
 
     value: Any = getattr(node, "meta", {}).get("val")
@@ -65,7 +65,7 @@ def _memory(node: Any) -> int | None:
 
 
 def why_foreign(value: Any) -> str | None:
-    """Why a traced value cannot be one of a compiled function."""
+    """Return why a compiled function cannot have a traced value, or None."""
     import torch
 
     if isinstance(value, list | tuple):
@@ -84,7 +84,7 @@ def why_foreign(value: Any) -> str | None:
 
 
 def _why_unknown(sizes: Any) -> str | None:
-    """Why sizes cannot be those of compiled functions: they depend on the contents of tensors."""
+    """Return why sizes are unsupported (they depend on the contents of tensors), or None."""
     from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
     return "a size depends on the contents of a tensor" if any(free_unbacked_symbols(s) for s in sizes) else None

@@ -1,4 +1,4 @@
-"""What became of a graph: which of its operators are compiled, which stay with PyTorch, and why."""
+"""Reports of compiled graphs: the operators that are compiled, those that PyTorch runs, and why."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from ...importing.report import Coverage
 
 @dataclass(frozen=True)
 class GraphReport:
-    """`kind` is `inference`, `forward` or `backward`; `parts` the number of compiled functions, 0 where all stays."""
+    """`kind` is `inference`, `forward` or `backward`; `parts` is the number of compiled functions, 0 for a full
+    fallback.
+    """
 
     kind: str
     coverage: Coverage
@@ -22,7 +24,7 @@ class GraphReport:
 
 
 def print_report(report: GraphReport) -> None:
-    """Write a report to the standard error."""
+    """Print a report to standard error."""
     from rich.console import Console
 
     console = Console(stderr=True)

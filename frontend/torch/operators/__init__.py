@@ -1,4 +1,4 @@
-"""The rows of the table, a family of operators a file."""
+"""The rows of the table, one file for each family of operators."""
 
 from importlib import import_module
 
@@ -24,6 +24,6 @@ _FAMILIES = (
 
 
 def load() -> None:
-    """Read all families, which puts their rows into the table."""
+    """Import all families, which registers their rows in the table."""
     for family in _FAMILIES:
         import_module(f".{family}", __name__)

@@ -1,4 +1,4 @@
-"""Attention, and its gradient."""
+"""Attention and its gradient."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def scaled_dot_product_attention(
     e: Emitter, query: Expr, key: Expr, value: Expr, attn_mask: Expr | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
 ) -> Expr:  # fmt: skip
-    """softmax(query · keyᵀ * scale + mask) · value for each head."""
+    """Return softmax(query · keyᵀ * scale + mask) · value for each head."""
     if rank_of(query) != 4:
         return _attention_of_any_rank(e, query, key, value, attn_mask, dropout_p, is_causal, scale)
     if attn_mask is not None and is_causal:
@@ -41,7 +41,7 @@ def scaled_dot_product_attention(
 def _attention_with_dropout(
     e: Emitter, query: Expr, key: Expr, value: Expr, mask: Expr | None, p: float, is_causal: bool, scale: float | None
 ) -> Expr:
-    """Attention, written out, whose weights are 0 with the probability `p`."""
+    """Compute attention explicitly, with weights dropped with the probability `p`."""
     outer = shape_of(query)[:2]
     key, value = (_broadcast_heads(e, x, outer) for x in (key, value))
     scores = _scores(e, query, key, mask, is_causal, scale)
@@ -53,7 +53,7 @@ def _attention_of_any_rank(
     e: Emitter, query: Expr, key: Expr, value: Expr, mask: Expr | None, dropout_p: float, is_causal: bool,
     scale: float | None,
 ) -> Expr:  # fmt: skip
-    """Attention with all leading dimensions as those of the batch, and one head."""
+    """Flatten all leading dimensions into the batch, and use one head."""
     outer = shape_of(query)[:-2]
     if any(shape_of(x)[:-2] != outer for x in (key, value)):
         raise UnsupportedError("attention of which the leading dimensions broadcast")
@@ -77,9 +77,9 @@ def flash_attention(
     e: Emitter, query: Expr, key: Expr, value: Expr, dropout_p: float = 0.0, is_causal: bool = False,
     attn_mask: Expr | None = None, scale: float | None = None,
 ) -> list[Any]:  # fmt: skip
-    """As `scaled_dot_product_attention`, and where a gradient uses them the logarithms of the sums of exponentials.
+    """Like `scaled_dot_product_attention`; also returns the log-sum-exp if a gradient uses it.
 
-    These are 0 for rows of which all is masked, as PyTorch's kernel has it; its decomposition has something else.
+    It is 0 for fully masked rows, as in PyTorch's kernel (its decomposition differs).
     """
     if dropout_p and e.is_used(1):
         raise UnsupportedError("the gradient of attention with dropout")
@@ -99,7 +99,7 @@ def flash_attention_backward(
     e: Emitter, grad_out: Expr, query: Expr, key: Expr, value: Expr, out: Expr, logsumexp: Expr, dropout_p: float,
     is_causal: bool, attn_mask: Expr | None = None, scale: float | None = None,
 ) -> list[Any]:  # fmt: skip
-    """The gradients of attention by query, key and value; the weights of the values are computed again."""
+    """Return the gradients of attention for query, key and value; the attention weights are recomputed."""
     if dropout_p:
         raise UnsupportedError("the gradient of attention with dropout")
     scores = _scores(e, query, key, attn_mask, is_causal, scale)
@@ -115,7 +115,7 @@ def flash_attention_backward(
 def _scores(
     e: Emitter, query: Expr, key: Expr, mask: Expr | None, is_causal: bool, scale: float | None
 ) -> Expr:  # fmt: skip
-    """query · keyᵀ * scale + mask, of as many heads of keys as of queries."""
+    """Return query · keyᵀ * scale + mask, with keys repeated to as many heads as queries."""
     if shape_of(query)[:2] != shape_of(key)[:2]:
         raise UnsupportedError("the gradient of attention of which heads share keys")
     scores = e.emit(R.multiply(R.matmul(query, _transposed(key)), number(query, _scale(query, scale))))
@@ -128,7 +128,7 @@ def _scores(
 
 
 def _transposed(x: Expr) -> Expr:
-    """Each matrix of x transposed."""
+    """Transpose each matrix of x."""
     return R.permute_dims(x, axes=[0, 1, 3, 2])
 
 
@@ -147,7 +147,7 @@ def _repeated_heads(e: Emitter, x: Expr, heads: Any) -> Expr:
 
 
 def attention_bias(e: Emitter, query: Expr, mask: Expr) -> Expr:
-    """A mask as what is added to the scores, over which it broadcasts; of truth values 0 where it holds, else -inf."""
+    """Return a mask as a bias that broadcasts to the scores; a boolean mask becomes 0 where true, else -inf."""
     dtype = dtype_of(query)
     if dtype_of(mask) == "bool":
         mask = e.emit(R.where(mask, const(0.0, dtype), const(-math.inf, dtype)))

@@ -1,4 +1,4 @@
-"""Convolutions, edges padded."""
+"""Convolutions and padding."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
 
 def each(value: Any, rank: int) -> list[Any]:
-    """A number, or a list of one or of all, as a list of all."""
+    """Expand a number, or a list of one element, to a list of `rank` elements."""
     values = [value] if isinstance(value, int) else list(value)
     return values * rank if len(values) == 1 else values
 
 
 def spatial_rank(weight: Expr) -> int:
-    """How many dimensions a window has. Raises `UnsupportedError` for other ranks than those that have converters."""
+    """Return the number of spatial dimensions of a window. Raises `UnsupportedError` for unsupported numbers."""
     spatial = rank_of(weight) - 2
     if spatial not in SPATIAL:
         raise UnsupportedError("convolutions have one to three dimensions", found=spatial)
@@ -30,13 +30,13 @@ def spatial_rank(weight: Expr) -> int:
 
 
 def batched(e: Emitter, x: Expr, spatial: int) -> tuple[Expr, bool]:
-    """x with a dimension of batch, and whether it had none."""
+    """Add a batch dimension if x has none, and return whether it was added."""
     alone = rank_of(x) == spatial + 1
     return (e.emit(R.expand_dims(x, 0)) if alone else x), alone
 
 
 def unbatched(x: Expr, alone: bool) -> Expr:
-    """x without the dimension of batch that `batched` added."""
+    """Remove the batch dimension that `batched` added."""
     return R.squeeze(x, axis=[0]) if alone else x
 
 
@@ -58,7 +58,7 @@ def _padding(padding: Any, weight: Expr, dilation: list[int]) -> list[Extent]:
 
 
 def convolution_call(data: Expr, weight: Expr, stride: Any, padding: Any, dilation: Any, groups: int) -> Expr:
-    """A convolution of a batch, detached."""
+    """Return a convolution of a batch, unbound."""
     spatial = rank_of(weight) - 2
     letters = SPATIAL[spatial]
     layouts = {"data_layout": f"NC{letters}", "kernel_layout": f"OI{letters}", "out_layout": f"NC{letters}"}
@@ -72,7 +72,7 @@ def convolution_call(data: Expr, weight: Expr, stride: Any, padding: Any, dilati
 def transposed_call(
     data: Expr, weight: Expr, stride: Any, padding: Any, dilation: Any, groups: int, output_padding: Any
 ) -> Expr:
-    """A transposed convolution of a batch, detached."""
+    """Return a transposed convolution of a batch, unbound."""
     spatial = rank_of(weight) - 2
     letters = SPATIAL[spatial]
     layouts = {"data_layout": f"NC{letters}", "kernel_layout": f"IO{letters}", "out_layout": f"NC{letters}"}
@@ -118,7 +118,7 @@ def convolution(
     e: Emitter, input: Expr, weight: Expr, bias: Expr | None, stride: Any, padding: Any, dilation: Any,
     transposed: bool, output_padding: Any, groups: int,
 ) -> Expr:  # fmt: skip
-    """A convolution of one to three dimensions."""
+    """Return a convolution of one to three dimensions."""
     spatial = spatial_rank(weight)
     if transposed:
         return TRANSPOSED[spatial](e, input, weight, bias, stride, padding, output_padding, groups, dilation)
@@ -129,14 +129,14 @@ def convolution(
 
 
 def _widths(rank: int, pad: Sequence[Extent]) -> list[Any]:
-    """As `nn.pad` has them of what PyTorch counts from the last dimension."""
+    """Convert PyTorch's widths, which start from the last dimension, to those of `nn.pad`."""
     pairs = [(pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
     pairs += [(0, 0)] * (rank - len(pairs))
     return [width for pair in reversed(pairs) for width in pair]
 
 
 def padded(e: Emitter, x: Expr, pad: Sequence[Any], mode: str, value: Any = None) -> Expr:
-    """x with elements around it; negative widths take some away."""
+    """Pad x; negative widths crop it."""
     widths = _widths(rank_of(x), pad)
     if not all(isinstance(p, int) for p in pad):
         return _padded_by_sizes(e, x, widths, mode, value)
@@ -150,7 +150,7 @@ def padded(e: Emitter, x: Expr, pad: Sequence[Any], mode: str, value: Any = None
 
 
 def _padded_by_sizes(e: Emitter, x: Expr, widths: Sequence[Extent], mode: str, value: Any) -> Expr:
-    """x with as many elements around it as sizes say."""
+    """Pad x by symbolic widths."""
     before, after = widths[::2], widths[1::2]
     if mode == "constant":
         return e.builder.call_te(windows.pad_constant, x, before, after, value or 0)
@@ -158,7 +158,7 @@ def _padded_by_sizes(e: Emitter, x: Expr, widths: Sequence[Extent], mode: str, v
 
 
 def _cropped(e: Emitter, x: Expr, widths: Sequence[int]) -> Expr:
-    """x with elements taken away at its ends."""
+    """Remove elements at both ends of x."""
     axes = [a for a in range(len(widths) // 2) if widths[2 * a] or widths[2 * a + 1]]
     if not axes:
         return x
@@ -170,13 +170,13 @@ def _cropped(e: Emitter, x: Expr, widths: Sequence[int]) -> Expr:
 
 @row("constant_pad_nd")
 def constant_pad_nd(e: Emitter, x: Expr, pad: Sequence[Any], value: Any = 0) -> Expr:
-    """x with a value around it."""
+    """Pad x with a constant."""
     return padded(e, x, pad, "constant", value)
 
 
 @row("pad")
 def pad_(e: Emitter, x: Expr, pad: Sequence[Any], mode: str = "constant", value: Any = None) -> Expr:
-    """x with a value, its mirror image, its edge or itself around it."""
+    """Pad x with a constant, by reflection, replication or circularly."""
     return padded(e, x, pad, mode, 0 if value is None and mode == "constant" else value)
 
 

@@ -1,4 +1,4 @@
-"""New tensors."""
+"""Creation of tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..table import row
 
 
 def filled(e: Emitter, size: Sequence[Extent], value: Any, dtype: str) -> Expr:
-    """A tensor of one value."""
+    """Return a tensor filled with a value."""
     return R.full(ShapeExpr(size), e.tensor(value, dtype), dtype=dtype)
 
 
@@ -29,104 +29,104 @@ def _dtype_of_value(value: Any) -> str:
 
 @row("full")
 def full(e: Emitter, size: Sequence[Extent], fill_value: Any, dtype: str | None = None) -> Expr:
-    """A tensor of one value."""
+    """Return a tensor filled with a value."""
     return filled(e, size, fill_value, dtype or _dtype_of_value(fill_value))
 
 
 @row("full_like")
 def full_like(e: Emitter, x: Expr, fill_value: Any, dtype: str | None = None) -> Expr:
-    """A tensor of one value in the shape of another."""
+    """Return a tensor filled with a value, in the shape of another."""
     target = dtype or dtype_of(x)
     return R.full_like(x, e.tensor(fill_value, target), dtype=target)
 
 
 @row("fill.Scalar", "fill.Tensor")
 def fill(e: Emitter, x: Expr, value: Any) -> Expr:
-    """A tensor of one value in place of another."""
+    """Return a tensor like x filled with a value."""
     return filled(e, shape_of(x), value, dtype_of(x))
 
 
 @row("ones")
 def ones(e: Emitter, size: Sequence[Extent], dtype: str | None = None) -> Expr:
-    """Ones."""
+    """Return a tensor of ones."""
     return filled(e, size, 1, dtype or DEFAULT_FLOAT)
 
 
 @row("zeros")
 def zeros(e: Emitter, size: Sequence[Extent], dtype: str | None = None) -> Expr:
-    """Zeros."""
+    """Return a tensor of zeros."""
     return filled(e, size, 0, dtype or DEFAULT_FLOAT)
 
 
 @row("empty.memory_format", "empty", "empty_permuted")
 def empty(e: Emitter, size: Sequence[Extent], *rest: Any, dtype: str | None = None) -> Expr:
-    """Any contents: zeros."""
+    """Return an uninitialized tensor, as zeros."""
     return R.zeros(ShapeExpr(size), dtype=dtype or DEFAULT_FLOAT)
 
 
 @row("empty_strided")
 def empty_strided(e: Emitter, size: Sequence[Extent], stride: Any, dtype: str | None = None) -> Expr:
-    """Any contents: zeros."""
+    """Return an uninitialized tensor, as zeros."""
     return empty(e, size, dtype=dtype)
 
 
 @row("ones_like")
 def ones_like(e: Emitter, x: Expr, dtype: str | None = None) -> Expr:
-    """Ones in the shape of another tensor."""
+    """Return ones in the shape of another tensor."""
     return R.ones_like(x, dtype=dtype or dtype_of(x))
 
 
 @row("zeros_like", "empty_like")
 def zeros_like(e: Emitter, x: Expr, dtype: str | None = None) -> Expr:
-    """Zeros in the shape of another tensor."""
+    """Return zeros in the shape of another tensor."""
     return R.zeros_like(x) if dtype in (None, dtype_of(x)) else R.zeros_like(x, dtype=dtype)
 
 
 @row("new_full")
 def new_full(e: Emitter, x: Expr, size: Sequence[Extent], fill_value: Any, dtype: str | None = None) -> Expr:
-    """A tensor of one value, of the dtype of another."""
+    """Return a tensor filled with a value, with the dtype of another."""
     return filled(e, size, fill_value, dtype or dtype_of(x))
 
 
 @row("new_ones")
 def new_ones(e: Emitter, x: Expr, size: Sequence[Extent], dtype: str | None = None) -> Expr:
-    """Ones of the dtype of another tensor."""
+    """Return ones with the dtype of another tensor."""
     return filled(e, size, 1, dtype or dtype_of(x))
 
 
 @row("new_zeros", "new_empty")
 def new_zeros(e: Emitter, x: Expr, size: Sequence[Extent], dtype: str | None = None) -> Expr:
-    """Zeros of the dtype of another tensor."""
+    """Return zeros with the dtype of another tensor."""
     return filled(e, size, 0, dtype or dtype_of(x))
 
 
 @row("new_empty_strided")
 def new_empty_strided(e: Emitter, x: Expr, size: Sequence[Extent], stride: Any, dtype: str | None = None) -> Expr:
-    """Any contents of the dtype of another tensor: zeros."""
+    """Return an uninitialized tensor with the dtype of another, as zeros."""
     return filled(e, size, 0, dtype or dtype_of(x))
 
 
 @row("scalar_tensor", "prims::scalar_tensor")
 def scalar_tensor(e: Emitter, s: Any, dtype: str | None = None) -> Expr:
-    """A number as a tensor of rank 0."""
+    """Return a number as a tensor of rank 0."""
     return e.tensor(s, dtype or DEFAULT_FLOAT)
 
 
 @row("arange")
 def arange_end(e: Emitter, end: Any, dtype: str | None = None) -> Expr:
-    """0, 1, … before end."""
+    """Return 0, 1, … up to end, exclusive."""
     return arange(e, 0, end, 1, dtype)
 
 
 @row("arange.start")
 def arange_start(e: Emitter, start: Any, end: Any, dtype: str | None = None) -> Expr:
-    """start, start + 1, … before end."""
+    """Return start, start + 1, … up to end, exclusive."""
     return arange(e, start, end, 1, dtype)
 
 
 @row("arange.start_step")
 def arange(e: Emitter, start: Any, end: Any, step: Any = 1, dtype: str | None = None) -> Expr:
-    """start, start + step, … before end."""
+    """Return start, start + step, … up to end, exclusive."""
     values = (start, end, step)
     target = dtype or ("int64" if all(not isinstance(v, float) for v in values) else DEFAULT_FLOAT)
     if all(isinstance(v, int | float) for v in values):
@@ -139,7 +139,7 @@ def arange(e: Emitter, start: Any, end: Any, step: Any = 1, dtype: str | None = 
 
 @row("linspace")
 def linspace(e: Emitter, start: Any, end: Any, steps: Extent, dtype: str | None = None) -> Expr:
-    """So many numbers from start to end."""
+    """Return `steps` evenly spaced numbers from start to end."""
     if not (isinstance(steps, int) and isinstance(start, int | float) and isinstance(end, int | float)):
         raise UnsupportedError("numbers between bounds that are not constant")
     target = dtype or DEFAULT_FLOAT
@@ -148,37 +148,37 @@ def linspace(e: Emitter, start: Any, end: Any, steps: Extent, dtype: str | None 
 
 @row("eye")
 def eye(e: Emitter, n: Extent, dtype: str | None = None) -> Expr:
-    """The unit matrix."""
+    """Return the identity matrix."""
     return eye_m(e, n, n, dtype)
 
 
 @row("eye.m")
 def eye_m(e: Emitter, n: Extent, m: Extent, dtype: str | None = None) -> Expr:
-    """Ones on the diagonal of a matrix."""
+    """Return a matrix with ones on the diagonal."""
     return R.eye(PrimValue(n), PrimValue(m), PrimValue(0), dtype=dtype or DEFAULT_FLOAT)
 
 
 @row("tril")
 def tril(e: Emitter, x: Expr, diagonal: Extent = 0) -> Expr:
-    """x below the diagonal, zeros above."""
+    """Return the lower triangle of x, with zeros above the diagonal."""
     return R.tril(x, diagonal)
 
 
 @row("triu")
 def triu(e: Emitter, x: Expr, diagonal: Extent = 0) -> Expr:
-    """x above the diagonal, zeros below."""
+    """Return the upper triangle of x, with zeros below the diagonal."""
     return R.triu(x, diagonal)
 
 
 @row("tril_indices")
 def tril_indices(e: Emitter, row: Extent, col: Extent, offset: int = 0, dtype: str = "int64") -> Expr:
-    """The positions below the diagonal of a matrix."""
+    """Return the positions of the lower triangle of a matrix."""
     return _positions(np.tril_indices, row, col, offset, dtype)
 
 
 @row("triu_indices")
 def triu_indices(e: Emitter, row: Extent, col: Extent, offset: int = 0, dtype: str = "int64") -> Expr:
-    """The positions above the diagonal of a matrix."""
+    """Return the positions of the upper triangle of a matrix."""
     return _positions(np.triu_indices, row, col, offset, dtype)
 
 

@@ -1,4 +1,4 @@
-"""Functions of one element, arithmetic, comparisons, logic, choices."""
+"""Elementwise operators: functions, arithmetic, comparisons, logic, selection."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ..promotion import common_dtype, floating, in_single, operands
 from ..table import add_rows, row
 
 _SAME = {"abs": R.abs, "neg": R.negative, "relu": R.nn.relu}
-"""Of any numbers, with the dtype of the operand."""
+"""Functions of any dtype, which they preserve."""
 _ROUNDING = {"ceil": R.ceil, "floor": R.floor, "trunc": R.trunc, "fix": R.trunc}
-"""Integers are their own result."""
+"""Rounding functions, which return integers unchanged."""
 _FLOATING = {
     "acos": R.acos, "acosh": R.acosh, "asin": R.asin, "asinh": R.asinh, "atan": R.atan, "atanh": R.atanh, "cos": R.cos,
     "cosh": R.cosh, "erf": R.erf, "exp": R.exp, "log": R.log, "rsqrt": R.rsqrt, "sigmoid": R.sigmoid, "sin": R.sin,
@@ -25,7 +25,7 @@ _FLOATING = {
     "expm1": R.expm1, "log1p": R.log1p, "log2": R.log2, "log10": R.log10,
     "lgamma": R.lgamma, "digamma": R.digamma, "erfinv": R.erfinv,
 }  # fmt: skip
-"""Of floating point; integers become that."""
+"""Floating-point functions; integers are converted."""
 _ARITHMETIC = {"maximum": R.maximum, "minimum": R.minimum, "max.other": R.maximum,
                "min.other": R.minimum, "fmod": R.mod}  # fmt: skip
 _BITS = {
@@ -36,7 +36,7 @@ _BITS = {
     "__or__": (R.bitwise_or, R.logical_or),
     "__xor__": (R.bitwise_xor, R.logical_xor),
 }
-"""Of numbers, of truth values."""
+"""Operators on integers, and on booleans."""
 _SHIFTS = {"bitwise_left_shift": R.left_shift, "bitwise_right_shift": R.right_shift, "__lshift__": R.left_shift,
            "__rshift__": R.right_shift}  # fmt: skip
 _COMPARISONS = {
@@ -89,13 +89,13 @@ add_rows((name, _logic(build)) for name, build in _LOGIC.items())
 
 
 def truth(x: Expr) -> Expr:
-    """Whether the elements are not zero."""
+    """Return whether the elements are nonzero."""
     dtype = dtype_of(x)
     return x if dtype == "bool" else R.not_equal(x, const(0, dtype))
 
 
 def number(x: Expr, value: float) -> Expr:
-    """A constant of the dtype of x."""
+    """Return a constant of the dtype of x."""
     return const(value, dtype_of(x))
 
 
@@ -103,7 +103,7 @@ def number(x: Expr, value: float) -> Expr:
 
 
 def scaled(e: Emitter, value: Any, alpha: Any) -> Any:
-    """value * alpha; itself where alpha is 1."""
+    """Return value * alpha, or value itself if alpha is 1."""
     if isinstance(alpha, int | float) and alpha == 1:
         return value
     if isinstance(value, Expr):
@@ -113,7 +113,7 @@ def scaled(e: Emitter, value: Any, alpha: Any) -> Any:
 
 
 def _beside_number(convert: Callable[[Emitter, Any, Any], Expr]) -> Callable[[Emitter, Any, Any], Expr]:
-    """A row that, as PyTorch, does not round a tensor without dimensions on the right to the 16 bits of the left."""
+    """Wrap a row so that, as in PyTorch, a rank-0 right operand is not rounded to the left operand's 16 bits."""
     wide = _with_number(convert)
 
     def apply(e: Emitter, x: Any, other: Any) -> Expr:
@@ -158,7 +158,7 @@ def rsub(e: Emitter, x: Any, other: Any, alpha: Any = 1) -> Expr:
 
 @row("div", "divide", "true_divide")
 def div(e: Emitter, x: Any, other: Any, rounding_mode: str | None = None) -> Expr:
-    """x / other, rounded towards zero (`trunc`) or down (`floor`) where wanted."""
+    """Return x / other, rounded towards zero (`trunc`) or down (`floor`) if requested."""
     if rounding_mode is None:
         return _quotient(e, x, other)
     if rounding_mode == "floor":
@@ -180,25 +180,27 @@ def _floored_quotient(e: Emitter, x: Any, other: Any) -> Expr:
 
 
 def _dividend(e: Emitter, x: Any, other: Any) -> Expr:
-    """A number as a tensor, which is rounded to 16 bits: only one that divides is not."""
+    """Return a number as a tensor rounded to 16 bits, since PyTorch rounds dividends but not divisors."""
     return x if isinstance(x, Expr) else e.tensor(x, common_dtype([x, other]))
 
 
 def _truncated_quotient(e: Emitter, x: Any, other: Any) -> Expr:
-    """PyTorch rounds the quotient of two tensors of 16 bits first, that by a number it does not."""
+    """Return the truncated quotient; as in PyTorch, 16-bit quotients of tensors (not numbers) are rounded first."""
     quotient = R.divide(*operands(e, x, other))
     return R.trunc(quotient) if is_float(dtype_of(quotient)) else quotient
 
 
 @row("remainder")
 def remainder(e: Emitter, x: Any, other: Any) -> Expr:
-    """The remainder with the sign of the divisor."""
+    """Return the remainder with the sign of the divisor."""
     return R.floor_mod(*operands(e, x, other))
 
 
 @row("pow")
 def power(e: Emitter, x: Any, exponent: Any) -> Expr:
-    """x to the exponent; of integers with a negative exponent, too. Square roots are those, as in PyTorch."""
+    """Return x to the power of the exponent, also for negative integer exponents. An exponent of 0.5 is a square
+    root.
+    """
     root = None if isinstance(exponent, Expr) else _ROOTS.get(exponent)
     if root is not None:
         return root(*floating(e, x))
@@ -208,7 +210,7 @@ def power(e: Emitter, x: Any, exponent: Any) -> Expr:
 
 @row("square")
 def square(e: Emitter, x: Expr) -> Expr:
-    """x * x; of truth values as of integers."""
+    """Return x * x; booleans count as integers."""
     return R.square(cast_to(x, "int64") if dtype_of(x) == "bool" else x)
 
 
@@ -249,13 +251,13 @@ def lerp(e: Emitter, x: Expr, end: Expr, weight: Any) -> Expr:
 @row("positive", "clone", "detach", "detach_", "alias", "contiguous", "lift_fresh_copy", "lift_fresh", "resolve_conj",
      "resolve_neg", "detach_copy", "alias_copy", "lift")  # fmt: skip
 def identity(e: Emitter, x: Expr) -> Expr:
-    """x itself: values have no memory of their own here."""
+    """Return x itself: values have no storage identity here."""
     return x
 
 
 @row("round")
 def round_(e: Emitter, x: Expr, decimals: int = 0) -> Expr:
-    """The nearest number with so many decimals, halves to even."""
+    """Round to the given number of decimals, halves to even."""
     if not is_float(dtype_of(x)):
         if decimals < 0:
             raise UnsupportedError("integers are rounded to no power of ten")
@@ -270,7 +272,7 @@ def round_(e: Emitter, x: Expr, decimals: int = 0) -> Expr:
 
 @row("exp2")
 def exp2(e: Emitter, x: Expr) -> Expr:
-    """2 to the x."""
+    """Return 2 to the power of x."""
     (a,) = floating(e, x)
     return R.power(number(a, 2.0), a)
 
@@ -278,21 +280,21 @@ def exp2(e: Emitter, x: Expr) -> Expr:
 @row("erfc")
 @_single
 def erfc(e: Emitter, x: Expr) -> Expr:
-    """1 + erf(-x), which keeps the digits of large x (docs/vector_math.md)."""
+    """Return 1 + erf(-x), which is accurate for large x (docs/vector_math.md)."""
     (a,) = floating(e, x)
     return R.add(number(a, 1.0), R.erf(R.negative(a)))
 
 
 @row("frac")
 def frac(e: Emitter, x: Expr) -> Expr:
-    """What trunc takes away."""
+    """Return the fractional part, x - trunc(x)."""
     return R.subtract(x, R.trunc(x))
 
 
 @row("atan2", "arctan2")
 @_single
 def atan2(e: Emitter, x: Any, other: Any) -> Expr:
-    """The angle of the point (other, x); the signs of zeros count."""
+    """Return the angle of the point (other, x), respecting the signs of zeros."""
     y, x = (e.bound(v) for v in floating(e, x, other))
     origin = R.logical_and(R.equal(y, number(y, 0.0)), R.equal(x, number(x, 0.0)))
     far = R.logical_and(R.isinf(y), R.isinf(x))
@@ -323,37 +325,37 @@ add_rows((("isnan", _test(R.isnan, False)), ("isinf", _test(R.isinf, False)), ("
 
 @row("sign")
 def sign(e: Emitter, x: Expr) -> Expr:
-    """-1, 0 or 1; a truth value is its own."""
+    """Return -1, 0 or 1; booleans are unchanged."""
     return x if dtype_of(x) == "bool" else R.sign(x)
 
 
 @row("bitwise_not")
 def bitwise_not(e: Emitter, x: Expr) -> Expr:
-    """Each bit turned round; not, of truth values."""
+    """Invert each bit, or a boolean."""
     return R.logical_not(x) if dtype_of(x) == "bool" else R.bitwise_not(x)
 
 
 @row("logical_not")
 def logical_not(e: Emitter, x: Expr) -> Expr:
-    """Whether the elements are zero."""
+    """Return whether the elements are zero."""
     return R.logical_not(truth(x))
 
 
 @row("where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar")
 def where(e: Emitter, condition: Expr, x: Any, other: Any) -> Expr:
-    """x where the condition holds, other elsewhere."""
+    """Select x where the condition is true, else other."""
     return R.where(truth(condition), *operands(e, x, other))
 
 
 @row("masked_fill")
 def masked_fill(e: Emitter, x: Expr, mask: Expr, value: Any) -> Expr:
-    """value where the mask holds, x elsewhere."""
+    """Select value where the mask is true, else x."""
     return R.where(mask, e.tensor(value, dtype_of(x)), x)
 
 
 @row("clamp", "clip")
 def clamp(e: Emitter, x: Expr, min: Any = None, max: Any = None) -> Expr:
-    """x limited to [min, max]; NaN stays."""
+    """Clamp x to [min, max]; NaN is preserved."""
     bounds = [b for b in (min, max) if b is not None]
     dtype = common_dtype([x, *bounds])
     x = e.bound(cast_to(x, dtype))
@@ -371,13 +373,13 @@ def _clamped_between(e: Emitter, x: Expr, low: Any, high: Any) -> Expr:
 
 @row("clamp_min")
 def clamp_min(e: Emitter, x: Expr, min: Any) -> Expr:
-    """The greater of x and min."""
+    """Return the maximum of x and min."""
     return clamp(e, x, min)
 
 
 @row("clamp_max")
 def clamp_max(e: Emitter, x: Expr, max: Any) -> Expr:
-    """The lesser of x and max."""
+    """Return the minimum of x and max."""
     return clamp(e, x, None, max)
 
 
@@ -386,18 +388,18 @@ def clamp_max(e: Emitter, x: Expr, max: Any) -> Expr:
 
 @row("_to_copy", "to")
 def to(e: Emitter, x: Expr, dtype: str | None = None, *rest: Any) -> Expr:
-    """x as dtype."""
+    """Convert x to `dtype`."""
     return x if dtype is None else _converted(x, dtype)
 
 
 @row("to.other", "type_as")
 def to_other(e: Emitter, x: Expr, other: Expr, *rest: Any) -> Expr:
-    """x as the dtype of another tensor."""
+    """Convert x to the dtype of another tensor."""
     return _converted(x, dtype_of(other))
 
 
 def _converted(x: Expr, dtype: str) -> Expr:
-    """x as dtype; what is too great for a dtype without infinity becomes what PyTorch makes of it."""
+    """Convert x to `dtype`; overflow of dtypes without infinity follows the installed PyTorch."""
     if dtype != "float8_e4m3fn" or dtype_of(x) == dtype or not _saturates():
         return cast_to(x, dtype)
     wide = x if dtype_of(x) in _WIDE else cast_to(x, "float32")
@@ -409,7 +411,7 @@ _WIDE = ("float16", "bfloat16", "float32", "float64")
 
 @lru_cache(maxsize=1)
 def _saturates() -> bool:
-    """Whether the installed PyTorch converts what is too large to the largest number; older versions give NaN."""
+    """Return whether the installed PyTorch saturates on overflow; older versions produce NaN."""
     import torch
 
     return not torch.tensor(1e3).to(torch.float8_e4m3fn).float().isnan().item()
@@ -417,19 +419,19 @@ def _saturates() -> bool:
 
 @row("prims::convert_element_type")
 def convert_element_type(e: Emitter, a: Expr, dtype: str) -> Expr:
-    """a as dtype."""
+    """Convert a to `dtype`."""
     return _converted(a, dtype)
 
 
 @row("fmax")
 def fmax(e: Emitter, x: Expr, other: Expr) -> Expr:
-    """The greater of two, or the one that is a number."""
+    """Return the maximum, ignoring NaN."""
     return _numbers(e, R.maximum, x, other)
 
 
 @row("fmin")
 def fmin(e: Emitter, x: Expr, other: Expr) -> Expr:
-    """The lesser of two, or the one that is a number."""
+    """Return the minimum, ignoring NaN."""
     return _numbers(e, R.minimum, x, other)
 
 
@@ -442,7 +444,7 @@ def _numbers(e: Emitter, build: Build, x: Expr, other: Expr) -> Expr:
 
 @row("copysign")
 def copysign(e: Emitter, x: Any, other: Any) -> Expr:
-    """x with the sign of other, of which that of zero counts."""
+    """Return x with the sign of other, including the sign of zero."""
     a, b = floating(e, x, other)
     size = e.emit(R.abs(a))
     return R.where(_signbit(e.bound(b)), R.negative(size), size)
@@ -450,5 +452,5 @@ def copysign(e: Emitter, x: Any, other: Any) -> Expr:
 
 @row("signbit")
 def signbit(e: Emitter, x: Expr) -> Expr:
-    """Whether the sign is minus, of zero, too."""
+    """Return whether the sign bit is set, also for zero."""
     return _signbit(x) if is_float(dtype_of(x)) else R.less(x, number(x, 0))

@@ -1,4 +1,4 @@
-"""Gradients of layers, as training graphs have them."""
+"""Gradients of layers in training graphs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def convolution_backward(
     e: Emitter, grad_output: Expr, input: Expr, weight: Expr, bias_sizes: Any, stride: Any, padding: Any,
     dilation: Any, transposed: bool, output_padding: Any, groups: int, output_mask: Sequence[bool],
 ) -> list[Any]:  # fmt: skip
-    """The gradients of a convolution by its data, weight and bias."""
+    """Return the gradients of a convolution for its data, weight and bias."""
     spatial_rank(weight)
     if transposed:
         forward = transposed_call(input, weight, stride, padding, dilation, groups, output_padding)
@@ -42,7 +42,7 @@ def native_layer_norm_backward(
     e: Emitter, grad_out: Expr, input: Expr, normalized_shape: Sequence[Extent], mean: Expr, rstd: Expr,
     weight: Expr | None, bias: Expr | None, output_mask: Sequence[bool],
 ) -> list[Any]:  # fmt: skip
-    """The gradients of layer_norm by its data, weight and bias."""
+    """Return the gradients of layer_norm for its data, weight and bias."""
     rank, inner = rank_of(input), len(normalized_shape)
     axes, outer = list(range(rank - inner, rank)), list(range(rank - inner))
     normal = e.emit(R.multiply(R.subtract(input, mean), rstd))
@@ -69,7 +69,7 @@ def native_group_norm_backward(
     e: Emitter, grad_out: Expr, input: Expr, mean: Expr, rstd: Expr, weight: Expr | None, N: Extent, C: Extent,
     HxW: Extent, group: int, output_mask: Sequence[bool],
 ) -> list[Any]:  # fmt: skip
-    """The gradients of group_norm by its data, weight and bias."""
+    """Return the gradients of group_norm for its data, weight and bias."""
     per_group = plain(C // group)
     grouped = ShapeExpr([N, group, per_group, HxW])
     grad, data = (e.emit(R.reshape(v, grouped)) for v in (grad_out, input))
@@ -90,7 +90,7 @@ def avg_pool2d_backward(
     e: Emitter, grad_output: Expr, x: Expr, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
     count_include_pad: bool, divisor_override: int | None,
 ) -> Expr:  # fmt: skip
-    """The gradient of avg_pool2d."""
+    """Return the gradient of avg_pool2d."""
     if divisor_override is not None:
         raise UnsupportedError("the gradient of a mean with a divisor of its own")
     grad, alone = batched(e, grad_output, 2)
@@ -107,7 +107,7 @@ def max_pool_with_indices_backward(
     e: Emitter, grad_output: Expr, x: Expr, kernel_size: Sequence[int], stride: Any, padding: Any, dilation: Any,
     ceil_mode: bool, indices: Expr,
 ) -> Expr:  # fmt: skip
-    """The gradient of max_pool, which goes to the greatest of each window."""
+    """Return the gradient of max_pool, which flows to the maximum of each window."""
     outer, extents = shape_of(x)[: -len(kernel_size)], shape_of(x)[-len(kernel_size) :]
     zeros = e.emit(R.zeros(ShapeExpr([*outer, count_of(extents)]), dtype=dtype_of(x)))
     flat = ShapeExpr([*outer, count_of(shape_of(indices)[len(outer) :])])
@@ -118,7 +118,7 @@ def max_pool_with_indices_backward(
 
 @row("_adaptive_avg_pool2d_backward")
 def adaptive_avg_pool2d_backward(e: Emitter, grad_output: Expr, x: Expr) -> Expr:
-    """The gradient of adaptive_avg_pool2d: of two products with matrices of means."""
+    """Return the gradient of adaptive_avg_pool2d, as two products with averaging matrices."""
     rows, columns = (
         const(_means(known(n), known(m)), dtype_of(x))
         for n, m in zip(shape_of(x)[-2:], shape_of(grad_output)[-2:], strict=True)
@@ -138,7 +138,7 @@ def _means(extent: int, parts: int) -> np.ndarray[Any, Any]:
 def embedding_dense_backward(
     e: Emitter, grad_output: Expr, indices: Expr, num_weights: Extent, padding_idx: int, scale_grad_by_freq: bool
 ) -> Expr:
-    """The gradient of embedding by its matrix: the rows are added up at their positions."""
+    """Return the gradient of embedding for its table: rows are added at their indices."""
     if scale_grad_by_freq:
         raise UnsupportedError("the gradient of an embedding by how often a row is used")
     count, width = count_of(shape_of(indices)), shape_of(grad_output)[-1]

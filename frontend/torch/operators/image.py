@@ -1,4 +1,4 @@
-"""Images resized and sampled; blocks of pixels."""
+"""Resizing and sampling of images; pixel shuffling."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _target(x: Expr, output_size: Sizes, scale_factors: Scales) -> list[Extent]:
 
 
 def _step(extent: Extent, target: Extent, factor: float | None) -> float | None:
-    """How far apart in the source neighbours of the result are; None where that is the ratio of unknown sizes."""
+    """Return the distance in the source between adjacent result elements, or None for a ratio of unknown sizes."""
     if factor is not None and factor > 0:
         return 1.0 / factor
     return extent / target if isinstance(extent, int) and isinstance(target, int) and target else None
@@ -85,7 +85,7 @@ def _linear_by_axis(
 
 
 def resized(x: Expr, size: Sequence[Extent], method: str, align_corners: bool) -> Expr:
-    """An image brought to a size."""
+    """Resize an image."""
     mode = "align_corners" if align_corners else "half_pixel"
     return R.image.resize2d(
         x,
@@ -98,7 +98,7 @@ def resized(x: Expr, size: Sequence[Extent], method: str, align_corners: bool) -
 
 
 def _is_ratio(x: Expr, target: Sequence[Extent], factors: Sequence[float | None]) -> bool:
-    """Whether the factors say what the sizes say."""
+    """Return whether the factors agree with the ratio of sizes."""
     return all(
         f is None or (isinstance(s, int) and s * f == t) or f == int(f)
         for s, t, f in zip(shape_of(x)[2:], target, factors, strict=True)
@@ -128,13 +128,13 @@ add_rows(
 
 @row("upsample_nearest2d", "upsample_nearest1d", "upsample_nearest3d")
 def upsample_nearest(e: Emitter, x: Expr, output_size: Sequence[Extent], *scales: float | None) -> Expr:
-    """The nearest element, by factors of their own."""
+    """Return the nearest elements, with explicit factors."""
     return _nearest(len(output_size), False)(e, x, output_size, list(scales) or None)
 
 
 @row("_upsample_nearest_exact2d", "_upsample_nearest_exact1d", "_upsample_nearest_exact3d")
 def upsample_nearest_exact(e: Emitter, x: Expr, output_size: Sequence[Extent], *scales: float | None) -> Expr:
-    """The nearest element to the centre, by factors of their own."""
+    """Return the elements nearest to the centers, with explicit factors."""
     return _nearest(len(output_size), True)(e, x, output_size, list(scales) or None)
 
 
@@ -142,7 +142,7 @@ def upsample_nearest_exact(e: Emitter, x: Expr, output_size: Sequence[Extent], *
 def upsample_linear(
     e: Emitter, x: Expr, output_size: Sequence[Extent], align_corners: bool, *scales: float | None
 ) -> Expr:
-    """Between neighbours, by factors of their own."""
+    """Interpolate linearly between neighbours, with explicit factors."""
     return _linear(len(output_size))(e, x, output_size, align_corners, list(scales) or None)
 
 
@@ -150,7 +150,7 @@ def upsample_linear(
 def upsample_bicubic2d(
     e: Emitter, input: Expr, output_size: Sizes, align_corners: bool, scale_factors: Scales = None
 ) -> Expr:
-    """Between neighbours by cubic polynomials."""
+    """Interpolate between neighbours by cubic polynomials."""
     target = _target(input, output_size, scale_factors)
     if not _is_ratio(input, target, list(scale_factors or [None, None])):
         raise UnsupportedError("an image is resized by cubic polynomials with a factor that its sizes do not say")
@@ -161,7 +161,7 @@ def upsample_bicubic2d(
 def grid_sampler(
     e: Emitter, input: Expr, grid: Expr, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Expr:
-    """The values of an image at positions."""
+    """Sample an image at positions."""
     rank = rank_of(input)
     positions = e.emit(R.permute_dims(grid, axes=[0, rank - 1, *range(1, rank - 1)]))
     return R.image.grid_sample(
@@ -173,13 +173,13 @@ def grid_sampler(
 
 @row("pixel_shuffle")
 def pixel_shuffle(e: Emitter, x: Expr, upscale_factor: int) -> Expr:
-    """Channels as blocks of pixels."""
+    """Rearrange channels into blocks of pixels."""
     return R.nn.pixel_shuffle(x, upscale_factor=upscale_factor)
 
 
 @row("pixel_unshuffle")
 def pixel_unshuffle(e: Emitter, x: Expr, downscale_factor: int) -> Expr:
-    """Blocks of pixels as channels."""
+    """Rearrange blocks of pixels into channels."""
     r = downscale_factor
     *outer, c, h, w = shape_of(x)
     n = len(outer)
@@ -190,7 +190,7 @@ def pixel_unshuffle(e: Emitter, x: Expr, downscale_factor: int) -> Expr:
 
 @row("channel_shuffle", "native_channel_shuffle")
 def channel_shuffle(e: Emitter, x: Expr, groups: int) -> Expr:
-    """Channels of groups taken in turn."""
+    """Interleave the channels of groups."""
     n, c, *rest = shape_of(x)
     grouped = e.emit(R.reshape(x, ShapeExpr([n, groups, c // groups, *rest])))
     axes = [0, 2, 1, *range(3, 3 + len(rest))]
@@ -217,7 +217,7 @@ def im2col(
     e: Emitter, x: Expr, kernel_size: Sequence[int], dilation: Sequence[int], padding: Sequence[int],
     stride: Sequence[int],
 ) -> Expr:  # fmt: skip
-    """Windows of images as columns."""
+    """Return the windows of images as columns."""
     alone, channels = _columns_of(x, 3)
     data = e.emit(R.expand_dims(x, 0)) if alone else x
     windows = e.emit(R.nn.conv2d(
@@ -233,7 +233,7 @@ def col2im(
     e: Emitter, x: Expr, output_size: Sequence[int], kernel_size: Sequence[int], dilation: Sequence[int],
     padding: Sequence[int], stride: Sequence[int],
 ) -> Expr:  # fmt: skip
-    """Columns as windows of images, added up where they overlap."""
+    """Add columns to the windows of an image, summing overlaps."""
     alone, columns = _columns_of(x, 2)
     channels = columns // math.prod(kernel_size)
     rows = list(zip(output_size, kernel_size, dilation, padding, stride, strict=True))

@@ -1,4 +1,4 @@
-"""Elements and slices taken and written by position."""
+"""Indexing: elements and slices read by position."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TO_THE_END = sys.maxsize
 
 
 def in_range(position: Extent | None, extent: Extent, default: Extent) -> Extent:
-    """An end of a slice, counted from the front and limited to the dimension."""
+    """Return a slice bound counted from the front and clamped to the dimension."""
     if position is None or (isinstance(position, int) and position >= _TO_THE_END):
         return default if position is None else extent
     if isinstance(position, int) and isinstance(extent, int):
@@ -37,7 +37,7 @@ def in_range(position: Extent | None, extent: Extent, default: Extent) -> Extent
 def slice_(
     e: Emitter, x: Expr, dim: int = 0, start: Extent | None = None, end: Extent | None = None, step: Extent = 1
 ) -> Expr:
-    """x[start:end:step] along a dimension."""
+    """Return x[start:end:step] along a dimension."""
     extent = shape_of(x)[axis_of(dim, rank_of(x))]
     begin, stop = in_range(start, extent, 0), in_range(end, extent, extent)
     if isinstance(begin, int) and begin == 0 and step == 1 and (stop is extent or stop == extent):
@@ -56,14 +56,14 @@ def slice_(
 
 @row("narrow", "narrow_copy")
 def narrow(e: Emitter, x: Expr, dim: int, start: Extent, length: Extent) -> Expr:
-    """So many elements along a dimension, from start on."""
+    """Return `length` elements along a dimension, from start on."""
     begin = start + shape_of(x)[axis_of(dim, rank_of(x))] if isinstance(start, int) and start < 0 else start
     return R.strided_slice(x, axes=[dim], begin=[begin], end=[plain(begin + length)])
 
 
 @row("select.int", "select_copy.int")
 def select(e: Emitter, x: Expr, dim: int, index: Extent) -> Expr:
-    """The slice at a position along a dimension."""
+    """Return the slice at an index of a dimension."""
     extent = shape_of(x)[axis_of(dim, rank_of(x))]
     if isinstance(index, int):
         if index < 0 and not isinstance(extent, int):
@@ -76,7 +76,7 @@ def select(e: Emitter, x: Expr, dim: int, index: Extent) -> Expr:
 
 @row("index_select")
 def index_select(e: Emitter, x: Expr, dim: int, index: Expr) -> Expr:
-    """The slices at positions along a dimension."""
+    """Return the slices at indices of a dimension."""
     if not rank_of(x):
         return x
     index = R.reshape(index, (1,)) if not rank_of(index) else index
@@ -85,20 +85,20 @@ def index_select(e: Emitter, x: Expr, dim: int, index: Expr) -> Expr:
 
 @row("take")
 def take(e: Emitter, x: Expr, index: Expr) -> Expr:
-    """The elements at positions of the flattened tensor."""
+    """Return the elements at indices of the flattened tensor."""
     flat = e.emit(R.reshape(x, ShapeExpr([count_of(shape_of(x))])))
     return R.take(flat, e.bound(wrapped(index, count_of(shape_of(x)), e)), axis=0)
 
 
 def wrapped(index: Expr, extent: Extent, e: Emitter) -> Expr:
-    """Positions counted from the front."""
+    """Return indices counted from the front."""
     zero = const(0, dtype_of(index))
     return R.where(R.less(index, zero), R.add(index, e.tensor(extent, dtype_of(index))), index)
 
 
 @row("gather")
 def gather(e: Emitter, x: Expr, dim: int, index: Expr, sparse_grad: bool = False) -> Expr:
-    """x at the position of each index, the coordinate along a dimension replaced by the index."""
+    """Return x at the position of each index, with one coordinate replaced by the index."""
     if rank_of(x) == 0 or rank_of(index) == 0:
         result = R.gather_elements(*(_vector(v) for v in (x, index)), axis=0)
         return R.reshape(result, ShapeExpr(shape_of(index)))
@@ -116,7 +116,7 @@ def embedding(
     e: Emitter, weight: Expr, indices: Expr, padding_idx: Extent = -1, scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Expr:  # fmt: skip
-    """The rows of a matrix at positions."""
+    """Return the rows of a matrix at indices."""
     positions = e.emit(R.astype(indices, dtype="int32"))
     shape = shape_of(indices)
     if len(shape) < 2:
@@ -128,7 +128,7 @@ def embedding(
 
 @row("index.Tensor", "_unsafe_index.Tensor")
 def index(e: Emitter, x: Expr, indices: Sequence[Expr | None]) -> Expr:
-    """x at tensors of positions, which broadcast; None stands for all of a dimension, a mask for where it holds."""
+    """Index x by broadcasting index tensors; None selects a full dimension, and a mask its true positions."""
     places = indexed_places(indices)
     shape = e.result_shape()
     rank = max(index_rank(i) for i in indices if i is not None)
@@ -142,17 +142,17 @@ def index(e: Emitter, x: Expr, indices: Sequence[Expr | None]) -> Expr:
 
 
 def is_mask(index: Expr) -> bool:
-    """Whether an index selects where it holds, and does not say positions."""
+    """Return whether an index is a boolean mask."""
     return dtype_of(index) in ("bool", "uint8")
 
 
 def index_rank(index: Expr) -> int:
-    """The number of dimensions that an index has as positions: those of a mask are the rows of a list."""
+    """Return the rank of an index as positions; a mask becomes a vector of positions."""
     return 1 if is_mask(index) else rank_of(index)
 
 
 def indexed_places(indices: Sequence[Expr | None]) -> list[int]:
-    """The dimensions that are indexed: a mask of several dimensions indexes as many."""
+    """Return the indexed dimensions: a mask of several dimensions indexes as many."""
     places: list[int] = []
     place = 0
     for tensor in indices:
@@ -163,9 +163,9 @@ def indexed_places(indices: Sequence[Expr | None]) -> list[int]:
 
 
 def positions(e: Emitter, x: Expr, indices: Sequence[Expr | None], count: Extent | None = None) -> list[Expr]:
-    """The positions in each dimension that is indexed, as integers from the front.
+    """Return non-negative integer positions for each indexed dimension.
 
-    `count` is how many elements of a mask hold, None where only data says it.
+    `count` is the number of true elements of a mask, or None if it depends on data.
     """
     tensors: list[Expr] = []
     for tensor in indices:
@@ -186,14 +186,15 @@ def _adjacent(places: list[int]) -> bool:
 
 
 def to_the_front(places: list[int], rank: int) -> list[int]:
-    """The dimensions of a tensor with those that are indexed first."""
+    """Return the order of dimensions that brings the indexed ones to the front."""
     return [*places, *(d for d in range(rank) if d not in places)]
 
 
 def from_the_front(places: list[int], rank: int, indexed: int) -> list[int]:
-    """How the dimensions of a result, the `indexed` ones of its positions first, come into the order of PyTorch.
+    """Return the order of a result's dimensions, starting with the `indexed` dimensions of positions, as in
+    PyTorch.
 
-    Those of positions are where the indexed dimensions are that they replace, where these are side by side.
+    The dimensions of positions replace the indexed dimensions if these are adjacent; otherwise they come first.
     """
     total = indexed + rank - len(places)
     before = places[0] if _adjacent(places) else 0
@@ -202,7 +203,7 @@ def from_the_front(places: list[int], rank: int, indexed: int) -> list[int]:
 
 @row("one_hot")
 def one_hot(e: Emitter, x: Expr, num_classes: Extent = -1) -> Expr:
-    """1 at the index along a new last dimension, 0 elsewhere."""
+    """Return 1 at the index along a new last dimension, and 0 elsewhere."""
     if not isinstance(num_classes, int) or num_classes < 0:
         raise UnsupportedError("the number of classes depends on data")
     return R.one_hot(x, PrimValue(1), PrimValue(0), depth=num_classes, axis=-1)
@@ -210,7 +211,7 @@ def one_hot(e: Emitter, x: Expr, num_classes: Extent = -1) -> Expr:
 
 @row("diagonal", "diagonal_copy", "linalg_diagonal")
 def diagonal(e: Emitter, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
-    """The diagonal of two dimensions, as the last one."""
+    """Return the diagonal of two dimensions as the last dimension."""
     rank = rank_of(x)
     a, b = axis_of(dim1, rank), axis_of(dim2, rank)
     axes = [*(d for d in range(rank) if d not in (a, b)), a, b]
@@ -229,7 +230,7 @@ def diagonal(e: Emitter, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1)
 def as_strided(
     e: Emitter, x: Expr, size: Sequence[Extent], stride: Sequence[Extent], storage_offset: Extent | None = None
 ) -> Expr:
-    """The elements of a row major tensor at steps of its memory."""
+    """Return the elements of a row-major tensor with explicit strides."""
     steps = [*size, *stride, storage_offset or 0]
     if not all(isinstance(s, int) for s in steps) or not e.is_row_major(0):
         raise UnsupportedError("a view of memory that is not row major, or by sizes that are not constant")
@@ -243,7 +244,7 @@ def as_strided(
 
 @row("unfold")
 def unfold(e: Emitter, x: Expr, dimension: int, size: int, step: int) -> Expr:
-    """Windows along a dimension, as a new last one."""
+    """Return the windows along a dimension as a new last dimension."""
     if not rank_of(x):
         return R.reshape(x, (1,)) if size else R.zeros(ShapeExpr([0]), dtype=dtype_of(x))
     axis = axis_of(dimension, rank_of(x))
@@ -261,7 +262,7 @@ def unfold(e: Emitter, x: Expr, dimension: int, size: int, step: int) -> Expr:
 
 @row("item", "_local_scalar_dense")
 def item(e: Emitter, x: Expr) -> Extent:
-    """The one element of a tensor of integers, as a size."""
+    """Return the only element of an integer tensor as a size."""
     symbol = e.new_symbol()
     if symbol is None:
         raise UnsupportedError("the number in a tensor is wanted while the program is built")
@@ -272,7 +273,7 @@ def item(e: Emitter, x: Expr) -> Extent:
 
 @row("nonzero")
 def nonzero(e: Emitter, x: Expr) -> Expr:
-    """The positions of the elements that are not zero, a row each."""
+    """Return the positions of the nonzero elements, one per row."""
     if not rank_of(x):  # a row without numbers, or none
         rows = e.emit(nonzero(e, e.emit(R.reshape(x, (1,)))))
         return R.strided_slice(rows, axes=[1], begin=[0], end=[0])
@@ -281,14 +282,14 @@ def nonzero(e: Emitter, x: Expr) -> Expr:
 
 
 def _positions(e: Emitter, x: Expr, count: Extent | None) -> Expr:
-    """The positions of the elements that are not zero, a row for each dimension: `count`, or as many as data says."""
+    """Return the positions of the nonzero elements, a row for each dimension; None means a data-dependent count."""
     count = e.fresh_size() if count is None else count
     return e.builder.match_cast(e.emit(R.nonzero(x)), TensorStructInfo([rank_of(x), count], "int64"))
 
 
 @row("masked_select")
 def masked_select(e: Emitter, x: Expr, mask: Expr) -> Expr:
-    """The elements where a mask holds."""
+    """Return the elements where a mask is true."""
     shape = broadcast(shape_of(x), shape_of(mask))
     flat = [e.emit(R.reshape(R.broadcast_to(v, ShapeExpr(shape)), ShapeExpr([count_of(shape)]))) for v in (x, mask)]
     result = e.result_shape()
@@ -297,7 +298,7 @@ def masked_select(e: Emitter, x: Expr, mask: Expr) -> Expr:
 
 
 def broadcast(a: Sequence[Extent], b: Sequence[Extent]) -> list[Extent]:
-    """The shape of two tensors together."""
+    """Return the broadcast shape of two shapes."""
     longest = max(len(a), len(b))
     pairs = zip([1] * (longest - len(a)) + list(a), [1] * (longest - len(b)) + list(b), strict=True)
     return [m if n == 1 else n for n, m in pairs]
@@ -310,7 +311,7 @@ def embedding_bag(
     sparse: bool = False, per_sample_weights: Expr | None = None, include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> list[Any]:  # fmt: skip
-    """The sum, the mean or the greatest of the rows of a matrix at positions, bag by bag."""
+    """Return the sum, mean or maximum of the rows at indices, for each bag."""
     count, bags, width = shape_of(indices)[0], shape_of(offsets)[0], shape_of(weight)[1]
     if not isinstance(count, int) or padding_idx >= 0 or any(e.is_used(i) for i in (1, 2, 3)):
         raise UnsupportedError("bags of unknown size, with padding, or their sizes")

@@ -1,4 +1,4 @@
-"""Products of matrices, distances."""
+"""Matrix products and distances."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from .reduction import accumulated
 
 
 def product(e: Emitter, a: Expr, b: Expr) -> Expr:
-    """The matrix product, of the operands' dtype."""
+    """Return the matrix product in the dtype of the operands."""
     a, b = operands(e, a, b)
     return R.matmul(a, b, out_dtype=dtype_of(a))
 
 
 @row("mm", "bmm", "matmul", "mv", "dot", "vdot")
 def matmul(e: Emitter, x: Expr, other: Expr) -> Expr:
-    """The matrix product."""
+    """Return the matrix product."""
     return product(e, x, other)
 
 
 @row("mm.dtype", "bmm.dtype")
 def matmul_of_dtype(e: Emitter, x: Expr, mat2: Expr, out_dtype: str) -> Expr:
-    """The matrix product, summed in another dtype."""
+    """Return the matrix product, accumulated in another dtype."""
     return R.matmul(x, mat2, out_dtype=out_dtype)
 
 
 @row("_int_mm")
 def int_mm(e: Emitter, x: Expr, other: Expr) -> Expr:
-    """The matrix product of bytes, summed in int32."""
+    """Return the matrix product of int8, accumulated in int32."""
     return R.matmul(x, other, out_dtype="int32")
 
 
 @row("linear")
 def linear(e: Emitter, input: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
-    """input · weightᵀ + bias"""
+    """Return input · weightᵀ + bias."""
     transposed = e.emit(R.permute_dims(weight, axes=None)) if rank_of(weight) > 1 else weight
     result = e.emit(R.matmul(input, transposed, out_dtype=dtype_of(input)))
     return result if bias is None else R.add(result, bias)
@@ -52,21 +52,21 @@ def linear(e: Emitter, input: Expr, weight: Expr, bias: Expr | None = None) -> E
 
 @row("addmm", "addmv")
 def addmm(e: Emitter, x: Expr, mat1: Expr, mat2: Expr, beta: Any = 1, alpha: Any = 1) -> Expr:
-    """beta * x + alpha * mat1 · mat2"""
+    """Return beta * x + alpha * mat1 · mat2."""
     result = scaled(e, e.emit(product(e, mat1, mat2)), alpha)
     return result if beta == 0 else R.add(scaled(e, x, beta), result)
 
 
 @row("baddbmm")
 def baddbmm(e: Emitter, x: Expr, batch1: Expr, batch2: Expr, beta: Any = 1, alpha: Any = 1) -> Expr:
-    """beta * x + alpha * batch1 · batch2"""
+    """Return beta * x + alpha * batch1 · batch2."""
     result = scaled(e, e.emit(R.matmul(*operands(e, batch1, batch2))), alpha)
     return result if beta == 0 else R.add(result, scaled(e, x, beta))
 
 
 @row("addr")
 def addr(e: Emitter, x: Expr, vec1: Expr, vec2: Expr, beta: Any = 1, alpha: Any = 1) -> Expr:
-    """beta * x + alpha * vec1 vec2ᵀ"""
+    """Return beta * x + alpha * vec1 vec2ᵀ."""
     result = e.emit(outer(e, vec1, vec2))
     if dtype_of(result) == "bool":
         return R.logical_and(result, const(bool(alpha), "bool")) if not beta else R.logical_or(x, result)
@@ -76,7 +76,7 @@ def addr(e: Emitter, x: Expr, vec1: Expr, vec2: Expr, beta: Any = 1, alpha: Any 
 
 @row("outer", "ger")
 def outer(e: Emitter, x: Expr, vec2: Expr) -> Expr:
-    """The products of each element with each of the other."""
+    """Return the outer product."""
     a, b = operands(e, x, vec2)
     if dtype_of(a) == "bool":
         return R.logical_and(R.expand_dims(a, 1), R.expand_dims(b, 0))
@@ -85,13 +85,13 @@ def outer(e: Emitter, x: Expr, vec2: Expr) -> Expr:
 
 @row("einsum")
 def einsum(e: Emitter, equation: str, tensors: Sequence[Expr], path: Any = None) -> Expr:
-    """Products of elements that share letters, summed over the letters that the result lacks."""
+    """Multiply elements with equal subscripts, summing over subscripts that the result lacks."""
     return R.einsum(operands(e, *tensors), subscripts=equation.replace(" ", ""))
 
 
 @row("trace")
 def trace(e: Emitter, x: Expr) -> Expr:
-    """The sum of the diagonal; of a matrix that is not square, that of the largest square at its corner."""
+    """Return the sum of the main diagonal."""
     rows, columns = shape_of(x)
     if rows != columns:
         if not isinstance(rows, int) or not isinstance(columns, int):
@@ -106,14 +106,14 @@ def trace(e: Emitter, x: Expr) -> Expr:
 
 @row("_cdist_forward")
 def cdist(e: Emitter, x1: Expr, x2: Expr, p: float, compute_mode: int | None) -> Expr:
-    """The distance of each row of one matrix from each of the other, by the norm of p."""
+    """Return the p-norm distance between each pair of rows of two matrices."""
     difference = e.emit(R.subtract(R.expand_dims(x1, rank_of(x1) - 1), R.expand_dims(x2, rank_of(x2) - 2)))
     return norm(e, difference, p)
 
 
 @row("_pdist_forward")
 def pdist(e: Emitter, x: Expr, p: float = 2) -> Expr:
-    """The distance of each row from those after it, by the norm of p."""
+    """Return the p-norm distance of each row from those after it."""
     count = shape_of(x)[0]
     if not isinstance(count, int):
         raise UnsupportedError("the distances of so many rows as a size says", found=count)
@@ -123,7 +123,7 @@ def pdist(e: Emitter, x: Expr, p: float = 2) -> Expr:
 
 @in_single
 def norm(e: Emitter, x: Expr, p: float) -> Expr:
-    """The norm of p along the last dimension."""
+    """Return the p-norm along the last dimension."""
     size = R.abs(x)
     if p == 0:
         return R.sum(R.astype(R.not_equal(x, number(x, 0.0)), dtype=dtype_of(x)), axis=[-1])

@@ -1,4 +1,4 @@
-"""Shapes changed, tensors joined, cut and repeated, elements put in another order."""
+"""Reshaping, joining, splitting, repeating and permuting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..table import row
 
 
 def reshaped(x: Expr, extents: Sequence[Extent]) -> Expr:
-    """The elements of x in another shape; one extent may be -1."""
+    """Reshape x; one extent may be -1."""
     extents = list(extents)
     unknown = [i for i, extent in enumerate(extents) if isinstance(extent, int) and extent == -1]
     if unknown:
@@ -30,19 +30,19 @@ def _quotient(a: Extent, b: Extent) -> Extent:
 
 @row("view", "reshape", "_unsafe_view", "view_copy", "_reshape_copy", "_reshape_alias")
 def view(e: Emitter, x: Expr, size: Sequence[Extent], stride: Any = None) -> Expr:
-    """The elements of x in another shape."""
+    """Reshape x."""
     return reshaped(x, size)
 
 
 @row("view.dtype")
 def view_dtype(e: Emitter, x: Expr, dtype: str) -> Expr:
-    """The bytes of x as another dtype."""
+    """Reinterpret the bytes of x as another dtype."""
     raise UnsupportedError("the bytes of a tensor are not read as another dtype")
 
 
 @row("flatten.using_ints")
 def flatten(e: Emitter, x: Expr, start_dim: int = 0, end_dim: int = -1) -> Expr:
-    """The dimensions from start_dim to end_dim as one."""
+    """Merge the dimensions from start_dim to end_dim."""
     shape = shape_of(x)
     first, last = axis_of(start_dim, len(shape)), axis_of(end_dim, len(shape))
     if not shape:
@@ -52,7 +52,7 @@ def flatten(e: Emitter, x: Expr, start_dim: int = 0, end_dim: int = -1) -> Expr:
 
 @row("unflatten.int")
 def unflatten(e: Emitter, x: Expr, dim: int, sizes: Sequence[Extent]) -> Expr:
-    """A dimension as several."""
+    """Split a dimension into several."""
     shape = shape_of(x)
     at = axis_of(dim, len(shape))
     extents = [*sizes]
@@ -64,13 +64,13 @@ def unflatten(e: Emitter, x: Expr, dim: int, sizes: Sequence[Extent]) -> Expr:
 
 @row("unsqueeze", "unsqueeze_copy")
 def unsqueeze(e: Emitter, x: Expr, dim: int) -> Expr:
-    """A new dimension of extent 1."""
+    """Insert a dimension of extent 1."""
     return R.expand_dims(x, dim)
 
 
 @row("squeeze", "squeeze.dims", "squeeze_copy", "squeeze_copy.dims")
 def squeeze(e: Emitter, x: Expr, dim: Sequence[int] | None = None) -> Expr:
-    """x without dimensions of extent 1."""
+    """Remove dimensions of extent 1."""
     if dim is None:
         return R.squeeze(x, axis=None)
     return _without(x, list(dim))
@@ -78,7 +78,7 @@ def squeeze(e: Emitter, x: Expr, dim: Sequence[int] | None = None) -> Expr:
 
 @row("squeeze.dim", "squeeze_copy.dim")
 def squeeze_dim(e: Emitter, x: Expr, dim: int) -> Expr:
-    """x without a dimension, where that has extent 1."""
+    """Remove a dimension if its extent is 1."""
     return _without(x, [dim])
 
 
@@ -90,7 +90,7 @@ def _without(x: Expr, dims: list[int]) -> Expr:
 
 @row("expand", "expand_copy", "broadcast_to")
 def expand(e: Emitter, x: Expr, size: Sequence[Extent], implicit: bool = False) -> Expr:
-    """x repeated along dimensions of extent 1 and along new leading ones; -1 keeps an extent."""
+    """Broadcast dimensions of extent 1 and new leading ones; -1 keeps an extent."""
     old = [1] * (len(size) - rank_of(x)) + shape_of(x)
     kept = [o if isinstance(s, int) and s == -1 else s for o, s in zip(old, size, strict=True)]
     return R.broadcast_to(x, ShapeExpr(kept))
@@ -98,19 +98,19 @@ def expand(e: Emitter, x: Expr, size: Sequence[Extent], implicit: bool = False) 
 
 @row("expand_as")
 def expand_as(e: Emitter, x: Expr, other: Expr) -> Expr:
-    """x repeated to the shape of another tensor."""
+    """Broadcast x to the shape of another tensor."""
     return R.broadcast_to(x, ShapeExpr(shape_of(other)))
 
 
 @row("permute", "permute_copy")
 def permute(e: Emitter, x: Expr, dims: Sequence[int]) -> Expr:
-    """The dimensions of x in another order."""
+    """Permute the dimensions."""
     return R.permute_dims(x, axes=axes_of(dims, rank_of(x)) if dims else []) if rank_of(x) else x
 
 
 @row("transpose.int", "transpose_copy.int", "swapaxes", "swapdims")
 def transpose(e: Emitter, x: Expr, dim0: int, dim1: int) -> Expr:
-    """Two dimensions exchanged."""
+    """Swap two dimensions."""
     axes = list(range(rank_of(x)))
     if not axes:
         return x
@@ -121,19 +121,19 @@ def transpose(e: Emitter, x: Expr, dim0: int, dim1: int) -> Expr:
 
 @row("t", "t_copy", "numpy_T", "mT", "mH")
 def t(e: Emitter, x: Expr) -> Expr:
-    """The last two dimensions exchanged."""
+    """Swap the last two dimensions."""
     return transpose(e, x, -2, -1) if rank_of(x) > 1 else x
 
 
 @row("movedim.int")
 def movedim(e: Emitter, x: Expr, source: int, destination: int) -> Expr:
-    """A dimension moved."""
+    """Move a dimension."""
     return _moved(x, [source], [destination])
 
 
 @row("movedim.intlist", "moveaxis.intlist")
 def movedims(e: Emitter, x: Expr, source: Sequence[int], destination: Sequence[int]) -> Expr:
-    """Dimensions moved."""
+    """Move dimensions."""
     return _moved(x, source, destination)
 
 
@@ -150,7 +150,7 @@ def _moved(x: Expr, source: Sequence[int], destination: Sequence[int]) -> Expr:
 
 @row("flip")
 def flip(e: Emitter, x: Expr, dims: Sequence[int]) -> Expr:
-    """x in the reverse order along dimensions."""
+    """Reverse x along dimensions."""
     if rank_of(x):
         for dim in dims:
             x = R.flip(x, axis=dim)
@@ -159,7 +159,7 @@ def flip(e: Emitter, x: Expr, dims: Sequence[int]) -> Expr:
 
 @row("roll")
 def roll(e: Emitter, x: Expr, shifts: Sequence[int], dims: Sequence[int] = ()) -> Expr:
-    """x with each element moved by `shifts`, over the end to the beginning."""
+    """Shift the elements by `shifts`, wrapping around."""
     shape = shape_of(x)
     if not shape:
         return x
@@ -182,7 +182,7 @@ def _rolled(e: Emitter, x: Expr, shift: Extent, axis: int) -> Expr:
 
 @row("cat", "concat", "concatenate")
 def cat(e: Emitter, tensors: Sequence[Expr], dim: int = 0) -> Expr:
-    """Tensors joined along a dimension; empty vectors are passed over, as PyTorch does."""
+    """Concatenate tensors along a dimension, ignoring empty vectors as PyTorch does."""
     dtype = common_dtype(tensors)
     full = [x for x in tensors if shape_of(x) != [0]] or list(tensors[:1])
     parts = [cast_to(x, dtype) for x in full]
@@ -191,7 +191,7 @@ def cat(e: Emitter, tensors: Sequence[Expr], dim: int = 0) -> Expr:
 
 @row("stack")
 def stack(e: Emitter, tensors: Sequence[Expr], dim: int = 0) -> Expr:
-    """Tensors of one shape joined along a new dimension."""
+    """Stack tensors of one shape along a new dimension."""
     dtype = common_dtype(tensors)
     shape = shape_of(tensors[0])
     axis = dim % (len(shape) + 1)
@@ -206,7 +206,7 @@ def stack(e: Emitter, tensors: Sequence[Expr], dim: int = 0) -> Expr:
 
 @row("split.Tensor", "split_copy.Tensor", "unsafe_split.Tensor")
 def split(e: Emitter, x: Expr, split_size: Extent, dim: int = 0) -> Any:
-    """x cut into parts of so many, the last of what is left."""
+    """Split x into parts of size `split_size`; the last one may be smaller."""
     extent = shape_of(x)[axis_of(dim, rank_of(x))]
     if not (isinstance(extent, int) and isinstance(split_size, int)):
         raise UnsupportedError("a dimension of unknown extent is cut into parts of a given size", found=extent)
@@ -219,7 +219,7 @@ def split(e: Emitter, x: Expr, split_size: Extent, dim: int = 0) -> Any:
 
 @row("split_with_sizes", "split.sizes", "split_with_sizes_copy", "unsafe_split_with_sizes")
 def split_with_sizes(e: Emitter, x: Expr, split_sizes: Sequence[Extent], dim: int = 0) -> Any:
-    """x cut into parts of given sizes."""
+    """Split x into parts of the given sizes."""
     if len(split_sizes) == 1:
         return [x]
     if all(isinstance(s, int) for s in split_sizes):
@@ -240,7 +240,7 @@ def _slices(e: Emitter, x: Expr, sizes: Sequence[Extent], axis: int) -> list[Exp
 
 @row("chunk", "unsafe_chunk")
 def chunk(e: Emitter, x: Expr, chunks: int, dim: int = 0) -> Any:
-    """x cut into at most so many parts of equal size."""
+    """Split x into at most `chunks` parts of equal size."""
     extent = shape_of(x)[axis_of(dim, rank_of(x))]
     if not isinstance(extent, int):
         raise UnsupportedError("a dimension of unknown extent is cut into parts", found=extent)
@@ -252,7 +252,7 @@ def chunk(e: Emitter, x: Expr, chunks: int, dim: int = 0) -> Any:
 
 @row("tensor_split.sections")
 def tensor_split(e: Emitter, x: Expr, sections: int, dim: int = 0) -> Any:
-    """x cut into so many parts, the first of them longer by one where it does not come out even."""
+    """Split x into `sections` parts, of which the first ones may be longer by one."""
     extent = shape_of(x)[axis_of(dim, rank_of(x))]
     if not isinstance(extent, int):
         raise UnsupportedError("a dimension of unknown extent is cut into parts", found=extent)
@@ -262,7 +262,7 @@ def tensor_split(e: Emitter, x: Expr, sections: int, dim: int = 0) -> Any:
 
 @row("unbind.int", "unbind_copy.int")
 def unbind(e: Emitter, x: Expr, dim: int = 0) -> Any:
-    """The slices along a dimension."""
+    """Return the slices along a dimension."""
     axis = axis_of(dim, rank_of(x))
     extent = shape_of(x)[axis]
     if not isinstance(extent, int):
@@ -276,13 +276,13 @@ def unbind(e: Emitter, x: Expr, dim: int = 0) -> Any:
 
 @row("repeat")
 def repeat(e: Emitter, x: Expr, repeats: Sequence[Extent]) -> Expr:
-    """x set side by side so many times in each dimension, the first of them new where there are more."""
+    """Repeat x along each dimension; additional leading dimensions are new."""
     return _tiled(e, x, list(repeats))
 
 
 @row("tile")
 def tile(e: Emitter, x: Expr, dims: Sequence[Extent]) -> Expr:
-    """x set side by side so many times in each dimension, counted from the last."""
+    """Repeat x along each dimension, counted from the last."""
     return _tiled(e, x, list(dims))
 
 
@@ -301,7 +301,7 @@ def _tiled(e: Emitter, x: Expr, repeats: list[Extent]) -> Expr:
 
 @row("repeat_interleave.self_int")
 def repeat_interleave(e: Emitter, x: Expr, repeats: Extent, dim: int | None = None, output_size: Any = None) -> Expr:
-    """Each element so many times."""
+    """Repeat each element."""
     if not isinstance(repeats, int):
         raise UnsupportedError("each element is repeated a number of times that is not constant")
     return R.repeat(x, repeats, axis=dim)
@@ -312,31 +312,31 @@ def repeat_interleave(e: Emitter, x: Expr, repeats: Extent, dim: int | None = No
 
 @row("sym_size.int", "size.int")
 def sym_size(e: Emitter, x: Expr, dim: int) -> Extent:
-    """An extent."""
+    """Return an extent."""
     return shape_of(x)[axis_of(dim, rank_of(x))]
 
 
 @row("sym_numel", "numel")
 def sym_numel(e: Emitter, x: Expr) -> Extent:
-    """The number of elements."""
+    """Return the number of elements."""
     return count_of(shape_of(x))
 
 
 @row("sym_stride.int", "stride.int")
 def sym_stride(e: Emitter, x: Expr, dim: int) -> Extent:
-    """The distance of two neighbours along a dimension: tensors are row major here."""
+    """Return the stride of a dimension: tensors are row-major here."""
     shape = shape_of(x)
     return count_of(shape[axis_of(dim, len(shape)) + 1 :])
 
 
 @row("sym_storage_offset", "storage_offset")
 def sym_storage_offset(e: Emitter, x: Expr) -> int:
-    """Where a tensor begins in its memory."""
+    """Return the offset of a tensor in its storage."""
     return 0
 
 
 def known_int(value: Extent, what: str) -> int:
-    """A number that has to be known. Raises `UnsupportedError` where it is symbolic."""
+    """Return a number that must be constant. Raises `UnsupportedError` if it is symbolic."""
     if isinstance(value, SymExpr):
         raise UnsupportedError(f"{what} is not constant", found=value)
     return value

@@ -17,13 +17,13 @@ from .elementwise import number, scaled
 
 @row("relu6")
 def relu6(e: Emitter, x: Expr) -> Expr:
-    """x limited to [0, 6]."""
+    """Clamp x to [0, 6]."""
     return R.clip(x, 0, 6)
 
 
 @row("hardtanh")
 def hardtanh(e: Emitter, x: Expr, min_val: Any = -1, max_val: Any = 1) -> Expr:
-    """x limited to [min_val, max_val]."""
+    """Clamp x to [min_val, max_val]."""
     if not is_float(dtype_of(x)):
         return R.minimum(R.maximum(x, number(x, min_val)), number(x, max_val))
     return R.clip(x, float(min_val), float(max_val))
@@ -32,7 +32,7 @@ def hardtanh(e: Emitter, x: Expr, min_val: Any = -1, max_val: Any = 1) -> Expr:
 @row("hardsigmoid")
 @in_single
 def hardsigmoid(e: Emitter, x: Expr) -> Expr:
-    """x / 6 + 1/2, limited to [0, 1]."""
+    """Return x / 6 + 1/2, clamped to [0, 1]."""
     return _hard(e, x)
 
 
@@ -51,20 +51,20 @@ def hardswish(e: Emitter, x: Expr) -> Expr:
 
 @row("gelu")
 def gelu(e: Emitter, x: Expr, approximate: str = "none") -> Expr:
-    """x * (1 + erf(x / sqrt(2))) / 2, or with tanh."""
+    """Return x * (1 + erf(x / sqrt(2))) / 2, or the tanh approximation."""
     return R.nn.gelu(x) if approximate == "none" else R.nn.gelu_tanh(x)
 
 
 @row("leaky_relu")
 def leaky_relu(e: Emitter, x: Expr, negative_slope: Any = 0.01) -> Expr:
-    """x where it is positive, negative_slope * x elsewhere."""
+    """Return x if positive, else negative_slope * x."""
     return R.nn.leakyrelu(x, float(negative_slope))
 
 
 @row("elu")
 @in_single
 def elu(e: Emitter, x: Expr, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Expr:
-    """x where it is positive, alpha * (exp(x) - 1) elsewhere."""
+    """Return scale * x if positive, else scale * alpha * (exp(input_scale * x) - 1)."""
     below = R.nn.relu(R.subtract(number(x, 1.0), R.exp(scaled(e, x, input_scale))))
     result = e.emit(R.add(R.multiply(number(x, -float(alpha)), below), R.nn.relu(x)))
     return scaled(e, result, scale)
@@ -73,7 +73,7 @@ def elu(e: Emitter, x: Expr, alpha: Any = 1, scale: Any = 1, input_scale: Any = 
 @row("celu")
 @in_single
 def celu(e: Emitter, x: Expr, alpha: Any = 1.0) -> Expr:
-    """x where it is positive, alpha * (exp(x / alpha) - 1) elsewhere."""
+    """Return x if positive, else alpha * (exp(x / alpha) - 1)."""
     power = R.exp(x) if alpha == 1 else R.exp(R.divide(x, number(x, alpha)))
     below = R.minimum(number(x, 0.0), R.subtract(R.divide(power, number(x, 1.0)), number(x, 1.0)))
     return R.add(R.multiply(number(x, alpha), below), R.nn.relu(x))
@@ -81,14 +81,14 @@ def celu(e: Emitter, x: Expr, alpha: Any = 1.0) -> Expr:
 
 @row("softplus")
 def softplus(e: Emitter, x: Expr, beta: Any = 1, threshold: Any = 20) -> Expr:
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+    """Return log(1 + exp(beta * x)) / beta, or x where beta * x exceeds the threshold."""
     return R.nn.softplus(x, beta=float(beta), threshold=float(threshold))
 
 
 @row("softshrink")
 @in_single
 def softshrink(e: Emitter, x: Expr, lambd: Any = 0.5) -> Expr:
-    """x nearer to zero by lambd, zero where it is not farther from it."""
+    """Shrink x towards zero by lambd; elements within lambd of zero become zero."""
     over, under = R.subtract(x, number(x, lambd)), R.add(x, number(x, lambd))
     near = R.where(R.less(x, number(x, -lambd)), under, R.multiply(x, number(x, 0.0)))
     return R.where(R.greater(x, number(x, lambd)), over, near)
@@ -96,19 +96,19 @@ def softshrink(e: Emitter, x: Expr, lambd: Any = 0.5) -> Expr:
 
 @row("hardshrink")
 def hardshrink(e: Emitter, x: Expr, lambd: Any = 0.5) -> Expr:
-    """x where it is farther from zero than lambd, zero elsewhere; NaN stays."""
+    """Zero the elements within lambd of zero; NaN is preserved."""
     return R.where(R.less_equal(R.abs(x), number(x, lambd)), number(x, 0.0), x)
 
 
 @row("threshold")
 def threshold(e: Emitter, x: Expr, threshold: Any, value: Any) -> Expr:
-    """x where it is above the threshold, value elsewhere; NaN stays."""
+    """Return x where it exceeds the threshold, else value; NaN is preserved."""
     return R.where(R.less_equal(x, number(x, threshold)), number(x, value), x)
 
 
 @row("prelu", "_prelu_kernel")
 def prelu(e: Emitter, x: Expr, weight: Expr) -> Expr:
-    """x where it is positive, weight * x elsewhere; a weight for each channel, or one."""
+    """Return x if positive, else weight * x, with one weight or one per channel."""
     shape = [1] * max(rank_of(x), 1)
     if rank_of(x) > 1 and rank_of(weight) == 1:
         shape[1] = shape_of(weight)[0]  # pyright: ignore[reportArgumentType, reportCallIssue]
@@ -133,7 +133,7 @@ def mish(e: Emitter, x: Expr) -> Expr:
 @row("glu")
 @in_single
 def glu(e: Emitter, x: Expr, dim: int = -1) -> Expr:
-    """The first half of x times the sigmoid of the second."""
+    """Return the first half of x times the sigmoid of the second half."""
     halves = e.emit(R.split(x, indices_or_sections=2, axis=dim))
     return R.multiply(halves[0], R.sigmoid(halves[1]))
 
@@ -141,7 +141,7 @@ def glu(e: Emitter, x: Expr, dim: int = -1) -> Expr:
 @row("logit")
 @in_single
 def logit(e: Emitter, x: Expr, eps: float | None = None) -> Expr:
-    """log(x / (1 - x)), x limited to [eps, 1 - eps]."""
+    """Return log(x / (1 - x)) with x clamped to [eps, 1 - eps]."""
     x = e.bound(cast_to(x, float_dtype(dtype_of(x))))
     a = x if eps is None else e.emit(R.clip(x, eps, 1.0 - eps))
     return R.log(R.divide(a, R.subtract(number(a, 1.0), a)))
@@ -160,7 +160,7 @@ def _reduced(e: Emitter, x: Expr, reduction: int) -> Expr:
 def nll_loss(
     e: Emitter, x: Expr, target: Expr, weight: Expr | None = None, reduction: int = 1, ignore_index: int = -100
 ) -> Expr:
-    """-x at the target, times its weight."""
+    """Return -x at the target, weighted by class."""
     weights = [] if weight is None else [weight]
     return R.nn.nll_loss(x, target, *weights, reduction=_REDUCTIONS[reduction], ignore_index=ignore_index)
 
@@ -170,7 +170,7 @@ def cross_entropy_loss(
     e: Emitter, x: Expr, target: Expr, weight: Expr | None = None, reduction: int = 1, ignore_index: int = -100,
     label_smoothing: float = 0.0,
 ) -> Expr:  # fmt: skip
-    """-log(softmax(x)) at the target."""
+    """Return -log(softmax(x)) at the target."""
     if is_float(dtype_of(target)) or label_smoothing:
         raise UnsupportedError("cross entropy with probabilities or smoothed labels")
     return nll_loss(e, e.emit(R.nn.log_softmax(x, axis=1 if rank_of(x) > 2 else -1)), target, weight, reduction,

@@ -1,4 +1,4 @@
-"""Normalizations, softmax."""
+"""Normalizations and softmax."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .elementwise import number
 
 
 def filled_like_weight(e: Emitter, shape: Sequence[Extent], value: float, dtype: str) -> Expr:
-    """What stands for a weight that is not there: ones or zeros."""
+    """Return ones or zeros in place of a missing weight."""
     if all(isinstance(s, int) for s in shape):
         return const(np.full([int(str(s)) for s in shape], value), dtype)
     return e.emit(R.full(ShapeExpr(shape), const(value, dtype), dtype=dtype))
@@ -34,7 +34,7 @@ def layer_norm(
     e: Emitter, input: Expr, normalized_shape: Sequence[Extent], weight: Expr | None = None, bias: Expr | None = None,
     eps: float = 1e-5, cudnn_enable: bool = True,
 ) -> Expr:  # fmt: skip
-    """(x - mean) / sqrt(variance + eps) over the last dimensions, times weight, plus bias."""
+    """Return (x - mean) / sqrt(variance + eps) over the last dimensions, times weight, plus bias."""
     axes = list(range(-len(normalized_shape), 0))
     weights = _weights(e, normalized_shape, weight, bias, dtype_of(input))
     return R.nn.layer_norm(input, *weights, axes=axes, epsilon=eps, center=True, scale=True)
@@ -44,7 +44,7 @@ def layer_norm(
 def native_layer_norm(
     e: Emitter, input: Expr, normalized_shape: Sequence[Extent], weight: Expr | None, bias: Expr | None, eps: float
 ) -> list[Expr]:
-    """As `layer_norm`, and the mean and 1 / sqrt(variance + eps)."""
+    """Like `layer_norm`; also returns the mean and 1 / sqrt(variance + eps)."""
     result = e.emit(layer_norm(e, input, normalized_shape, weight, bias, eps))
     axes = list(range(-len(normalized_shape), 0))
     return [result, *_statistics(e, input, axes, eps)]
@@ -61,7 +61,7 @@ def _statistics(e: Emitter, x: Expr, axes: list[int], eps: float) -> list[Expr]:
 def rms_norm(
     e: Emitter, input: Expr, normalized_shape: Sequence[Extent], weight: Expr | None = None, eps: float | None = None
 ) -> Expr:
-    """x / sqrt(mean(x * x) + eps) over the last dimensions, times weight."""
+    """Return x / sqrt(mean(x * x) + eps) over the last dimensions, times weight."""
     dtype = dtype_of(input)
     # what torch computes 16 bits in is float32, and so is the epsilon that it adds
     epsilon = float(np.finfo("float64" if dtype == "float64" else "float32").eps) if eps is None else eps
@@ -74,7 +74,7 @@ def group_norm(
     e: Emitter, input: Expr, num_groups: int, weight: Expr | None = None, bias: Expr | None = None, eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Expr:  # fmt: skip
-    """(x - mean) / sqrt(variance + eps) over groups of channels, times weight, plus bias."""
+    """Return (x - mean) / sqrt(variance + eps) over groups of channels, times weight, plus bias."""
     shape = shape_of(input)
     weights = _weights(e, [shape[1]], weight, bias, dtype_of(input))
     axes = list(range(2, len(shape)))
@@ -88,7 +88,7 @@ def native_group_norm(
     e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, N: Extent, C: Extent, HxW: Extent, group: int,
     eps: float,
 ) -> list[Expr]:  # fmt: skip
-    """As `group_norm`, and the mean and 1 / sqrt(variance + eps) of each group."""
+    """Like `group_norm`; also returns the mean and 1 / sqrt(variance + eps) of each group."""
     result = e.emit(group_norm(e, input, group, weight, bias, eps))
     by_group = e.emit(R.reshape(input, ShapeExpr([N, group, C // group * HxW])))
     return [result, *(e.emit(R.squeeze(s, axis=[2])) for s in _statistics(e, by_group, [2], eps))]
@@ -99,7 +99,7 @@ def instance_norm(
     e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr | None,
     running_var: Expr | None, use_input_stats: bool, momentum: float, eps: float, cudnn_enabled: bool = True,
 ) -> Expr:  # fmt: skip
-    """(x - mean) / sqrt(variance + eps) of each channel of each example, times weight, plus bias."""
+    """Return (x - mean) / sqrt(variance + eps) for each channel of each example, times weight, plus bias."""
     if not use_input_stats:
         return batch_norm(e, input, weight, bias, running_mean, running_var, False, momentum, eps)
     if running_mean is not None:
@@ -116,7 +116,7 @@ def batch_norm(
     running_var: Expr | None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Expr:  # fmt: skip
-    """(x - mean) / sqrt(variance + eps) of each channel, times weight, plus bias."""
+    """Return (x - mean) / sqrt(variance + eps) for each channel, times weight, plus bias."""
     if training or running_mean is None or running_var is None:
         return native_batch_norm_legit_no_stats(e, input, weight, bias, True, momentum, eps)[0]
     if rank_of(input) < 2:
@@ -138,7 +138,7 @@ def native_batch_norm_legit_no_training(
     e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr, running_var: Expr,
     momentum: float, eps: float,
 ) -> list[Expr]:  # fmt: skip
-    """As `batch_norm`; the statistics that are saved for training are empty."""
+    """Like `batch_norm`; the statistics saved for training are empty."""
     result = batch_norm(e, input, weight, bias, running_mean, running_var, False, momentum, eps)
     return [result, const(np.zeros(0), dtype_of(input)), const(np.zeros(0), dtype_of(input))]
 
@@ -148,7 +148,7 @@ def native_batch_norm_legit_no_training(
 def native_batch_norm_legit_no_stats(
     e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, training: bool, momentum: float, eps: float
 ) -> list[Expr]:
-    """(x - mean) / sqrt(variance + eps) by the statistics of the batch, and these."""
+    """Like `batch_norm` with the batch statistics, which are returned as well."""
     rank = rank_of(input)
     axes = [a for a in range(rank) if a != 1]
     mean, scale = _statistics(e, input, axes, eps)
@@ -166,7 +166,7 @@ def native_batch_norm_legit_functional(
     e: Emitter, input: Expr, weight: Expr | None, bias: Expr | None, running_mean: Expr, running_var: Expr,
     training: bool, momentum: float, eps: float,
 ) -> list[Expr]:  # fmt: skip
-    """As `batch_norm`, with what is saved for training and the new running statistics."""
+    """Like `batch_norm`; also returns the saved statistics and the new running statistics."""
     if not training:
         result = native_batch_norm_legit_no_training(e, input, weight, bias, running_mean, running_var, momentum, eps)
         return [*result, running_mean, running_var]
@@ -200,31 +200,31 @@ def _along(build: Any, x: Expr, dim: int) -> Expr:
 
 @row("softmax.int", "special_softmax")
 def softmax(e: Emitter, x: Expr, dim: int, dtype: str | None = None) -> Expr:
-    """exp(x) / sum(exp(x)) along a dimension."""
+    """Return exp(x) / sum(exp(x)) along a dimension."""
     return _along(R.nn.softmax, x if dtype is None else cast_to(x, dtype), dim)
 
 
 @row("log_softmax.int", "special_log_softmax")
 def log_softmax(e: Emitter, x: Expr, dim: int, dtype: str | None = None) -> Expr:
-    """log(softmax(x)) along a dimension."""
+    """Return log(softmax(x)) along a dimension."""
     return _along(R.nn.log_softmax, x if dtype is None else cast_to(x, dtype), dim)
 
 
 @row("_softmax")
 def softmax_of_half(e: Emitter, x: Expr, dim: int, half_to_float: bool) -> Expr:
-    """softmax, of half precision in float32 where wanted."""
+    """Return softmax, with half precision converted to float32 if requested."""
     return softmax(e, x, dim, "float32" if half_to_float else None)
 
 
 @row("_log_softmax")
 def log_softmax_of_half(e: Emitter, x: Expr, dim: int, half_to_float: bool) -> Expr:
-    """log_softmax, of half precision in float32 where wanted."""
+    """Return log_softmax, with half precision converted to float32 if requested."""
     return log_softmax(e, x, dim, "float32" if half_to_float else None)
 
 
 @row("_safe_softmax")
 def safe_softmax(e: Emitter, x: Expr, dim: int, dtype: str | None = None) -> Expr:
-    """softmax, and zeros where all of a row is -inf."""
+    """Return softmax, with zeros for rows of only -inf."""
     result = e.bound(softmax(e, x, dim, dtype))
     most = R.max(cast_to(x, dtype_of(result)), axis=[axis_of(dim, rank_of(x))], keepdims=True)
     hidden = R.equal(most, number(result, float("-inf")))

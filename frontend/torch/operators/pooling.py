@@ -1,4 +1,4 @@
-"""Pooling: the greatest or the mean of windows."""
+"""Maximum and average pooling."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _avg_pool(spatial: int) -> Any:
 
 
 def _with_full_windows(e: Emitter, x: Expr, size: list[int], steps: list[int], pads: list[int]) -> Expr:
-    """x with zeros around it, as many as windows in ceil mode reach."""
+    """Pad x with zeros as far as windows in ceil mode reach."""
     widths = [0, 0, 0, 0]
     for extent, k, s, p in zip(map(known, shape_of(x)[2:]), size, steps, pads, strict=True):
         last = -(-(extent + 2 * p - k) // s)
@@ -110,7 +110,7 @@ def max_pool_with_indices(
     e: Emitter, x: Expr, kernel_size: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
     ceil_mode: bool = False,
 ) -> list[Any]:  # fmt: skip
-    """The greatest of each window, and its position in the flattened spatial dimensions."""
+    """Return the maximum of each window, and its position in the flattened spatial dimensions."""
     spatial = len(kernel_size) if not isinstance(kernel_size, int) else rank_of(x) - 2
     result = e.bound(MAX_POOLS[spatial](e, x, kernel_size, stride, padding, dilation, ceil_mode))
     if not e.is_used(1):
@@ -123,14 +123,14 @@ def max_pool_with_indices(
 
 
 def known(extent: Any) -> int:
-    """An extent that has to be constant. Raises `UnsupportedError` where it is not."""
+    """Return an extent that must be constant. Raises `UnsupportedError` if it is symbolic."""
     if not isinstance(extent, int):
         raise UnsupportedError("the positions in windows of data of unknown size", found=extent)
     return extent
 
 
 def _gathered(e: Emitter, x: Expr, places: Sequence[np.ndarray[Any, Any]]) -> Expr:
-    """Windows as one last dimension, of the positions of each along each spatial dimension."""
+    """Return windows as a new last dimension, given their positions along each spatial dimension."""
     spatial = len(places)
     first = rank_of(x) - spatial
     for i, place in enumerate(places):
@@ -163,7 +163,7 @@ def _windows_of(
     values: np.ndarray[Any, Any], places: Sequence[np.ndarray[Any, Any]],
     inside: Sequence[np.ndarray[Any, Any]] | None = None,
 ) -> np.ndarray[Any, Any]:  # fmt: skip
-    """As `_gathered`, of numbers that are known; False where a place is not inside."""
+    """Like `_gathered` for constant arrays; False at positions outside of the image."""
     spatial = len(places)
     for i, place in enumerate(places):
         values = np.take(values, place, axis=2 * i)
@@ -176,7 +176,7 @@ def _windows_of(
 
 @row("adaptive_max_pool2d", "adaptive_max_pool3d", "adaptive_max_pool1d")
 def adaptive_max_pool(e: Emitter, x: Expr, output_size: Any) -> list[Any]:
-    """The greatest of windows that divide each spatial dimension, as equal as can be, and their positions."""
+    """Return the maxima of windows that partition each spatial dimension evenly, and their positions."""
     spatial = len(output_size)
     places = [_parts(known(n), m) for n, m in zip(shape_of(x)[-spatial:], output_size, strict=True)]
     result = e.emit(R.max(_gathered(e, x, places), axis=[-1], keepdims=False))
@@ -184,7 +184,7 @@ def adaptive_max_pool(e: Emitter, x: Expr, output_size: Any) -> list[Any]:
 
 
 def _parts(extent: int, count: int) -> np.ndarray[Any, Any]:
-    """The positions of each part; those of shorter ones end with their last, once more."""
+    """Return the positions of each part; shorter parts repeat their last position."""
     begins = np.arange(count) * extent // count
     ends = -(-(np.arange(count) + 1) * extent // count)
     widest = int((ends - begins).max()) if count else 1

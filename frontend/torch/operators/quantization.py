@@ -1,7 +1,8 @@
-"""Quantization as PyTorch's export has it (pt2e): `quantized_decomposed`, bytes between floats.
+"""Quantization operators of PyTorch's export (pt2e): `quantized_decomposed`, int8 between floats.
 
-Numbers are rounded to the nearest even integer, after they are multiplied by the inverse of the scale. Scales of
-`relax.dequantize` are single: where PyTorch's are double the result may be off by a unit in the last place.
+Numbers are multiplied by the inverse of the scale, and rounded to nearest even. Scales of
+`relax.dequantize` are
+float32: where PyTorch's are float64 the result may differ in the last place.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def _named(name: str) -> Callable[[Any], Any]:
 
 
 def _as(x: Expr, dtype: str) -> Expr:
-    """`x` as `dtype`; constants stay constants, which passes look for."""
+    """Convert `x` to `dtype`; constants remain constants, which passes match."""
     array = constant_of(x)
     return cast_to(x, dtype) if array is None else const(np.asarray(array), dtype)
 
@@ -44,12 +45,12 @@ def _limited(rounded: Expr, least: int, most: int, dtype: str) -> Expr:
 def quantize_per_tensor(
     e: Emitter, x: Expr, scale: Any, zero_point: Any, quant_min: int, quant_max: int, dtype: str
 ) -> Expr:
-    """round(x / scale) + zero_point, limited, as `dtype`."""
+    """Return round(x / scale) + zero_point, clamped, as `dtype`."""
     return _quantized(e, x, _inverse(e, scale), _shift(e, zero_point), (quant_min, quant_max, dtype))
 
 
 def _inverse(e: Emitter, scale: Any) -> Expr:
-    """1 / scale in single precision, a scalar; it is divided in double."""
+    """Return 1 / scale as a float32 scalar, divided in float64."""
     if not isinstance(scale, Expr):
         return const(np.float32(1.0 / scale), "float32")
     inverse = R.divide(const(1.0, "float64"), cast_to(_scalar(e, scale), "float64"))
@@ -63,7 +64,7 @@ def _shift(e: Emitter, zero_point: Any) -> Expr | None:
 
 
 def _scalar(e: Emitter, parameter: Expr) -> Expr:
-    """A tensor of one element as one of rank 0."""
+    """Return a tensor of one element as a scalar."""
     if not rank_of(parameter):
         return parameter
     array = constant_of(parameter)
@@ -79,7 +80,7 @@ def _quantized(e: Emitter, x: Expr, inverse: Expr, shift: Expr | None, limits: t
 def quantize_per_channel(
     e: Emitter, x: Expr, scales: Expr, zero_points: Expr, axis: int, quant_min: int, quant_max: int, dtype: str
 ) -> Expr:
-    """round(x / scale) + zero point, limited, as `dtype`; both are vectors along `axis`."""
+    """Return round(x / scale) + zero point, clamped, as `dtype`; both are vectors along `axis`."""
     inverse = e.emit(R.divide(number(scales, 1.0), scales))
     factor, shift = (e.emit(_along(x, axis, cast_to(v, "float32"))) for v in (inverse, zero_points))
     return _quantized(e, x, factor, shift, (quant_min, quant_max, dtype))
@@ -109,7 +110,7 @@ def dequantize_per_channel(
     e: Emitter, x: Expr, scales: Expr, zero_points: Expr | None, axis: int, quant_min: int, quant_max: int, dtype: str,
     *, out_dtype: str | None = None,
 ) -> Expr:  # fmt: skip
-    """(x - zero point) * scale; both are vectors along `axis`."""
+    """Return (x - zero point) * scale; both are vectors along `axis`."""
     if dtype_of(x) in _BYTES and out_dtype in (None, "float32") and rank_of(x) > 0:
         zeros = const(0, "int32") if zero_points is None else _as(zero_points, "int32")
         return R.dequantize(x, _as(scales, "float32"), zeros, axis=axis)
@@ -124,7 +125,7 @@ def dequantize_per_channel(
 def quantize_per_token(
     e: Emitter, x: Expr, scales: Expr, zero_points: Expr, quant_min: int, quant_max: int, dtype: str
 ) -> Expr:
-    """round(x / scale + zero point), limited, as `dtype`, each row by a scale of its own."""
+    """Return round(x / scale + zero point), clamped, as `dtype`, with a scale for each row."""
     scaled = e.emit(R.multiply(*operands(e, x, R.divide(number(scales, 1.0), scales))))
     return _limited(R.round(R.add(*operands(e, scaled, zero_points))), quant_min, quant_max, dtype)
 
@@ -133,13 +134,13 @@ def quantize_per_token(
 def dequantize_per_token(
     e: Emitter, x: Expr, scales: Expr, zero_points: Expr, quant_min: int, quant_max: int, dtype: str, output_dtype: str
 ) -> Expr:
-    """(x - zero point) * scale, each row by a scale of its own."""
+    """Return (x - zero point) * scale, with a scale for each row."""
     moved = R.subtract(*operands(e, x, zero_points))
     return cast_to(R.multiply(*operands(e, moved, scales)), output_dtype)
 
 
 def _grouped(x: Expr, scales: Expr, group_size: int) -> tuple[Expr, list[Any]]:
-    """The groups of all rows, one below the other; the shape that there was."""
+    """Reshape rows into groups, and return also the original shape."""
     shape = shape_of(x)
     alone = shape_of(scales)[-1] == 1 and isinstance(shape[-1], int) and group_size > shape[-1]
     return R.reshape(x, ShapeExpr([-1, shape[-1] if alone else group_size])), shape
@@ -154,7 +155,7 @@ def quantize_per_channel_group(
     e: Emitter, x: Expr, scales: Expr, zero_points: Expr, quant_min: int, quant_max: int, dtype: str,
     group_size: int = 128,
 ) -> Expr:  # fmt: skip
-    """As `quantize_per_token`, with a scale for `group_size` neighbours of a row."""
+    """Like `quantize_per_token`, with a scale for every `group_size` elements of a row."""
     groups, shape = _grouped(x, scales, group_size)
     columns = e.emit(_column(scales)), e.emit(_column(zero_points))
     result = quantize_per_token(e, e.emit(groups), *columns, quant_min, quant_max, dtype)
@@ -166,7 +167,7 @@ def dequantize_per_channel_group(
     e: Emitter, x: Expr, scales: Expr, zero_points: Expr | None, quant_min: int, quant_max: int, dtype: str,
     group_size: int = 128, output_dtype: str = "float32",
 ) -> Expr:  # fmt: skip
-    """As `dequantize_per_token`, with a scale for `group_size` neighbours of a row."""
+    """Like `dequantize_per_token`, with a scale for every `group_size` elements of a row."""
     groups, shape = _grouped(x, scales, group_size)
     zeros = const(np.zeros((1, 1)), "int32") if zero_points is None else e.emit(_column(zero_points))
     columns = e.emit(_column(scales)), zeros
@@ -178,7 +179,7 @@ def dequantize_per_channel_group(
 
 
 def _range_of(e: Emitter, x: Expr, axes: list[int] | None = None) -> tuple[Expr, Expr]:
-    """The least and the greatest element, or 0 where that is beyond it."""
+    """Return the minimum and maximum, extended to include 0."""
     keep = axes is not None
     low, high = R.min(x, axis=axes, keepdims=keep), R.max(x, axis=axes, keepdims=keep)
     return e.emit(R.minimum(low, number(x, 0.0))), e.emit(R.maximum(high, number(x, 0.0)))
@@ -190,7 +191,7 @@ def _as_parameters(scale: Expr, zero: Expr) -> list[Expr]:
 
 @_named("choose_qparams.tensor")
 def choose_qparams(e: Emitter, x: Expr, quant_min: int, quant_max: int, eps: float, dtype: str) -> list[Expr]:
-    """A scale and a zero point, each a vector of one, by which the range of x fits the integers."""
+    """Return the scale and zero point, vectors of one element, that map the range of x to the integers."""
     low, high = _range_of(e, cast_to(x, "float32"))
     scale = R.divide(R.subtract(high, low), const(float(quant_max - quant_min), "float32"))
     scale = e.emit(R.reshape(R.maximum(scale, const(eps, "float32")), ShapeExpr([1])))
@@ -201,7 +202,7 @@ def choose_qparams(e: Emitter, x: Expr, quant_min: int, quant_max: int, eps: flo
 
 @_named("choose_qparams_symmetric.tensor")
 def choose_qparams_symmetric(e: Emitter, x: Expr, quant_min: int, quant_max: int, eps: float, dtype: str) -> list[Expr]:
-    """As `choose_qparams`, with 0 in the middle of the integers."""
+    """Like `choose_qparams`, with zero point 0 (symmetric)."""
     low, high = _range_of(e, cast_to(x, "float32"))
     half = const(float(quant_max - quant_min) / 2, "float32")
     scale = R.maximum(R.divide(R.maximum(R.negative(low), high), half), const(eps, "float32"))
@@ -211,7 +212,7 @@ def choose_qparams_symmetric(e: Emitter, x: Expr, quant_min: int, quant_max: int
 
 @_named("choose_qparams_per_token")
 def choose_qparams_per_token(e: Emitter, x: Expr, dtype: str) -> list[Expr]:
-    """For each row the scale by which its greatest magnitude becomes 127, and a zero point of 0."""
+    """Return for each row the scale that maps its largest magnitude to 127, and zero points of 0."""
     largest = R.max(R.abs(x), axis=[-1], keepdims=True)
     largest = e.emit(cast_to(largest, "float32") if dtype_of(x) == "float16" else largest)
     scale = e.emit(R.divide(R.maximum(largest, number(largest, 1e-5)), number(largest, 127.0)))
@@ -220,7 +221,7 @@ def choose_qparams_per_token(e: Emitter, x: Expr, dtype: str) -> list[Expr]:
 
 @_named("choose_qparams_per_token_asymmetric")
 def choose_qparams_per_token_asymmetric(e: Emitter, x: Expr, dtype: str) -> list[Expr]:
-    """For each row the scale and the zero point by which its range fits int8."""
+    """Return for each row the scale and zero point that map its range to int8."""
     low, high = _range_of(e, x, [-1])
     scale = R.divide(R.subtract(high, low), number(x, 255.0))
     scale = e.emit(R.maximum(scale, number(x, _EPSILON)))
@@ -233,5 +234,5 @@ def choose_qparams_per_token_asymmetric(e: Emitter, x: Expr, dtype: str) -> list
 
 @_named("convert_element_type.no_fuse")
 def convert_element_type(e: Emitter, x: Expr, dtype: str) -> Expr:
-    """x as `dtype`."""
+    """Convert x to `dtype`."""
     return cast_to(x, dtype)

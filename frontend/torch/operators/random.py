@@ -1,4 +1,4 @@
-"""Random numbers: tensors of them, tensors filled with them, and dropout in training."""
+"""Random numbers: new tensors, in-place fills, and dropout in training."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ..table import row
 from .elementwise import number
 
 _DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
-"""Up to which power of two `random_` draws integers of floats: those that the dtype has without gaps."""
+"""The exponents of two up to which `random_` draws integers as floats: all of them are representable."""
 
 
 def _float(e: Emitter, name: str, size: Sequence[Extent], dtype: str, **attrs: float) -> Expr:
-    """Floats of a distribution. Raises `UnsupportedError` for other dtypes."""
+    """Return floats of a distribution. Raises `UnsupportedError` for other dtypes."""
     if dtype not in _DIGITS:
         raise UnsupportedError(f"{name} random numbers of this dtype", found=dtype)
     return e.emit(getattr(R.random, name)(*e.random.draw(), ShapeExpr(list(size)), dtype=dtype, **attrs))
 
 
 def chosen(e: Emitter, size: Sequence[Extent], p: float | Expr, dtype: str) -> Expr:
-    """1 with the probability `p`, else 0."""
+    """Return 1 with the probability `p`, else 0."""
     if not isinstance(p, Expr):
         if not 0.0 <= p <= 1.0:
             raise UnsupportedError("a probability is from 0 to 1", found=p)
@@ -48,73 +48,73 @@ def _integers(e: Emitter, size: Sequence[Extent], low: Any, high: Any, dtype: st
 
 @row("rand")
 def rand(e: Emitter, size: Sequence[Extent], dtype: str | None = None) -> Expr:
-    """Numbers from 0 on and below 1."""
+    """Return uniform numbers in [0, 1)."""
     return _float(e, "uniform", size, dtype or DEFAULT_FLOAT)
 
 
 @row("rand_like")
 def rand_like(e: Emitter, x: Expr, dtype: str | None = None) -> Expr:
-    """As `rand`, in the shape of x."""
+    """Like `rand`, in the shape of x."""
     return _float(e, "uniform", shape_of(x), dtype or dtype_of(x))
 
 
 @row("randn")
 def randn(e: Emitter, size: Sequence[Extent], dtype: str | None = None) -> Expr:
-    """Normal numbers."""
+    """Return standard normal numbers."""
     return _float(e, "normal", size, dtype or DEFAULT_FLOAT)
 
 
 @row("randn_like")
 def randn_like(e: Emitter, x: Expr, dtype: str | None = None) -> Expr:
-    """As `randn`, in the shape of x."""
+    """Like `randn`, in the shape of x."""
     return _float(e, "normal", shape_of(x), dtype or dtype_of(x))
 
 
 @row("randint", "randint.generator")
 def randint(e: Emitter, high: Any, size: Sequence[Extent], dtype: str | None = None) -> Expr:
-    """Integers from 0 on and below `high`."""
+    """Return integers in [0, `high`)."""
     return _integers(e, size, 0, high, dtype or "int64")
 
 
 @row("randint.low", "randint.low_generator")
 def randint_from(e: Emitter, low: Any, high: Any, size: Sequence[Extent], dtype: str | None = None) -> Expr:
-    """Integers from `low` on and below `high`."""
+    """Return integers in [`low`, `high`)."""
     return _integers(e, size, low, high, dtype or "int64")
 
 
 @row("randint_like", "randint_like.generator")
 def randint_like(e: Emitter, x: Expr, high: Any, dtype: str | None = None) -> Expr:
-    """As `randint`, in the shape of x."""
+    """Like `randint`, in the shape of x."""
     return _integers(e, shape_of(x), 0, high, dtype or dtype_of(x))
 
 
 @row("randint_like.low_dtype", "randint_like.low_generator_dtype")
 def randint_like_from(e: Emitter, x: Expr, low: Any, high: Any, dtype: str | None = None) -> Expr:
-    """As `randint.low`, in the shape of x."""
+    """Like `randint.low`, in the shape of x."""
     return _integers(e, shape_of(x), low, high, dtype or dtype_of(x))
 
 
 @row("randint_like.Tensor", "randint_like.Tensor_generator")
 def randint_like_below(e: Emitter, x: Expr, high: Expr, dtype: str | None = None) -> Expr:
-    """Refused: the bound is a tensor."""
+    """Unsupported: the bound is a tensor."""
     raise UnsupportedError("random integers below a bound that is a tensor")
 
 
 @row("randperm")
 def randperm(e: Emitter, n: Any, dtype: str | None = None) -> Expr:
-    """The integers below n in random order."""
+    """Return a random permutation of the integers below n."""
     return cast_to(e.emit(R.random.permutation(*e.random.draw(), PrimValue(n), dtype="int64")), dtype or "int64")
 
 
 @row("normal.float_float")
 def normal_of_size(e: Emitter, mean: float, std: float, size: Sequence[Extent], dtype: str | None = None) -> Expr:
-    """Normal numbers."""
+    """Return normally distributed numbers."""
     return _float(e, "normal", size, dtype or DEFAULT_FLOAT, mean=mean, std=std)
 
 
 @row("normal.Tensor_float", "normal.float_Tensor", "normal.Tensor_Tensor")
 def normal_of_tensors(e: Emitter, mean: Expr | float, std: Expr | float = 1.0) -> Expr:
-    """mean + std * normal numbers, in the shape that mean and std broadcast to."""
+    """Return normally distributed numbers in the shape that mean and std broadcast to."""
     tensors = [v for v in (mean, std) if isinstance(v, Expr)]
     dtype = dtype_of(tensors[0])
     mean, std = (v if isinstance(v, Expr) else const(v, dtype) for v in (mean, std))
@@ -127,31 +127,31 @@ def normal_of_tensors(e: Emitter, mean: Expr | float, std: Expr | float = 1.0) -
 
 @row("uniform")
 def uniform(e: Emitter, x: Expr, from_: float = 0.0, to: float = 1.0) -> Expr:
-    """Numbers from `from_` on and below `to` in place of x."""
+    """Replace x by uniform numbers in [`from_`, `to`)."""
     return _float(e, "uniform", shape_of(x), dtype_of(x), low=from_, high=to)
 
 
 @row("normal_functional")
 def normal_functional(e: Emitter, x: Expr, mean: float = 0.0, std: float = 1.0) -> Expr:
-    """Normal numbers in place of x."""
+    """Replace x by normally distributed numbers."""
     return _float(e, "normal", shape_of(x), dtype_of(x), mean=mean, std=std)
 
 
 @row("log_normal")
 def log_normal(e: Emitter, x: Expr, mean: float = 1.0, std: float = 2.0) -> Expr:
-    """exp of normal numbers in place of x."""
+    """Replace x by log-normal numbers."""
     return R.exp(normal_functional(e, x, mean, std))
 
 
 @row("exponential")
 def exponential(e: Emitter, x: Expr, lambd: float = 1.0) -> Expr:
-    """Exponential numbers in place of x."""
+    """Replace x by exponentially distributed numbers."""
     return _float(e, "exponential", shape_of(x), dtype_of(x), rate=lambd)
 
 
 @row("cauchy")
 def cauchy(e: Emitter, x: Expr, median: float = 0.0, sigma: float = 1.0) -> Expr:
-    """median + sigma * tan(pi * (u - 1/2)) in place of x, computed in float64."""
+    """Replace x by median + sigma * tan(pi * (u - 1/2)), computed in float64."""
     angle = _float(e, "uniform", shape_of(x), "float64", low=-math.pi / 2, high=math.pi / 2)
     spread = R.multiply(R.tan(angle), const(sigma, "float64"))
     return cast_to(e.emit(R.add(spread, const(median, "float64"))), dtype_of(x))
@@ -159,7 +159,7 @@ def cauchy(e: Emitter, x: Expr, median: float = 0.0, sigma: float = 1.0) -> Expr
 
 @row("geometric")
 def geometric(e: Emitter, x: Expr, p: float) -> Expr:
-    """How many trials it takes until one of probability p succeeds, in place of x."""
+    """Replace x by the number of trials until the first success with probability p."""
     if not 0.0 < p < 1.0:
         raise UnsupportedError("a probability between 0 and 1", found=p)
     trials = R.ceil(_float(e, "exponential", shape_of(x), "float64", rate=-math.log1p(-p)))
@@ -168,7 +168,7 @@ def geometric(e: Emitter, x: Expr, p: float) -> Expr:
 
 @row("random")
 def random(e: Emitter, x: Expr) -> Expr:
-    """Integers from 0 on up to the greatest of the dtype, of floats to where these have gaps, in place of x."""
+    """Replace x by integers from 0 to the dtype's maximum, or to the largest contiguous integer of a float."""
     dtype = dtype_of(x)
     if dtype in _DIGITS:
         return _integers(e, shape_of(x), 0, (1 << _DIGITS[dtype]) + 1, dtype)
@@ -180,7 +180,7 @@ def random(e: Emitter, x: Expr) -> Expr:
 
 @row("random.from")
 def random_from(e: Emitter, x: Expr, from_: int, to: int | None) -> Expr:
-    """Integers from `from_` on and below `to` in place of x."""
+    """Replace x by integers in [`from_`, `to`)."""
     if to is None:
         raise UnsupportedError("random integers of all 64 bits")
     return _integers(e, shape_of(x), from_, to, dtype_of(x))
@@ -188,7 +188,7 @@ def random_from(e: Emitter, x: Expr, from_: int, to: int | None) -> Expr:
 
 @row("random.to")
 def random_to(e: Emitter, x: Expr, to: int) -> Expr:
-    """Integers from 0 on and below `to` in place of x."""
+    """Replace x by integers in [0, `to`)."""
     return _integers(e, shape_of(x), 0, to, dtype_of(x))
 
 
@@ -197,25 +197,25 @@ def random_to(e: Emitter, x: Expr, to: int) -> Expr:
 
 @row("bernoulli")
 def bernoulli(e: Emitter, x: Expr) -> Expr:
-    """1 with the probability that x says, else 0."""
+    """Return 1 with the probability x, else 0."""
     return chosen(e, shape_of(x), x, dtype_of(x))
 
 
 @row("bernoulli.p")
 def bernoulli_of(e: Emitter, x: Expr, p: float = 0.5) -> Expr:
-    """1 with the probability p, else 0, in the shape of x."""
+    """Return 1 with the probability p, else 0, in the shape of x."""
     return chosen(e, shape_of(x), p, dtype_of(x))
 
 
 @row("bernoulli.Tensor")
 def bernoulli_of_tensor(e: Emitter, x: Expr, p: Expr) -> Expr:
-    """As `bernoulli.p`, with probabilities that broadcast."""
+    """Like `bernoulli.p`, with broadcast probabilities."""
     return chosen(e, shape_of(x), p if is_float(dtype_of(p)) else cast_to(p, "float64"), dtype_of(x))
 
 
 @row("multinomial")
 def multinomial(e: Emitter, x: Expr, num_samples: int, replacement: bool = False) -> Expr:
-    """Positions along the last dimension, drawn by the weights x."""
+    """Draw indices along the last dimension with the weights x."""
     return R.random.multinomial(*e.random.draw(), x, num_samples=num_samples, replacement=replacement)
 
 
@@ -223,7 +223,9 @@ def multinomial(e: Emitter, x: Expr, num_samples: int, replacement: bool = False
 
 
 def dropout_mask_applied(e: Emitter, x: Expr, p: float, size: Sequence[Extent] | None = None) -> Expr:
-    """x times what is 0 with the probability p, else 1 / (1 - p); `size` is the shape of that, which broadcasts."""
+    """Multiply x by a mask that is 0 with the probability p, else 1 / (1 - p); `size` is its shape, which
+    broadcasts.
+    """
     if p == 0:
         return x
     dtype = dtype_of(x)
@@ -233,7 +235,7 @@ def dropout_mask_applied(e: Emitter, x: Expr, p: float, size: Sequence[Extent] |
 
 
 def _of_features(x: Expr) -> list[Extent]:
-    """A shape with one element for each feature: the first two dimensions."""
+    """Return a shape with one element for each feature: the first two dimensions, then 1."""
     if rank_of(x) < 2:
         raise UnsupportedError("dropout of features needs two dimensions", found=f"rank {rank_of(x)}")
     return [*shape_of(x)[:2], *[1] * (rank_of(x) - 2)]
@@ -241,25 +243,25 @@ def _of_features(x: Expr) -> list[Extent]:
 
 @row("dropout")
 def dropout(e: Emitter, input: Expr, p: float, train: bool) -> Expr:
-    """The input; in training with elements that are 0, by chance."""
+    """Return the input; in training, drop random elements."""
     return dropout_mask_applied(e, input, p) if train else input
 
 
 @row("feature_dropout")
 def feature_dropout(e: Emitter, input: Expr, p: float, train: bool) -> Expr:
-    """As `dropout`, of whole features."""
+    """Like `dropout`, for full features."""
     return dropout_mask_applied(e, input, p, _of_features(input)) if train else input
 
 
 @row("alpha_dropout")
 def alpha_dropout(e: Emitter, input: Expr, p: float, train: bool) -> Expr:
-    """The input; in training with elements that SELU saturates to, by chance, of the same mean and variance."""
+    """Return the input; in training, set random elements to SELU's saturation value, preserving mean and variance."""
     return _alpha_dropped(e, input, p, shape_of(input)) if train else input
 
 
 @row("feature_alpha_dropout")
 def feature_alpha_dropout(e: Emitter, input: Expr, p: float, train: bool) -> Expr:
-    """As `alpha_dropout`, of whole features."""
+    """Like `alpha_dropout`, for full features."""
     return _alpha_dropped(e, input, p, _of_features(input)) if train else input
 
 
@@ -275,7 +277,7 @@ def _alpha_dropped(e: Emitter, x: Expr, p: float, size: Sequence[Extent]) -> Exp
 
 @row("native_dropout")
 def native_dropout(e: Emitter, input: Expr, p: float, train: bool | None) -> list[Expr]:
-    """As `dropout`, and the mask of what is left."""
+    """Like `dropout`; also returns the mask of the kept elements."""
     if train is False or p == 0:
         return [input, R.full_like(input, const(True, "bool"), dtype="bool")]
     mask = chosen(e, shape_of(input), 1.0 - p, "bool")
@@ -285,7 +287,7 @@ def native_dropout(e: Emitter, input: Expr, p: float, train: bool | None) -> lis
 
 @row("rrelu")
 def rrelu(e: Emitter, x: Expr, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Expr:
-    """x where it is positive, else x times a slope: a random one in training, else the middle one."""
+    """Return x if positive, else x times a slope: random in training, else the average."""
     return rrelu_with_noise(e, x, x, lower, upper, training)[0]
 
 
@@ -293,7 +295,7 @@ def rrelu(e: Emitter, x: Expr, lower: float = 1 / 8, upper: float = 1 / 3, train
 def rrelu_with_noise(
     e: Emitter, x: Expr, noise: Expr, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
 ) -> list[Expr]:
-    """As `rrelu`, and the slopes."""
+    """Like `rrelu`; also returns the slopes."""
     positive = e.emit(R.greater(x, number(x, 0.0)))
     if not training:
         return [R.where(positive, x, R.multiply(x, number(x, (lower + upper) / 2))), noise]

@@ -1,4 +1,4 @@
-"""Recurrent layers, one above the other and in both directions: `importing/recurrent.py` has the cells."""
+"""Recurrent layers, stacked and in both directions; the cells are in `importing/recurrent.py`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def lstm(
     bidirectional: bool,
     batch_first: bool,
 ) -> list[Expr]:
-    """Long short-term memory: the output, and the last states of both kinds."""
+    """Long short-term memory: return the output and the final states of both kinds."""
     return _layers(e, _LSTM, x, hx, params, has_biases, num_layers, train and dropout, bidirectional, batch_first)
 
 
@@ -46,7 +46,7 @@ def gru(
     bidirectional: bool,
     batch_first: bool,
 ) -> list[Expr]:
-    """Gated recurrent units: the output, and the last states."""
+    """Gated recurrent units: return the output and the final states."""
     return _layers(e, _GRU, x, [hx], params, has_biases, num_layers, train and dropout, bidirectional, batch_first)
 
 
@@ -63,7 +63,7 @@ def rnn_tanh(
     bidirectional: bool,
     batch_first: bool,
 ) -> list[Expr]:
-    """Plain cells with tanh."""
+    """Recurrent layers with tanh."""
     cell = RNN("h", (tanh,))
     return _layers(e, cell, x, [hx], params, has_biases, num_layers, train and dropout, bidirectional, batch_first)
 
@@ -81,7 +81,7 @@ def rnn_relu(
     bidirectional: bool,
     batch_first: bool,
 ) -> list[Expr]:
-    """Plain cells with relu."""
+    """Recurrent layers with relu."""
     cell = RNN("h", (R.nn.relu,))
     return _layers(e, cell, x, [hx], params, has_biases, num_layers, train and dropout, bidirectional, batch_first)
 
@@ -98,7 +98,7 @@ def _layers(
     bidirectional: bool,
     batch_first: bool,
 ) -> list[Expr]:
-    """The output of the last layer, and for each kind of state the last ones of all layers, (layers, B, H)."""
+    """Return the output of the last layer, and the final states of all layers by kind, (layers, B, H)."""
     directions, each = 2 if bidirectional else 1, 4 if has_biases else 2
     if len(params) != count * directions * each:
         raise UnsupportedError("a recurrent layer that projects its output")

@@ -1,4 +1,4 @@
-"""Sums, extremes, means, variances; their positions; sums up to each element; orders."""
+"""Reductions: sums, extrema, means, variances, arg-reductions, cumulative sums, sorting."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Dims = int | Sequence[int] | None
 
 
 def accumulated(dtype: str) -> str:
-    """The dtype of a sum: integers and truth values are summed in int64."""
+    """Return the dtype of a sum: integers and booleans are summed in int64."""
     return dtype if is_float(dtype) else "int64"
 
 
@@ -29,7 +29,7 @@ def _axis(dim: Dims) -> list[int] | None:
 
 
 def reduced(build: Callable[..., Expr], x: Expr, dim: Dims, keepdim: bool) -> Expr:
-    """A reduction over dimensions, over all for None or none; a scalar is reduced over none."""
+    """Reduce over dimensions (all if None or empty); a scalar is returned unchanged."""
     if not rank_of(x):
         return build(x, axis=None, keepdims=False)
     return build(x, axis=_axis(dim), keepdims=keepdim)
@@ -37,37 +37,37 @@ def reduced(build: Callable[..., Expr], x: Expr, dim: Dims, keepdim: bool) -> Ex
 
 @row("sum")
 def sum_(e: Emitter, x: Expr, dtype: str | None = None) -> Expr:
-    """The sum of all elements."""
+    """Return the sum of all elements."""
     return sum_dim(e, x, None, False, dtype)
 
 
 @row("sum.dim_IntList")
 def sum_dim(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False, dtype: str | None = None) -> Expr:
-    """The sum over dimensions."""
+    """Return the sum over dimensions."""
     return reduced(R.sum, cast_to(x, dtype or accumulated(dtype_of(x))), dim, keepdim)
 
 
 @row("mean")
 def mean(e: Emitter, x: Expr, dtype: str | None = None) -> Expr:
-    """The mean of all elements."""
+    """Return the mean of all elements."""
     return mean_dim(e, x, None, False, dtype)
 
 
 @row("mean.dim")
 def mean_dim(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False, dtype: str | None = None) -> Expr:
-    """The mean over dimensions."""
+    """Return the mean over dimensions."""
     return reduced(R.mean, x if dtype is None else cast_to(x, dtype), dim, keepdim)
 
 
 @row("prod")
 def prod(e: Emitter, x: Expr, dtype: str | None = None) -> Expr:
-    """The product of all elements."""
+    """Return the product of all elements."""
     return prod_dim(e, x, None, False, dtype)
 
 
 @row("prod.dim_int")
 def prod_dim(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False, dtype: str | None = None) -> Expr:
-    """The product over a dimension; of truth values whether all are."""
+    """Return the product over a dimension; for booleans, whether all are true."""
     if dtype == "bool":
         return _extremum(R.min, cast_to(x, "bool"), dim, keepdim)
     return reduced(R.prod, cast_to(x, dtype or accumulated(dtype_of(x))), dim, keepdim)
@@ -75,13 +75,13 @@ def prod_dim(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False, dtype: str |
 
 @row("amax")
 def amax(e: Emitter, x: Expr, dim: Dims = (), keepdim: bool = False) -> Expr:
-    """The greatest element over dimensions."""
+    """Return the maximum over dimensions."""
     return _extremum(R.max, x, dim, keepdim)
 
 
 @row("amin")
 def amin(e: Emitter, x: Expr, dim: Dims = (), keepdim: bool = False) -> Expr:
-    """The least element over dimensions."""
+    """Return the minimum over dimensions."""
     return _extremum(R.min, x, dim, keepdim)
 
 
@@ -93,43 +93,43 @@ def _extremum(build: Callable[..., Expr], x: Expr, dim: Dims, keepdim: bool) -> 
 
 @row("max")
 def max_(e: Emitter, x: Expr) -> Expr:
-    """The greatest element."""
+    """Return the maximum."""
     return amax(e, x)
 
 
 @row("min")
 def min_(e: Emitter, x: Expr) -> Expr:
-    """The least element."""
+    """Return the minimum."""
     return amin(e, x)
 
 
 @row("max.dim")
 def max_dim(e: Emitter, x: Expr, dim: int, keepdim: bool = False) -> list[Expr]:
-    """The greatest element along a dimension, and its position."""
+    """Return the maximum along a dimension, and its position."""
     return [e.emit(amax(e, x, dim, keepdim)), e.emit(argmax(e, x, dim, keepdim))]
 
 
 @row("min.dim")
 def min_dim(e: Emitter, x: Expr, dim: int, keepdim: bool = False) -> list[Expr]:
-    """The least element along a dimension, and its position."""
+    """Return the minimum along a dimension, and its position."""
     return [e.emit(amin(e, x, dim, keepdim)), e.emit(argmin(e, x, dim, keepdim))]
 
 
 @row("aminmax")
 def aminmax(e: Emitter, x: Expr, dim: int | None = None, keepdim: bool = False) -> list[Expr]:
-    """The least and the greatest element."""
+    """Return the minimum and maximum."""
     return [e.emit(amin(e, x, dim, keepdim)), e.emit(amax(e, x, dim, keepdim))]
 
 
 @row("argmax")
 def argmax(e: Emitter, x: Expr, dim: int | None = None, keepdim: bool = False) -> Expr:
-    """The position of the greatest element, of the flattened tensor without a dimension."""
+    """Return the position of the maximum along `dim` (None: in the flattened tensor)."""
     return _position(R.argmax, x, dim, keepdim)
 
 
 @row("argmin")
 def argmin(e: Emitter, x: Expr, dim: int | None = None, keepdim: bool = False) -> Expr:
-    """The position of the least element, of the flattened tensor without a dimension."""
+    """Return the position of the minimum along `dim` (None: in the flattened tensor)."""
     return _position(R.argmin, x, dim, keepdim)
 
 
@@ -142,25 +142,25 @@ def _position(build: Callable[..., Expr], x: Expr, dim: int | None, keepdim: boo
 
 @row("any")
 def any_(e: Emitter, x: Expr) -> Expr:
-    """Whether any element is not zero."""
+    """Return whether any element is nonzero."""
     return any_dims(e, x)
 
 
 @row("any.dim", "any.dims")
 def any_dims(e: Emitter, x: Expr, dim: Dims = None, keepdim: bool = False) -> Expr:
-    """Whether any element along dimensions is not zero."""
+    """Return whether any element along dimensions is nonzero."""
     return _truths(R.max, x, dim, keepdim)
 
 
 @row("all")
 def all_(e: Emitter, x: Expr) -> Expr:
-    """Whether no element is zero."""
+    """Return whether all elements are nonzero."""
     return all_dims(e, x)
 
 
 @row("all.dim", "all.dims")
 def all_dims(e: Emitter, x: Expr, dim: Dims = None, keepdim: bool = False) -> Expr:
-    """Whether no element along dimensions is zero."""
+    """Return whether all elements along dimensions are nonzero."""
     return _truths(R.min, x, dim, keepdim)
 
 
@@ -175,7 +175,7 @@ def _truths(build: Callable[..., Expr], x: Expr, dim: Dims, keepdim: bool) -> Ex
 @row("var.correction")
 @in_single
 def var(e: Emitter, x: Expr, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Expr:
-    """The variance over dimensions, divided by the count less the correction."""
+    """Return the variance over dimensions: the sum of squares divided by the count minus the correction."""
     variance = reduced(R.variance, x, dim, keepdim)
     return _apply_correction(e, variance, x, dim, 1 if correction is None else correction)
 
@@ -197,32 +197,32 @@ def _apply_correction(e: Emitter, variance: Expr, x: Expr, dim: Dims, correction
 
 @row("var")
 def var_all(e: Emitter, x: Expr, unbiased: bool = True) -> Expr:
-    """The variance of all elements."""
+    """Return the variance of all elements."""
     return var(e, x, None, int(unbiased))
 
 
 @row("var.dim")
 def var_dim(e: Emitter, x: Expr, dim: Dims, unbiased: bool = True, keepdim: bool = False) -> Expr:
-    """The variance over dimensions."""
+    """Return the variance over dimensions."""
     return var(e, x, dim, int(unbiased), keepdim)
 
 
 @row("std.correction")
 @in_single
 def std(e: Emitter, x: Expr, dim: Dims = None, correction: float | None = None, keepdim: bool = False) -> Expr:
-    """The root of the variance."""
+    """Return the standard deviation."""
     return R.sqrt(var(e, x, dim, correction, keepdim))
 
 
 @row("std")
 def std_all(e: Emitter, x: Expr, unbiased: bool = True) -> Expr:
-    """The root of the variance of all elements."""
+    """Return the standard deviation of all elements."""
     return std(e, x, None, int(unbiased))
 
 
 @row("std.dim")
 def std_dim(e: Emitter, x: Expr, dim: Dims, unbiased: bool = True, keepdim: bool = False) -> Expr:
-    """The root of the variance over dimensions."""
+    """Return the standard deviation over dimensions."""
     return std(e, x, dim, int(unbiased), keepdim)
 
 
@@ -230,14 +230,14 @@ def std_dim(e: Emitter, x: Expr, dim: Dims, unbiased: bool = True, keepdim: bool
 def var_mean(
     e: Emitter, x: Expr, dim: Dims = None, correction: float | None = None, keepdim: bool = False
 ) -> list[Expr]:
-    """The variance and the mean."""
+    """Return the variance and the mean."""
     return [e.emit(var(e, x, dim, correction, keepdim)), e.emit(reduced(R.mean, x, dim, keepdim))]
 
 
 @row("logsumexp")
 @in_single
 def logsumexp(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False) -> Expr:
-    """log(sum(exp(x))), computed without overflow."""
+    """Return log(sum(exp(x))), computed without overflow."""
     x = e.bound(cast_to(x, float_dtype(dtype_of(x))))
     most = e.emit(reduced(R.max, x, dim, True))
     shift = e.emit(R.where(R.isinf(most), number(x, 0.0), most))
@@ -250,13 +250,13 @@ def logsumexp(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False) -> Expr:
 
 @row("cumsum")
 def cumsum(e: Emitter, x: Expr, dim: int, dtype: str | None = None) -> Expr:
-    """The sum of the elements up to each one."""
+    """Return the inclusive prefix sums."""
     return _scanned(R.cumsum, x, dim, dtype)
 
 
 @row("cumprod")
 def cumprod(e: Emitter, x: Expr, dim: int, dtype: str | None = None) -> Expr:
-    """The product of the elements up to each one."""
+    """Return the inclusive prefix products."""
     return _scanned(R.cumprod, x, dim, dtype)
 
 
@@ -269,7 +269,7 @@ def _scanned(build: Callable[..., Expr], x: Expr, dim: int, dtype: str | None) -
 
 @row("sort")
 def sort(e: Emitter, x: Expr, dim: int = -1, descending: bool = False, stable: bool | None = None) -> list[Expr]:
-    """The elements in order along a dimension, and their positions; equal ones keep their order."""
+    """Return the sorted elements along a dimension and their positions; the sort is stable."""
     if not rank_of(x):
         return [x, const(0, "int64")]
     order = e.emit(R.argsort(_sortable(x), axis=dim, descending=descending, dtype="int64"))
@@ -278,19 +278,19 @@ def sort(e: Emitter, x: Expr, dim: int = -1, descending: bool = False, stable: b
 
 @row("sort.stable")
 def sort_stable(e: Emitter, x: Expr, stable: bool | None, dim: int = -1, descending: bool = False) -> list[Expr]:
-    """As `sort`."""
+    """Same as `sort`."""
     return sort(e, x, dim, descending)
 
 
 @row("argsort")
 def argsort(e: Emitter, x: Expr, dim: int = -1, descending: bool = False) -> Expr:
-    """The positions of the elements in order."""
+    """Return the positions that sort the elements."""
     return sort(e, x, dim, descending)[1]
 
 
 @row("argsort.stable")
 def argsort_stable(e: Emitter, x: Expr, stable: bool, dim: int = -1, descending: bool = False) -> Expr:
-    """As `argsort`."""
+    """Same as `argsort`."""
     return sort(e, x, dim, descending)[1]
 
 
@@ -300,7 +300,7 @@ def _sortable(x: Expr) -> Expr:
 
 @row("topk")
 def topk(e: Emitter, x: Expr, k: Extent, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """The greatest (or least) elements along a dimension, in order, and their positions."""
+    """Return the largest (or smallest) elements along a dimension, sorted, and their positions."""
     if not isinstance(k, int):
         raise UnsupportedError("so many elements are wanted as a size says", found=k)
     if not rank_of(x):
@@ -314,7 +314,7 @@ def topk(e: Emitter, x: Expr, k: Extent, dim: int = -1, largest: bool = True, so
 
 @row("kthvalue")
 def kthvalue(e: Emitter, x: Expr, k: Extent, dim: int = -1, keepdim: bool = False) -> list[Expr]:
-    """The k-th least element along a dimension, and its position."""
+    """Return the k-th smallest element along a dimension, and its position."""
     if not rank_of(x):
         return [x, const(0, "int64")]
     if not isinstance(k, int):
@@ -333,7 +333,7 @@ def _last(e: Emitter, x: Expr, dim: int, k: int, keepdim: bool) -> Expr:
 def linalg_vector_norm(
     e: Emitter, x: Expr, ord: Any = 2, dim: Dims = None, keepdim: bool = False, dtype: str | None = None
 ) -> Expr:
-    """The norm of `ord` over dimensions."""
+    """Return the vector norm of order `ord` over dimensions."""
     return _norm(e, e.bound(x if dtype is None else cast_to(x, dtype)), ord, dim, keepdim)
 
 
@@ -354,7 +354,7 @@ def _norm(e: Emitter, x: Expr, ord: float, dim: Dims, keepdim: bool) -> Expr:
 
 @row("bucketize.Tensor")
 def bucketize(e: Emitter, x: Expr, boundaries: Expr, *, out_int32: bool = False, right: bool = False) -> Expr:
-    """How many of the sorted boundaries are less than each element (less or equal where `right`)."""
+    """Return the number of sorted boundaries less than each element (less or equal if `right`)."""
     dtype = promoted(dtype_of(x), dtype_of(boundaries))
     return R.bucketize(cast_to(x, dtype), cast_to(boundaries, dtype), out_int32=out_int32, right=right)
 
@@ -364,7 +364,7 @@ def searchsorted(
     e: Emitter, sorted_sequence: Expr, x: Expr, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Expr | None = None,
 ) -> Expr:  # fmt: skip
-    """Where each element would be put into a sorted vector."""
+    """Return the insertion position of each element in a sorted vector."""
     if rank_of(sorted_sequence) != 1 or sorter is not None:
         raise UnsupportedError("positions in sorted rows, or in the order of a sorter")
     return bucketize(e, x, sorted_sequence, out_int32=out_int32, right=right or side == "right")

@@ -1,4 +1,4 @@
-"""Elements written by position."""
+"""Scatter: elements written by position."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .indexing import (
 
 @row("index_put")
 def index_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr, accumulate: bool = False) -> Expr:
-    """x with values written at tensors of positions (added to what is there where `accumulate`)."""
+    """Write values at index tensors, adding them if `accumulate`."""
     values = cast_to(values, dtype_of(x))
     if accumulate and dtype_of(x) == "bool":  # True and True are True
         counts = [cast_to(v, "int32") for v in (x, values)]
@@ -55,14 +55,14 @@ def index_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr,
 
 
 def inverse(order: Sequence[int]) -> list[int]:
-    """The order that undoes `order`."""
+    """Return the inverse of a dimension order."""
     return sorted(range(len(order)), key=order.__getitem__)
 
 
 def _masked_put(
     e: Emitter, x: Expr, before: int, mask: Expr, values: Expr, shape: Sequence[Extent], accumulate: bool
 ) -> Expr:
-    """x with the same values wherever a mask of the dimensions from `before` on holds."""
+    """Write the same values wherever a mask, on the dimensions from `before` on, is true."""
     after = rank_of(x) - before - rank_of(mask)
     condition = e.emit(R.reshape(cast_to(mask, "bool"), ShapeExpr([*[1] * before, *shape_of(mask), *[1] * after])))
     spread = [*shape[:before], *[1] * rank_of(mask), *shape[len(shape) - after :]]
@@ -72,20 +72,20 @@ def _masked_put(
 
 @row("scatter.src")
 def scatter(e: Emitter, x: Expr, dim: int, index: Expr, src: Expr) -> Expr:
-    """x with each element of src at its own position, the coordinate along a dimension replaced by the index."""
+    """Write each element of src at its position, with one coordinate replaced by the index."""
     return _scattered(e, x, dim, index, src, "update")
 
 
 @row("scatter.value")
 def scatter_value(e: Emitter, x: Expr, dim: int, index: Expr, value: Any) -> Expr:
-    """x with a value at positions."""
+    """Write a value at positions."""
     source = R.full(ShapeExpr(shape_of(index)), e.tensor(value, dtype_of(x)), dtype=dtype_of(x))
     return _scattered(e, x, dim, index, source, "update")
 
 
 @row("scatter_add")
 def scatter_add(e: Emitter, x: Expr, dim: int, index: Expr, src: Expr) -> Expr:
-    """x with each element of src added at its own position."""
+    """Add each element of src at its position, with one coordinate replaced by the index."""
     return _scattered(e, x, dim, index, src, "add")
 
 
@@ -103,7 +103,7 @@ def _scattered(e: Emitter, x: Expr, dim: int, index: Expr, src: Expr, reduction:
 
 
 _OF_TRUTH = {"add": "max", "mul": "min"}
-"""Sums and products of truth values: whether any holds, whether all do."""
+"""Sums and products of booleans: any and all."""
 
 
 @row("slice_scatter")
@@ -111,7 +111,7 @@ def slice_scatter(
     e: Emitter, x: Expr, src: Expr, dim: int = 0, start: Extent | None = None, end: Extent | None = None,
     step: Extent = 1,
 ) -> Expr:  # fmt: skip
-    """x with src written into x[start:end:step] along a dimension."""
+    """Write src to x[start:end:step] along a dimension."""
     extent = shape_of(x)[axis_of(dim, rank_of(x))]
     bounds = (in_range(start, extent, 0), in_range(end, extent, extent), step)
     return R.slice_scatter(x, cast_to(src, dtype_of(x)), *(PrimValue(b) for b in bounds), axis=dim)
@@ -119,7 +119,7 @@ def slice_scatter(
 
 @row("select_scatter")
 def select_scatter(e: Emitter, x: Expr, src: Expr, dim: int, index: Extent) -> Expr:
-    """x with src written at a position along a dimension."""
+    """Write src at an index of a dimension."""
     axis = axis_of(dim, rank_of(x))
     extent = shape_of(x)[axis]
     at = index + extent if isinstance(index, int) and index < 0 else index
@@ -130,7 +130,7 @@ def select_scatter(e: Emitter, x: Expr, src: Expr, dim: int, index: Extent) -> E
 def scatter_reduce(
     e: Emitter, x: Expr, dim: int, index: Expr, src: Expr, reduce: str, *, include_self: bool = True
 ) -> Expr:
-    """x with each element of src joined with what is at its own position."""
+    """Combine each element of src with the element at its position."""
     reduction = _REDUCTIONS[reduce]
     if not include_self:
         ground = e.emit(_scattered(e, x, dim, index, _neutral(e, src, reduction), "update"))
@@ -166,14 +166,14 @@ def _over_counts(e: Emitter, x: Expr, total: Expr, dim: int, index: Expr, includ
 
 @row("scatter.value_reduce")
 def scatter_value_reduce(e: Emitter, x: Expr, dim: int, index: Expr, value: Any, *, reduce: str) -> Expr:
-    """x with a value joined with what is at positions."""
+    """Combine a value with the elements at positions."""
     source = e.emit(R.full(ShapeExpr(shape_of(index)), e.tensor(value, dtype_of(x)), dtype=dtype_of(x)))
     return _scattered(e, x, dim, index, source, _REDUCTIONS[reduce])
 
 
 @row("index_add")
 def index_add(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr, *, alpha: Any = 1) -> Expr:
-    """x with slices added at positions along a dimension."""
+    """Add slices at indices of a dimension."""
     source = scaled(e, cast_to(source, dtype_of(x)), alpha)
     if not rank_of(x):
         x, index, source = (e.emit(R.reshape(v, ShapeExpr([count_of(shape_of(v))]))) for v in (x, index, source))
@@ -183,7 +183,7 @@ def index_add(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr, *, alpha
 
 @row("index_copy")
 def index_copy(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr) -> Expr:
-    """x with slices written at positions along a dimension."""
+    """Write slices at indices of a dimension."""
     if not rank_of(x):
         return R.reshape(source, ())
     return _scattered(e, x, dim, _across(e, index, dim, source), source, "update")
@@ -191,7 +191,7 @@ def index_copy(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr) -> Expr
 
 @row("index_fill.int_Scalar", "index_fill.int_Tensor")
 def index_fill(e: Emitter, x: Expr, dim: int, index: Expr, value: Any) -> Expr:
-    """x with a value in the slices at positions along a dimension."""
+    """Fill the slices at indices of a dimension with a value."""
     if not rank_of(x):
         return e.tensor(value, dtype_of(x))
     shape = shape_of(x)
@@ -201,7 +201,7 @@ def index_fill(e: Emitter, x: Expr, dim: int, index: Expr, value: Any) -> Expr:
 
 
 def _across(e: Emitter, index: Expr, dim: int, source: Expr) -> Expr:
-    """Positions along a dimension, for each element of the slices."""
+    """Expand indices of a dimension to each element of the slices."""
     shape = shape_of(source)
     along = [count_of(shape_of(index)) if i == axis_of(dim, len(shape)) else 1 for i in range(len(shape))]
     spread = R.broadcast_to(e.emit(R.reshape(cast_to(index, "int64"), ShapeExpr(along))), ShapeExpr(shape))
@@ -210,7 +210,7 @@ def _across(e: Emitter, index: Expr, dim: int, source: Expr) -> Expr:
 
 @row("masked_scatter")
 def masked_scatter(e: Emitter, x: Expr, mask: Expr, source: Expr) -> Expr:
-    """x with the elements of source, one after the other, where a mask holds."""
+    """Write the elements of source, in order, where a mask is true."""
     shape = broadcast(shape_of(x), shape_of(mask))
     if shape_of(mask) != shape:
         mask = e.emit(R.broadcast_to(mask, ShapeExpr(shape)))
@@ -228,14 +228,14 @@ def masked_scatter(e: Emitter, x: Expr, mask: Expr, source: Expr) -> Expr:
 
 @row("copy")
 def copy(e: Emitter, x: Expr, src: Expr) -> Expr:
-    """src in the shape and dtype of x."""
+    """Return src in the shape and dtype of x."""
     src = cast_to(src, dtype_of(x))
     return src if shape_of(src) == shape_of(x) else R.broadcast_to(src, ShapeExpr(shape_of(x)))
 
 
 @row("diagonal_scatter")
 def diagonal_scatter(e: Emitter, x: Expr, src: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
-    """x with src written on its diagonal."""
+    """Write src on the diagonal of x."""
     shape = shape_of(x)
     if not all(isinstance(s, int) for s in shape):
         raise UnsupportedError("the diagonal of a matrix of a size that is not constant")

@@ -46,7 +46,7 @@ def leaves(value):
 
 
 def stayed(reports):
-    return {operator for report in reports for operator in report.stayed}
+    return {operator for report in reports for operator in report.fallback_reasons}
 
 
 MLP = [nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, 10)]
@@ -60,7 +60,7 @@ def test_a_model_is_one_function():
     reports = []
     with torch.no_grad():
         check(nn.Sequential(*MLP).eval(), torch.randn(3, 20), reports=reports, fullgraph=True)
-    assert [(r.kind, r.parts, r.stayed) for r in reports] == [("inference", 1, {})]
+    assert [(r.kind, r.parts, r.fallback_reasons) for r in reports] == [("inference", 1, {})]
 
 
 class Branchy(nn.Module):
@@ -226,7 +226,7 @@ def test_training_steps_are_those_of_eager(make, shape):
     for (name, p), q in zip(model.named_buffers(), eager.buffers(), strict=True):
         torch.testing.assert_close(p, q, rtol=1e-4, atol=1e-5, msg=name)
     assert {report.kind for report in reports} == {"forward", "backward"}
-    assert [(report.parts, report.stayed) for report in reports] == [(1, {})] * 2
+    assert [(report.parts, report.fallback_reasons) for report in reports] == [(1, {})] * 2
 
 
 def test_dropout_draws_pytorchs_numbers():

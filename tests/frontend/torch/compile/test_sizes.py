@@ -72,7 +72,7 @@ def test_what_cannot_be_built_stays(error, monkeypatch):
             with pytest.warns(RuntimeWarning, match="please report"):
                 torch.testing.assert_close(f(x), model(x))
     assert [report.parts for report in reports] == [0, 0]
-    assert any(str(error.args[0]) in reason or "a size" in reason for reason in reports[0].stayed.values())
+    assert any(str(error.args[0]) in reason or "a size" in reason for reason in reports[0].fallback_reasons.values())
 
 
 def test_an_error_of_a_users_pass_is_raised():
