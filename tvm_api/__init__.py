@@ -1,7 +1,9 @@
-"""TVM's public names over tirax: `import tirax.tvm_api as tvm`, and programs written for TVM 0.19-0.20 run.
+"""TVM's public names on top of tirax: programs written for TVM 0.19-0.20 run with `import tirax.tvm_api as
+tvm`.
 
-Nothing is computed here. Sub-modules are loaded when they are first used; those that hold names only have no files,
-they are rows of tables (`_names.py`).
+This package only maps names. Submodules are loaded on first use; those that consist of names alone have no
+files but
+rows in tables (`_names.py`).
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ _LATE = {
     "build": ".compilation",
     "compile": ".compilation",
 }
-"""Names whose modules bring most of the compiler, which is loaded when they are first asked for."""
+"""Names in modules that import most of the compiler, loaded on first use."""
 
 provide(
     __name__,

@@ -1,10 +1,11 @@
-"""Modules of TVM that hold names only: rows of a table instead of files.
+"""TVM modules that consist of names alone: rows of a table instead of files.
 
     provide(__name__, {"struct_info": {"handles.struct_info": "StructInfo TensorStructInfo"}})
 
-makes the module `….struct_info`, for `import` and `from … import` alike, with names that lie in tirax's
-`handles/struct_info.py`. `new=old` renames one. `*` stands for all that a module exports; what no row names is
-then looked up there. Nothing is imported before a name is asked for.
+creates the module `….struct_info`, for `import` and `from … import` alike, with names defined in tirax's
+`handles/struct_info.py`. `new=old` renames one. `*` re-exports all names of a module; names without a row
+are looked
+up there. Names are imported on first use.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from ._refused import why_refused
 from ._refused_names import REFUSED_NAMES
 
 Sources = Mapping[str, str]
-"""Names by the module of tirax where they lie."""
+"""Names by the tirax module that defines them."""
 
 
 class NamesOnly(ModuleType):
-    """A module whose names lie elsewhere; they are taken when they are first asked for."""
+    """A module whose names are defined elsewhere and imported on first use."""
 
     def __init__(self, name: str, sources: Sources):
         super().__init__(name, f"`{name.replace('tirax.tvm_api', 'tvm')}`: names of {', '.join(sources)}.")
@@ -70,7 +71,7 @@ class NamesOnly(ModuleType):
         return sorted(self._exported())
 
     def names(self, name: str) -> bool:
-        """Whether a row names this."""
+        """Return whether a row contains a name."""
         return name in self._names
 
 
@@ -79,17 +80,17 @@ def _module(source: str) -> ModuleType:
 
 
 def _inside(module: str) -> str:
-    """The path of a module of TVM without `tvm.`; nothing for `tvm` itself."""
+    """Return the path of a TVM module without `tvm.`; empty for `tvm` itself."""
     return module.removeprefix(__package__ or "").removeprefix(".")
 
 
 def is_refused(module: str, name: str) -> bool:
-    """Whether the table of names that are left out has this one."""
+    """Return whether a name is in the table of unsupported names."""
     return name in REFUSED_NAMES.get(_inside(module), {})
 
 
 def no_attribute(module: str, name: str) -> AttributeError:
-    """What to raise for a name that a module does not have: why, where the tables of what is left out say it."""
+    """Return the error for a missing attribute, with the reason if a table of unsupported names has one."""
     path = f"{_inside(module)}.{name}".removeprefix(".")
     reason = why_refused(path)
     known = REFUSED_NAMES.get(_inside(module), {}).get(name)
@@ -99,7 +100,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
 
 
 def refusing(module: str) -> Callable[[str], Any]:
-    """The `__getattr__` of a module that has a file and nothing to look up."""
+    """Return the `__getattr__` of a module that has a file and no lazy names."""
 
     def getattr_(name: str) -> Any:
         raise no_attribute(module, name)
@@ -108,13 +109,13 @@ def refusing(module: str) -> Callable[[str], Any]:
 
 
 def provide(package: str, modules: Mapping[str, Sources]) -> None:
-    """Make modules of `package` that hold names only; a module stands behind the one around it."""
+    """Create modules of `package` that consist of names alone."""
     for path, sources in modules.items():
         add_module(NamesOnly(f"{package}.{path}", sources))
 
 
 def add_module(module: ModuleType) -> None:
-    """Let a module without a file be imported; it is an attribute of the one around it, unless a name of it is that."""
+    """Register a module without a file, also as an attribute of its parent unless the parent defines that name."""
     sys.modules[module.__name__] = module
     around, _, name = module.__name__.rpartition(".")
     parent = sys.modules[around]

@@ -1,6 +1,6 @@
-"""Modules of TVM 0.19 and 0.20 that are not here, by name: why, and what to use instead.
+"""Unsupported modules of TVM 0.19 and 0.20, with the reason and the replacement.
 
-`import tirax.tvm_api.rpc` is a `ModuleNotFoundError` that says so, `tvm.rpc` an `AttributeError`.
+`import tirax.tvm_api.rpc` raises a `ModuleNotFoundError` with this text, and `tvm.rpc` an `AttributeError`.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ REFUSED = {
     "topi.rocm": _SCHEDULES,
     "topi.x86": _SCHEDULES,
 }
-"""By the path of the module without `tvm.`: the reason, and what serves instead."""
+"""The reason and the replacement, by module path without `tvm.`."""
 
 
 def why_refused(path: str) -> str | None:
-    """What to say of a module of TVM, or of one inside of it; None for what the table does not name."""
+    """Return why a TVM module or a submodule of it is unsupported, or None if the table does not contain it."""
     parts = path.split(".")
     for end in range(len(parts), 0, -1):
         row = REFUSED.get(".".join(parts[:end]))
@@ -106,7 +106,7 @@ def why_refused(path: str) -> str | None:
 
 
 class _Finder:
-    """The last finder: says why there is no module."""
+    """The last import finder, which explains why a module is missing."""
 
     @staticmethod
     def find_spec(fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> None:
@@ -118,6 +118,6 @@ class _Finder:
 
 
 def install() -> None:
-    """Say why where a module of the table is imported."""
+    """Install the finder."""
     if _Finder not in sys.meta_path:
         sys.meta_path.append(_Finder)  # pyright: ignore[reportArgumentType] (never gives a module)

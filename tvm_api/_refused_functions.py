@@ -1,4 +1,4 @@
-"""Functions of TVM that can be imported and not called: programs that name them among others run up to there."""
+"""Functions of TVM that can be imported but not called, so that programs that mention them still run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Names of TVM 0.19 and 0.20 that are not here, in modules that are: why, and what to use instead.
+"""Unsupported names of TVM 0.19 and 0.20 in supported modules, with the reason and the replacement.
 
-Asking for one is an `AttributeError` that says so.
+Accessing one raises an `AttributeError` with this text.
 """
 
 from __future__ import annotations
@@ -171,4 +171,4 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
         "check_int_constraints_trans_consistency": "of TVM's solver of constraints",
     },
 }
-"""By module and name: why it is left out, and what to use instead."""
+"""The reason and the replacement, by module and name."""

@@ -13,11 +13,11 @@ from ..runtime import Executable, Module
 from ..target import Target
 
 _PIPELINES = {"default": "default-cpu", "default_build": "default-cpu", "zero": "optimize"}
-"""What `relax.build` runs by these names."""
+"""The pipelines of `relax.build` by TVM's names."""
 
 
 def enabled(target: str) -> bool:
-    """Whether code is generated for a kind of target: for `llvm` alone."""
+    """Return whether code can be generated for a kind of target: only for `llvm`."""
     return target.split()[:1] == ["llvm"]
 
 
@@ -46,21 +46,22 @@ def build_relax(
     pipeline: Any = None,
     system_lib: bool | None = None,
 ) -> Executable:
-    """Compile a module (or a function alone) to an executable; errors are those of `tirax.driver.build`.
+    """Compile a module (or a single function) to an executable. Raises the errors of `tirax.driver.build`.
 
-    `target` is by default the one that was entered (`with Target(…):`), or this machine.
-    `relax_pipeline` (or `pipeline`) is the name of a pipeline, a pass or a list of passes. `tir_pipeline`, `exec_mode`
-    and `system_lib` are accepted for TVM's sake.
+    `target` is by default the current one (`with Target(…):`), or this machine.
+    `relax_pipeline` (or `pipeline`) is the name of a pipeline, a pass or a list of passes. `tir_pipeline`,
+    `exec_mode`
+    and `system_lib` are accepted for compatibility with TVM.
     """
     chosen = relax_pipeline if pipeline is None else pipeline
     return _build(_module(mod), target or Target.current(), params, _pipeline(chosen), exec_mode)
 
 
 def compile(mod: Any, target: Any = None, **options: Any) -> Executable:
-    """As `relax.build`."""
+    """Same as `relax.build`."""
     return build_relax(mod, target, **options)
 
 
 def build(mod: Any, target: Any = None, name: str = "default_function", **options: Any) -> Module:
-    """Compile tensor functions; `build(mod)["main"](a, b, out)` calls one, writing into its outputs."""
+    """Compile tensor functions; `build(mod)["main"](a, b, out)` calls one, which writes to its outputs."""
     return build_relax(mod, target, **options).jit()

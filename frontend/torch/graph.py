@@ -230,7 +230,7 @@ class GraphReader:
         return self.block_builder.emit(TupleGetItem(value, index))
 
     def _stand_in(self, node: Any) -> Any:
-        """Return a placeholder of the right type for an unsupported node, so that the remaining nodes can be checked."""
+        """Return a placeholder of the right type for an unsupported node, so that later nodes are checked."""
         return mapped(node.meta.get("val"), self._unknown)
 
     def _unknown(self, value: Any) -> Any:

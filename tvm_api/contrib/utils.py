@@ -1,4 +1,4 @@
-"""`tvm.contrib.utils`: folders for files that nobody needs afterwards."""
+"""`tvm.contrib.utils`: temporary directories."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ import weakref
 
 
 class TempDirectory:
-    """A new folder, removed with all that is in it when it is no longer used, on `remove()` or at the end of a `with`.
+    """A temporary directory, removed with its contents on garbage collection, on `remove()`, or at the end of a
+    `with`.
 
-    `custom_path` is the folder to make, which must not exist. With `keep_for_debug` it stays until `remove()`.
+    `custom_path` is the directory to create, which must not exist. With `keep_for_debug` it is kept until
+    `remove()`.
     """
 
     def __init__(self, custom_path: str | os.PathLike[str] | None = None, keep_for_debug: bool = False):
@@ -29,16 +31,16 @@ class TempDirectory:
         return self.temp_dir
 
     def remove(self) -> None:
-        """Remove the folder now."""
+        """Remove the directory now."""
         self._end.detach()
         shutil.rmtree(self.temp_dir, ignore_errors=True)
 
     def relpath(self, name: str) -> str:
-        """The path of a file of this name in the folder."""
+        """Return the path of a file name in the directory."""
         return os.path.join(self.temp_dir, name)
 
     def listdir(self) -> list[str]:
-        """The names of what is in the folder."""
+        """Return the names of the directory's entries."""
         return os.listdir(self.temp_dir)
 
     def __enter__(self) -> TempDirectory:
@@ -49,7 +51,7 @@ class TempDirectory:
 
 
 def tempdir(custom_path: str | os.PathLike[str] | None = None, keep_for_debug: bool = False) -> TempDirectory:
-    """A `TempDirectory`."""
+    """Return a new `TempDirectory`."""
     return TempDirectory(custom_path, keep_for_debug)
 
 

@@ -1,7 +1,8 @@
-"""Schedules without tuning by rules that look at the form of a tensor function, as TVM's `dlight` has them.
+"""Scheduling rules that match the form of a tensor function without tuning, as in TVM's `dlight`.
 
-`ApplyDefaultSchedule(*rules)` gives each function the schedule of the first rule that knows its form. Source: the
-behaviour of TVM 0.20 and 0.27.
+`ApplyDefaultSchedule(*rules)` applies the first matching rule to each function. Source: the behaviour of
+TVM 0.20 and
+0.27.
 """
 
 from __future__ import annotations

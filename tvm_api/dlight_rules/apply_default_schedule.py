@@ -1,6 +1,7 @@
-"""`ApplyDefaultSchedule` gives the tensor functions of a module the schedules of rules.
+"""`ApplyDefaultSchedule`: schedule the tensor functions of a module by rules.
 
-ApplyDefaultSchedule(GEMV()): y = A @ x in plain loops  ->  the same in parallel, vectorized and unrolled loops
+ApplyDefaultSchedule(GEMV()): y = A @ x in plain loops  ->  the same in parallel, vectorized and unrolled
+loops
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from .schedule_rule import ScheduleRule
 
 @module_pass(opt_level=0, name="ApplyDefaultSchedule")
 class ApplyDefaultSchedule:
-    """Give each tensor function that has none (`tir.is_scheduled`) the schedule of the first rule that knows it.
+    """Schedule each unscheduled tensor function (without `tir.is_scheduled`) by the first matching rule.
 
-    The target is the function's attribute `target`, or the one that was entered. Raises `TargetError` where neither is,
-    `TiraxError` for what is no rule, and for a rule that does not give one schedule.
+    The target is the function's attribute `target`, or the current one. Raises `TargetError` if there is
+    neither, and
+    `TiraxError` for objects that are not rules and for a rule that does not return exactly one schedule.
     """
 
     def __init__(self, *rules: ScheduleRule):
@@ -35,7 +37,7 @@ class ApplyDefaultSchedule:
         self.rules = list(rules)
 
     def transform_module(self, mod: IRModule, _ctx: PassContext) -> IRModule:
-        """The module with its functions scheduled."""
+        """Return the module with its functions scheduled."""
         for var, func in mod.functions_items():
             if isinstance(func, PrimFunc) and not is_scheduled(func.op):
                 scheduled = scheduled_by(self.rules, func)
@@ -45,7 +47,7 @@ class ApplyDefaultSchedule:
 
 
 def scheduled_by(rules: Sequence[ScheduleRule], func: PrimFunc) -> PrimFunc | None:
-    """The function as the first rule that knows it schedules it, None where none does."""
+    """Return the function scheduled by the first matching rule, or None if no rule matches."""
     target = _target_of(func)
     for rule in rules:
         space = rule.apply(func, target, False)
@@ -69,7 +71,7 @@ def _only_function(rule: ScheduleRule, space: object) -> PrimFunc:
 
 
 def _as_public_as(func: PrimFunc, scheduled: PrimFunc) -> PrimFunc:
-    """A schedule calls its function `main`, and makes it public."""
+    """Return a scheduled function with the visibility of `func`: schedules make their function public, as `main`."""
     if func.private:
         return scheduled.without_attr("global_symbol")
     return scheduled.with_attr("global_symbol", func.attrs["global_symbol"])

@@ -1,4 +1,6 @@
-"""What rules look at: the blocks of a function in a normal form, the iterators that accesses use."""
+"""Properties of a function that rules inspect: its blocks in a normal form, and the iterators used in
+accesses.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def _number(value: PrimExpr) -> int | PrimExpr:
 
 
 class IterInfo:
-    """An iterator of a block: its kind (`S` spatial, `R` reduction, `O` another), its variable, its loop."""
+    """An iterator of a block: its kind (`S` spatial, `R` reduction, `O` other), its variable, its loop."""
 
     def __init__(self, kind: str, var: PrimExpr, dom: PrimExpr, loop_rv: LoopRV):
         self.kind = kind
@@ -36,7 +38,7 @@ class IterInfo:
 
     @property
     def dom(self) -> int | PrimExpr:
-        """How many values it takes."""
+        """The number of values it takes."""
         return _number(self._dom)
 
     def __repr__(self) -> str:
@@ -53,27 +55,29 @@ class BlockInfo:
     reduction_block: bool = False
 
     def dom(self) -> list[int | PrimExpr]:
-        """How many values each iterator takes."""
+        """Return the extent of each iterator."""
         return [i.dom for i in self.iters]
 
     def dom_kind(self) -> str:
-        """The kinds of the iterators: `SSR` of a product of matrices."""
+        """Return the kinds of the iterators: `SSR` for a matrix product."""
         return "".join(i.kind for i in self.iters)
 
     def get_loops(self) -> list[LoopRV]:
-        """The loops of the iterators."""
+        """Return the loops of the iterators."""
         return [i.loop_rv for i in self.iters]
 
     def is_injective(self) -> bool:
-        """Whether every iterator is spatial."""
+        """Return whether every iterator is spatial."""
         return set(self.dom_kind()) <= {"S"}
 
     def is_reduction(self) -> bool:
-        """Whether the block is a reduction: it has an init, and no reduction iterator says where it writes."""
+        """Return whether the block is a reduction: it has an init, and its writes do not depend on reduction
+        iterators.
+        """
         return self.reduction_block
 
     def is_elementwise(self, sch: Schedule) -> bool:
-        """Whether it makes each element of one buffer of the same element of another."""
+        """Return whether it computes each element of one buffer from the same element of another."""
         block: Block = sch.get(self.block_rv)
         regions = [*block.reads, *block.writes]
         if not self.is_injective() or len(block.reads) != 1 or len(block.writes) != 1:
@@ -92,10 +96,12 @@ def _is_only(dim: Range, var: PrimExpr) -> bool:
 
 
 def normalize_prim_func(sch: Schedule) -> list[BlockInfo] | None:
-    """Bring each block of a function to a normal form: its own loops from 0, one for each iterator that takes more
-    than one value, and one of extent 1 in front where none of these is spatial.
+    """Normalize each block of a function, so that it has its own loops from 0, one for each iterator with several
+    values.
 
-    Gives what there is to know of the blocks; None where a block has loops of another form.
+    A loop of extent 1 comes first if none of them is spatial. Returns the properties of the blocks, or None if
+    the loops
+    of a block have another form.
     """
     blocks: list[BlockRV] = sch.get_child_blocks(sch.get_block("root"))
     if not all(_has_plain_loops(sch.operation(b)) for b in blocks):
@@ -115,7 +121,7 @@ def _has_plain_loops(block: tir.BlockOp) -> bool:
 
 
 def _without_units(iters: Sequence[IterVar]) -> Callable[..., list[Any]]:
-    """The map that leaves iterators of one value out."""
+    """Return the map that drops iterators of extent 1."""
     kept = [k for k, i in enumerate(iters) if i.domain.extent.constant != 1]
     spatial = any(iters[k].iter_type == IterVar.DataPar for k in kept)
 
@@ -136,26 +142,27 @@ def _info(sch: Schedule, block: BlockRV) -> BlockInfo:
 
 
 def renew_variables(sch: Schedule, blocks: Sequence[BlockInfo]) -> None:
-    """Let iterators of blocks be those of the function as it is: a step that is refused puts a copy in its place."""
+    """Update the iterators of blocks to the current function: a failed step replaces it by a copy."""
     for block in blocks:
         for info, iterator in zip(block.iters, sch.get(block.block_rv).iter_vars, strict=True):
             info.var = iterator.var
 
 
 def get_root_block(sch: Schedule, func_name: str = "main") -> BlockRV:
-    """The block around all others of a function."""
+    """Return the root block of a function."""
     return sch.get_block("root", func_name)
 
 
 def collect_vars_used_in_prim_expr(expr: PrimExpr) -> set[Param]:
-    """The variables in an expression."""
+    """Return the variables in an expression."""
     used: set[Param] = set()
     post_order_visit(expr, lambda node: used.add(node) if isinstance(node, Param) else None)
     return used
 
 
 def collect_block_iter_vars_used_in_access_region(block: Block, region: Sequence[Range]) -> set[Param]:
-    """The iterators of a block in the indices at which a region begins, of one element in each dimension.
+    """Return the iterators of a block used in the start indices of a region, which has one element in each
+    dimension.
 
     Raises `ScheduleError` for a larger region.
     """
@@ -166,7 +173,7 @@ def collect_block_iter_vars_used_in_access_region(block: Block, region: Sequence
 
 
 def detect_dominant_read(block: Block) -> PrimExpr:
-    """Where, in its memory, the read is that uses most iterators. Raises `ScheduleError` where nothing is read."""
+    """Return the flat offset of the read that uses the most iterators. Raises `ScheduleError` if nothing is read."""
 
     def iterators(read: BufferRegion) -> int:
         return len(collect_block_iter_vars_used_in_access_region(block, read.region))
@@ -180,7 +187,7 @@ def detect_dominant_read(block: Block) -> PrimExpr:
 
 
 def is_broadcast_epilogue(sch: Schedule, block: BlockRV, epilogue: BlockRV) -> bool:
-    """Whether the block `epilogue` reads an element that `block` writes at more than one of its points."""
+    """Return whether the block `epilogue` reads an element that `block` writes at several of its points."""
     written = {r.buffer for r in sch.get(block).writes}
     view: Block = sch.get(epilogue)
     points = [i for i in view.iter_vars if i.domain.extent.constant != 1]

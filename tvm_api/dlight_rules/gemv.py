@@ -1,8 +1,8 @@
-"""The rule for products of a matrix and a vector, also of matrices that are decoded on the way, on CPUs.
+"""The rule for matrix-vector products on CPUs, including those with a matrix that is dequantized on the fly.
 
     y[i] += A[i, k] * x[k]  ->  parallel blocks of rows; the rows of a block are lanes; tiles of k, unrolled
 
-Source: TVM's `dlight.cpu.GEMV`, of which this makes the same schedules.
+Source: TVM's `dlight.cpu.GEMV`, whose schedules it reproduces.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ UNROLLED_STEPS = 256
 
 
 class GEMV(CPUScheduleRule):
-    """`y[s] += A[s, r] * x[r]`, also with a batch in front, where the matrix has `r` innermost.
+    """`y[s] += A[s, r] * x[r]`, optionally with a leading batch, if `r` is the innermost dimension of the matrix.
 
-    What makes the operands of others is inlined; one block may follow, which stays as it is.
+    Producers of operands are inlined; one following block is allowed, which remains unchanged.
     """
 
     def apply(self, func: PrimFunc, target: Target, tunable: bool) -> Schedule | None:
-        """The schedule, None for a function of another form."""
+        """Return the schedule, or None for functions of another form."""
         if not self.is_target_available(target):
             return None
         sch = Schedule(func)
@@ -63,7 +63,7 @@ def _is_followed_by_little(blocks: list[BlockInfo]) -> bool:
 
 
 def get_reduction_expr(block: Block) -> PrimExpr | None:
-    """`e` where all that a block does is `X[i] = X[i] + e`."""
+    """Return `e` if a block only computes `X[i] = X[i] + e`, or None."""
     store = block.body
     if not isinstance(store, BufferStore) or not isinstance(store.value, Add):
         return None
@@ -72,7 +72,7 @@ def get_reduction_expr(block: Block) -> PrimExpr | None:
 
 
 def is_gemv(sch: Schedule, block_info: BlockInfo) -> list[Buffer] | None:
-    """The buffers that are read as vectors, by some of the iterators only, where a block is such a product."""
+    """Return the buffers read as vectors, with a part of the iterators, if a block is such a product; else None."""
     block: Block = sch.get(block_info.block_rv)
     if not block_info.is_reduction() or len(block.reads) < 2 or len(block.writes) != 1:
         return None
@@ -87,7 +87,7 @@ def is_gemv(sch: Schedule, block_info: BlockInfo) -> list[Buffer] | None:
 
 @dataclass
 class _Loops:
-    """The loops of a product by what they run over: a batch, rows, what is summed, a group of that."""
+    """The loops of a product by role: batch, rows, reduction, and a group within the reduction."""
 
     batch: list[LoopRV] = field(default_factory=list)
     spatial: list[LoopRV] = field(default_factory=list)
@@ -96,9 +96,10 @@ class _Loops:
 
 
 def normalize(sch: Schedule, block_info: BlockInfo) -> bool | None:
-    """Order the loops of a product as its matrix lies in memory: batch, rows, what is summed, and a group of that.
+    """Reorder the loops of a product by the matrix's memory layout: batch, rows, reduction, and a group of the
+    reduction.
 
-    Gives whether the matrix has what is summed innermost; None where its index is of another form.
+    Returns whether the reduction is the matrix's innermost dimension, or None if its index has another form.
     """
     block: Block = sch.get(block_info.block_rv)
     access = _access_of(block)
@@ -120,7 +121,7 @@ def normalize(sch: Schedule, block_info: BlockInfo) -> bool | None:
 
 
 def _access_of(block: Block) -> IterSumExpr | None:
-    """The index of the matrix as a sum of iterators; None where it is none."""
+    """Return the index of the matrix as a sum of iterators, or None if it is not one."""
     iters = {i.var: i.domain for i in block.iter_vars}
     try:
         access = normalize_to_iter_sum(detect_dominant_read(block), iters)
@@ -131,7 +132,7 @@ def _access_of(block: Block) -> IterSumExpr | None:
 
 
 def _with_infos(access: IterSumExpr, block_info: BlockInfo) -> list[tuple[IterSplitExpr, IterInfo]]:
-    """The terms of an index with the iterators that they are of; none where one is of something else."""
+    """Return the terms of an index with their iterators, or an empty list if one is not an iterator."""
     infos = {i.var.ssa: i for i in block_info.iters}
     sources = [split.source.source for split in access.args]
     if any(isinstance(source, IterSumExpr) or source.ssa not in infos for source in sources):
@@ -140,7 +141,7 @@ def _with_infos(access: IterSumExpr, block_info: BlockInfo) -> list[tuple[IterSp
 
 
 def _groups_one_reduction(rows: list[tuple[IterSplitExpr, IterInfo]]) -> bool:
-    """Whether at most one iterator is divided, which is summed over, by a number."""
+    """Return whether at most one iterator is divided, which is a reduction, by a constant."""
     divided = [(split.lower_factor, info.kind) for split, info in rows if split.lower_factor.constant != 1]
     return not divided or len(divided) == 1 and divided[0][0].constant is not None and divided[0][1] == "R"
 
@@ -160,7 +161,7 @@ def _sorted_loops(sch: Schedule, block: Block, rows: list[tuple[IterSplitExpr, I
 
 
 def _schedule_inner_reduction(sch: Schedule, block: BlockRV) -> None:
-    """Tiles of rows in parallel, the rows of a tile as lanes; tiles of what is summed, unrolled."""
+    """Parallelize tiles of rows, vectorize the rows of a tile, and unroll tiles of the reduction."""
     batch, rows, summed, group = sch.get_loops(block)
     tile_rows, tile_summed = _tiles([get_extent(sch, lp) for lp in (batch, rows, summed, group)])
     of_group = get_extent(sch, group)
@@ -174,7 +175,7 @@ def _schedule_inner_reduction(sch: Schedule, block: BlockRV) -> None:
 
 
 def _tiles(extents: list[int | PrimExpr]) -> tuple[int, int]:
-    """How many rows, and how much of what is summed, a tile has: more of what there is more of."""
+    """Return the rows and the reduction steps of a tile, with more of the larger one."""
     numbers = [e for e in extents if isinstance(e, int)]
     if len(numbers) < len(extents):
         return 64, 64

@@ -1,4 +1,4 @@
-"""Blocks that need not be: what they compute is written where it is used."""
+"""Inlining of blocks into their consumers or producers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .block_info import BlockInfo, renew_variables
 
 
 def try_inline(sch: Schedule, blocks: list[BlockInfo]) -> list[BlockInfo]:
-    """Inline blocks into what reads them, or else into what they read, as long as one can be; gives those left.
+    """Inline blocks into their consumers, or else their producers, as far as possible; return the remaining ones.
 
     `blocks` itself becomes shorter.
     """
@@ -27,7 +27,7 @@ def try_inline(sch: Schedule, blocks: list[BlockInfo]) -> list[BlockInfo]:
 
 
 def _first_inlined(inline: Callable[[BlockRV], object], blocks: Sequence[BlockInfo]) -> int | None:
-    """The number of the first block that can be inlined, and was."""
+    """Inline the first possible block, and return its index, or None."""
     for k, block in enumerate(blocks):
         try:
             inline(block.block_rv)
@@ -38,7 +38,7 @@ def _first_inlined(inline: Callable[[BlockRV], object], blocks: Sequence[BlockIn
 
 
 def try_inline_contiguous_spatial(sch: Schedule, block_infos: Sequence[BlockInfo] | None) -> list[BlockInfo] | None:
-    """`try_inline` of each run of blocks whose iterators are all spatial; gives those left, and the others."""
+    """Apply `try_inline` to each run of spatial blocks; return the remaining blocks and the others."""
     if block_infos is None:
         return None
     left: list[BlockInfo] = []

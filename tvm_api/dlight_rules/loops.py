@@ -1,4 +1,4 @@
-"""What rules ask and do about loops and types."""
+"""Helpers of rules for loops and types."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from ..handles.data_type import DataType
 
 
 def get_bytes(dtype: DataType | str) -> int:
-    """How many bytes an element takes."""
+    """Return the size of an element in bytes."""
     return DataType(str(dtype)).itemsize()
 
 
 def get_extent(sch: Schedule, loop_rv: LoopRV) -> int | PrimExpr:
-    """How often a loop runs: a number where it is known."""
+    """Return the extent of a loop, as a number if it is constant."""
     extent: PrimExpr = sch.get(loop_rv).extent
     return extent if extent.constant is None else int(extent.constant)
 
 
 def auto_vectorize(sch: Schedule, loop: LoopRV, max_vec: int) -> None:
-    """Let a loop of known extent run as vectors, of at most `max_vec` lanes; others stay as they are."""
+    """Vectorize a loop of constant extent with at most `max_vec` lanes; others are unchanged."""
     extent = get_extent(sch, loop)
     if isinstance(extent, int):
         sch.vectorize(loop if extent <= max_vec else sch.split(loop, factors=[None, max_vec])[-1])

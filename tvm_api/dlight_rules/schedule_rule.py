@@ -1,4 +1,4 @@
-"""What gives a tensor function a schedule, or says that it does not know its form."""
+"""Rules that schedule a tensor function, or decline if they do not match its form."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from ...schedule.schedule import Schedule
 from ...target import Target
 
 Space = Schedule | Sequence[Schedule] | None
-"""A schedule, several to choose from, or None for a function that a rule does not know."""
+"""A schedule, several to choose from, or None if a rule does not match."""
 
 
 class ScheduleRule:
-    """A rule: subclass it, or make one of a function by `from_callable`."""
+    """A scheduling rule: subclass it, or create one from a function with `from_callable`."""
 
     def apply(self, func: PrimFunc, target: Target, tunable: bool) -> Space:
-        """The schedule of `func` for `target`; several, with sampled decisions, only where it is `tunable`."""
+        """Return the schedule of `func` for `target`; several, with sampled decisions, only if it is `tunable`."""
         raise NotImplementedError(f"{type(self).__name__}.apply")
 
     def is_target_available(self, target: Target) -> bool:
-        """Whether the rule is for such targets."""
+        """Return whether the rule supports a target."""
         return True
 
     @staticmethod
     def from_callable(name: str) -> Callable[[Callable[[PrimFunc, Target, bool], Space]], ScheduleRule]:
-        """The decorator that makes a rule called `name` of a function `(func, target, tunable)`."""
+        """Return a decorator that creates a rule called `name` from a function `(func, target, tunable)`."""
 
         def decorate(function: Callable[[PrimFunc, Target, bool], Space]) -> ScheduleRule:
             def apply(_rule: ScheduleRule, func: PrimFunc, target: Target, tunable: bool) -> Space:
@@ -40,5 +40,5 @@ class CPUScheduleRule(ScheduleRule):
     """A rule for targets of the kind `llvm`."""
 
     def is_target_available(self, target: Target) -> bool:
-        """Whether code is generated for such targets by LLVM."""
+        """Return whether LLVM generates code for a target."""
         return str(target).partition(" ")[0] == "llvm"

@@ -1,1 +1,1 @@
-"""Views by TVM's names that nothing but TVM's surface shows: script builders, visitors, data types, layouts."""
+"""Handles specific to TVM's API: script builders, visitors, data types, layouts."""

@@ -1,4 +1,4 @@
-"""Relax programs as trees of nodes with named fields, for who wants to see how an expression is put together.
+"""Relax programs as trees of nodes with named fields, to inspect the structure of expressions.
 
     Call(op=Op(name="relax.add"), args=[Var(name_hint="x"), Var(name_hint="y")])
 
@@ -48,7 +48,7 @@ Fields = dict[str, str]
 
 
 class ASTPrinter:
-    """Prints nodes with their fields; expressions with their struct info and types where that is asked for."""
+    """Prints nodes with their fields, and expressions optionally with their struct info and types."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class ASTPrinter:
         self.with_attrs = include_call_attrs
 
     def visit_expr(self, expr: Expr) -> str:
-        """An expression. Raises `TiraxError` for what is none."""
+        """Format an expression. Raises `TiraxError` for other objects."""
         for kind, read in _EXPRESSIONS:
             if isinstance(expr, kind):
                 fields = read(self, expr)
@@ -71,27 +71,27 @@ class ASTPrinter:
         raise TiraxError("this is no Relax expression", found=type(expr).__name__)
 
     def visit_binding_(self, binding: Binding) -> str:
-        """A binding of a value to a variable."""
+        """Format a binding of a value to a variable."""
         fields = {"var": self.visit_expr(binding.var), "value": self.visit_expr(binding.value)}
         if isinstance(binding, MatchCast):
             fields["struct_info"] = self.visit_struct_info_(binding.struct_info)
         return self._node("MatchCast" if isinstance(binding, MatchCast) else "VarBinding", fields)
 
     def visit_binding_block_(self, block: BindingBlock) -> str:
-        """A block of bindings."""
+        """Format a block of bindings."""
         return self._node(type(block).__name__, {"bindings": self._list(map(self.visit_binding_, block.bindings))})
 
     def visit_struct_info_(self, info: StructInfo) -> str:
-        """Struct info; what is unknown is left out."""
+        """Format struct info, omitting what is unknown."""
         return self._node(type(info).__name__, _STRUCT_INFO[type(info)](self, info))
 
     def visit_type_(self, static_type: Type) -> str:
-        """A static type."""
+        """Format a static type."""
         fields = {name: value for name, value in vars(static_type).items() if name != "span"}
         return self._node(type(static_type).__name__, {name: self._type_field(v) for name, v in fields.items()})
 
     def visit_prim_expr_(self, value: Any) -> str:
-        """A scalar expression: its text as TVMScript."""
+        """Format a scalar expression as TVMScript."""
         node = dim_of(value).fold(SymbolicNodes()) if isinstance(value, int) else value
         return self._node("PrimExpr", {"value": f"`{node}`" if not isinstance(value, int) else f"`T.int64({value})`"})
 
@@ -175,7 +175,7 @@ class ASTPrinter:
 
 
 def _declared_type(var: Var) -> Attribute:
-    """What a variable was declared as, or else what is known of it."""
+    """Return the declared type of a variable, or else the inferred one."""
     owner = var.ssa.owner
     memory = as_written(owner) if isinstance(owner, Operation) else None
     return var.ssa.type if memory is None or memory.declared is None else memory.declared
@@ -215,7 +215,7 @@ def dump_ast(
     include_type_annotations: bool = False,
     include_call_attrs: bool = True,
 ) -> str:
-    """An expression, function, block or binding as a tree of nodes. Raises `TiraxError` for anything else."""
+    """Format an expression, function, block or binding as a tree of nodes. Raises `TiraxError` for anything else."""
     printer = ASTPrinter(indent_str, include_struct_info_annotations, include_type_annotations, include_call_attrs)
     if isinstance(expr, BindingBlock):
         return printer.visit_binding_block_(expr)

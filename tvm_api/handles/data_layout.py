@@ -1,4 +1,4 @@
-"""`tir.layout` and `tir.bijective_layout`: layouts by letters, and how indices and shapes go from one to another."""
+"""`tir.layout` and `tir.bijective_layout`: layouts by letters, and their conversion of indices and shapes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ...handles.tir.prim_expr import PrimExpr, as_sym, from_sym
 
 @dataclass(frozen=True)
 class Layout:
-    """A layout such as `NCHW16c`; `layout` makes them."""
+    """A layout such as `NCHW16c`, created by `layout`."""
 
     data: DataLayout
     dtype: str = "int32"
@@ -32,17 +32,17 @@ class Layout:
         return axis in self.name
 
     def __getitem__(self, index: int) -> str:
-        """The letter of an axis, with the length of a block before it. Raises `IndexError` where there is none."""
+        """Return the letter of an axis, preceded by the length of a block. Raises `IndexError`."""
         if not 0 <= index < len(self):
             raise IndexError("Layout index out of range")
         return str(self.data.axes[index])
 
     def index_of(self, axis: str) -> int:
-        """Where an axis stands, -1 where it does not."""
+        """Return the position of an axis, or -1 if there is none."""
         return self.data.index(axis)
 
     def factor_of(self, axis: str) -> int:
-        """How long the blocks of a dimension are; -1 where it is not cut, or no axis is called so."""
+        """Return the block length of a dimension, or -1 if it is not blocked or does not exist."""
         return self.data.block(axis.upper()) or -1
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Layout:
 
 
 def layout(layout_str: str | Layout, dtype: str = "int32") -> Layout:
-    """The layout that is written so; `dtype` is that of indices. Raises `ShapeError` for text that is none."""
+    """Parse a layout; `dtype` is that of indices. Raises `ShapeError` for invalid text."""
     if isinstance(layout_str, Layout):
         return layout_str
     dtype_of(dtype)
@@ -61,25 +61,25 @@ def layout(layout_str: str | Layout, dtype: str = "int32") -> Layout:
 
 @dataclass(frozen=True)
 class BijectiveLayout:
-    """How tensors of one layout become those of another; `bijective_layout` makes them."""
+    """A mapping between two layouts, created by `bijective_layout`."""
 
     src_layout: Layout
     dst_layout: Layout
 
     def forward_index(self, index: Sequence[Any]) -> list[PrimExpr]:
-        """The indices in dst_layout. Raises `ShapeError` where there are not as many as src_layout has axes."""
+        """Return the indices in dst_layout. Raises `ShapeError` if their number is not that of src_layout's axes."""
         return _indices(self.src_layout, self.dst_layout, index)
 
     def backward_index(self, index: Sequence[Any]) -> list[PrimExpr]:
-        """The indices in src_layout. Raises `ShapeError` where there are not as many as dst_layout has axes."""
+        """Return the indices in src_layout. Raises `ShapeError` if their number is not that of dst_layout's axes."""
         return _indices(self.dst_layout, self.src_layout, index)
 
     def forward_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
-        """The shape in dst_layout; the last block of a dimension may be filled in part."""
+        """Return the shape in dst_layout; the last block of a dimension may be partially filled."""
         return _shape(self.src_layout, self.dst_layout, shape)
 
     def backward_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
-        """The shape in src_layout, with all blocks filled."""
+        """Return the shape in src_layout, with all blocks full."""
         return _shape(self.dst_layout, self.src_layout, shape)
 
     def __str__(self) -> str:
@@ -89,7 +89,7 @@ class BijectiveLayout:
 
 
 def bijective_layout(src_layout: str | Layout, dst_layout: str | Layout) -> BijectiveLayout:
-    """The way between two layouts of the same dimensions. Raises `ShapeError` where they have other ones."""
+    """Return the mapping between two layouts of the same dimensions. Raises `ShapeError` for different ones."""
     source, target = layout(src_layout), layout(dst_layout)
     source.data.map_to(target.data)
     return BijectiveLayout(source, target)

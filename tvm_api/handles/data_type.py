@@ -1,4 +1,4 @@
-"""`DataType`: the name of a dtype that knows its bits and lanes."""
+"""`DataType`: a dtype name with bits and lanes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class DataTypeCode(IntEnum):
 
 
 class DataType(str):
-    """A dtype's name: `DataType("float32x4").lanes` is 4. Raises `DTypeError` for a name that nothing has."""
+    """A dtype's name: `DataType("float32x4").lanes` is 4. Raises `DTypeError` for an unknown name."""
 
     __slots__ = ()
 
@@ -33,12 +33,12 @@ class DataType(str):
 
     @property
     def lanes(self) -> int:
-        """The number of lanes, 1 of a scalar; of a scalable vector the number that is multiplied."""
+        """The number of lanes: 1 for a scalar, the multiplier for a scalable vector."""
         return 1 if self == "handle" else lanes_of(dtype_of(self))
 
     @property
     def type_code(self) -> DataTypeCode:
-        """The kind."""
+        """The kind of the dtype."""
         if self == "handle":
             return DataTypeCode.HANDLE
         if self.startswith("bfloat"):
@@ -47,11 +47,11 @@ class DataType(str):
         return DataTypeCode.FLOAT if is_float(dtype) else DataTypeCode.UINT if is_unsigned(dtype) else DataTypeCode.INT
 
     def itemsize(self) -> int:
-        """Bytes, of all lanes together. Raises `ScalableError` where that is known only as a multiple."""
+        """Return the size of all lanes in bytes. Raises `ScalableError` for scalable vectors."""
         if self != "handle" and is_scalable(dtype_of(self)):
             raise ScalableError("a scalable vector has no size that is known before it runs", found=self)
         return (self.bits * self.lanes + 7) // 8
 
 
 class ScalableError(DTypeError, ValueError):
-    """A question that a vector of fixed length answers, and a scalable one does not."""
+    """A property of fixed-length vectors that scalable vectors do not have."""

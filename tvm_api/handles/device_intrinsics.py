@@ -1,6 +1,7 @@
-"""Intrinsics of other devices and of TVM's later stages as functions of `tvm.tir`.
+"""Intrinsics of other devices and of TVM's later stages, as functions of `tvm.tir`.
 
-They are built, printed and rewritten; no code is made of them. What each gives is a row of `dialects.tir.intrinsics`.
+They can be built, printed and rewritten, but not compiled. Their result types are rows of
+`dialects.tir.intrinsics`.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ _NAMED = {
     "call_packed_lowered": "tvm_call_packed_lowered",
     "call_cpacked_lowered": "tvm_call_cpacked_lowered",
 }
-"""What TVM's functions call in another way."""
+"""Intrinsics whose TVM functions have other names."""
 
 
 def device_intrinsic(name: str) -> Callable[..., PrimExpr]:
-    """The function that builds calls of an intrinsic: its arguments in order, its dtype where TVM has it."""
+    """Return a function that builds calls of an intrinsic from its arguments, with its dtype where TVM has it."""
     row = tir.DEVICE_INTRINSICS[_NAMED.get(name, name)]
 
     def build(*args: Any, **kwargs: Any) -> PrimExpr:
@@ -42,7 +43,7 @@ def device_intrinsic(name: str) -> Callable[..., PrimExpr]:
 FUNCTIONS: dict[str, Callable[..., PrimExpr]] = {
     name: device_intrinsic(name) for name in (*tir.DEVICE_INTRINSICS, *_NAMED)
 }
-"""By the names of `tvm.tir`."""
+"""The functions by their names in `tvm.tir`."""
 
 
 def __getattr__(name: str) -> Any:

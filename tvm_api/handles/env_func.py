@@ -1,4 +1,6 @@
-"""Functions known by name: `ir.EnvFunc.get("my.function")` is what is registered under it when it is called."""
+"""Functions known by name: `ir.EnvFunc.get("my.function")` resolves to the registered function when it is
+called.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +12,19 @@ from ...runtime import get_global_func
 
 @dataclass(frozen=True)
 class EnvFunc:
-    """A registered function; two of one name are equal, and it is what the name says, so that nodes may hold it."""
+    """A registered function, compared by name, so that nodes can contain it."""
 
     name: str
 
     @staticmethod
     def get(name: str) -> EnvFunc:
-        """The function registered as `name`. Raises `NameLookupError` where there is none."""
+        """Return the function registered as `name`. Raises `NameLookupError` if there is none."""
         get_global_func(name)
         return EnvFunc(name)
 
     @property
     def func(self) -> Any:
-        """The function itself. Raises `NameLookupError` where it was removed since."""
+        """The registered function. Raises `NameLookupError` if it has been removed."""
         return get_global_func(self.name)
 
     def __repr__(self) -> str:

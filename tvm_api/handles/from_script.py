@@ -1,4 +1,4 @@
-"""The decorators of TVMScript: they hand the decorated source to the parser, which reads and never runs it."""
+"""The decorators of TVMScript, which pass the decorated source to the parser; it is never executed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ...ir.verification.well_formed import check_well_formed
 
 
 def parsed_class(cls: type, well_formed: bool = True) -> IRModule:
-    """The module that a class is. Raises `IllFormedError` for one that is not well formed, where that is asked for."""
+    """Parse a class as a module. Raises `IllFormedError` for an ill-formed module if `well_formed`."""
     module = IRModule(script.parse_class(cls))
     return _checked(module) if well_formed else module
 
@@ -34,7 +34,7 @@ def _checked(module: IRModule) -> IRModule:
 
 
 def function_decorator(kind: str) -> Callable[..., Any]:
-    """The decorator of functions of one dialect, with or without options such as `private=True`."""
+    """Return the decorator for functions of one dialect, with or without options such as `private=True`."""
 
     def decorate(func: Any = None, **options: Any) -> Any:
         if func is None:
@@ -57,14 +57,14 @@ def function_decorator(kind: str) -> Callable[..., Any]:
 
 @dataclass(frozen=True)
 class DiagnosticContext:
-    """What a renderer is given: the problems of a script, each with a `message` and, as `span`, its place."""
+    """The argument of a renderer: the errors of a script, each with a `message` and its location as `span`."""
 
     diagnostics: list[Diagnostic]
 
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """A problem: `span` has the `line`, counted from 1, and the `column`; None where the place is unknown."""
+    """An error: `span` has the `line`, from 1, and the `column`; it is None if the location is unknown."""
 
     message: str
     span: SourceLocation | None
@@ -74,7 +74,7 @@ _renderers: list[Callable[[DiagnosticContext], object]] = []
 
 
 def override_renderer(render: Callable[[DiagnosticContext], object] | None = None) -> None:
-    """Let a function see what scripts are refused for, before the error is raised; None lets none do so."""
+    """Set a function that receives the errors of a script before they are raised; None removes it."""
     _renderers[:] = [] if render is None else [render]
 
 
@@ -89,13 +89,13 @@ def _rendering() -> Iterator[None]:
 
 
 def _name_in_text(module: ModuleOp, name: str) -> str:
-    """What a function is called where it is written: notebooks put something in front of names of a cell's own."""
+    """Return a function's name in the source; notebooks add a prefix to names of a cell."""
     names = [f.sym_name.data for f in module.body.block.ops if isinstance(f, relax.FuncOp | tir.FuncOp)]
     return name if name in names else next(n for n in names if name.endswith(n))
 
 
 def _named_by_symbol(module: ModuleOp, name: str) -> str:
-    """Call a function that stands by itself by its attribute `global_symbol`; Python's name for it is of no account."""
+    """Name a standalone function by its attribute `global_symbol` instead of its Python name."""
     func = next(f for f in module.body.block.ops if getattr(f, "sym_name", None) == StringAttr(name))
     attrs = func.func_attrs if isinstance(func, relax.FuncOp | tir.FuncOp) else None
     symbol = None if attrs is None else attrs.data.get("global_symbol")
@@ -110,17 +110,18 @@ def _named_by_symbol(module: ModuleOp, name: str) -> str:
 
 
 def _calls(func: Operation, name: str) -> bool:
-    """Whether a function mentions a function by name."""
+    """Return whether a function refers to a function by name."""
     mentioned = (a for op in func.walk() for a in op.properties.values() if isinstance(a, SymbolRefAttr))
     return any(a.root_reference.data == name for a in mentioned)
 
 
 @nesting_checked()
 def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_well_formed: bool = True) -> Any:
-    """What TVMScript text is: a module, or the function where the text is one function without a module around it.
+    """Parse TVMScript text as a module, or as a function if the text is a single function without a module.
 
-    Raises `ScriptError`, which shows the line and place, for text that is not TVMScript, and `IllFormedError` for a
-    module that is not well formed, unless `check_well_formed` is False.
+    Raises `ScriptError`, which shows the location, for invalid text, and `IllFormedError` for an ill-formed
+    module unless
+    `check_well_formed` is False.
     """
     with _rendering(), no_gc():
         op = script.parse_source(text, extra_vars=extra_vars)
@@ -135,6 +136,6 @@ def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_we
 
 @nesting_checked()
 def from_mlir(text: str, filename: str = "<string>", check_well_formed: bool = True) -> IRModule:
-    """The module that a text of MLIR is. Raises `MLIRSyntaxError`, and otherwise as `from_source`."""
+    """Parse a module from MLIR text. Raises `MLIRSyntaxError`, and otherwise as `from_source`."""
     module = IRModule(script.parse_mlir(text, filename))
     return _checked(module) if check_well_formed else module

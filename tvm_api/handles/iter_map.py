@@ -1,4 +1,4 @@
-"""`tvm.arith`'s names for quasi-affine maps: views on `ir.iter_map` and `ir.subspace` for scalar expressions."""
+"""`tvm.arith`'s quasi-affine maps for scalar expressions: views of `ir.iter_map` and `ir.subspace`."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _Part = maps.IterSum | maps.IterSplit | maps.IterMark
 
 
 class IterMapExpr:
-    """A part of a map; `part` is what the analysis works on."""
+    """A part of a map; `part` is its representation in the analysis."""
 
     __slots__ = ("part",)
     part: Any
 
     @property
     def dtype(self) -> str:
-        """The dtype of the expression that it stands for."""
+        """The dtype of the corresponding expression."""
         return normalize_iter_map_to_expr(self).dtype
 
     def __eq__(self, other: object) -> bool:
@@ -42,7 +42,7 @@ class IterMapExpr:
 
 
 class IterMark(IterMapExpr):
-    """An iterator: a variable or a fusion, which counts from 0 to below `extent`."""
+    """An iterator, a variable or a fusion, with values from 0 to `extent` - 1."""
 
     __slots__ = ()
     part: maps.IterMark
@@ -117,17 +117,17 @@ def _view(cls: type[_Expr], part: _Part) -> _Expr:
 
 @dataclass(frozen=True)
 class IterMapResult:
-    """What `detect_iter_map` found: no indices where there are errors."""
+    """The result of `detect_iter_map`: there are no indices if there are errors."""
 
     indices: list[IterSumExpr]
     errors: list[str]
     padding_predicate: PrimExpr
-    """Where the indices count padding, that is where no iterator has a value."""
+    """True where the indices are in the padding, outside of the iterators' values."""
 
 
 @dataclass(frozen=True)
 class _Question:
-    """The arguments of the functions below, as the analysis takes them."""
+    """The arguments of the functions below, converted for the analysis."""
 
     indices: list[SymExpr]
     ranges: dict[Var, tuple[SymExpr, SymExpr]]
@@ -142,7 +142,7 @@ class _Question:
 
     @staticmethod
     def of(indices: Sequence[ExprLike], iters: Mapping[Any, Range], predicate: ExprLike, level: Any) -> _Question:
-        """Raises `TiraxError` for a level that there is not."""
+        """Convert the arguments. Raises `TiraxError` for an unknown level."""
         required = _Question.LEVELS.get(level.lower()) if isinstance(level, str) else IterMapLevel(level)
         if required is None:
             raise TiraxError("no level of a map", expected=", ".join(_Question.LEVELS), found=level)
@@ -159,7 +159,7 @@ def detect_iter_map(
     check_level: Any = IterMapLevel.SURJECTIVE,
     simplify_trivial_iterators: bool = True,
 ) -> IterMapResult:
-    """The quasi-affine map that indices are of iterators, with padding where divisors do not divide; else why not."""
+    """Return the quasi-affine map from iterators to indices, padded where divisors do not divide, or errors."""
     question = _Question.of(indices, input_iters, predicate, check_level)
     keep = not simplify_trivial_iterators
     try:
@@ -175,14 +175,14 @@ def detect_iter_map(
 
 
 def normalize_to_iter_sum(index: ExprLike, input_iters: Mapping[Any, Range]) -> IterSumExpr:
-    """An index as a sum of splits. Raises `NotAffineError` where it is none."""
+    """Return an index as a sum of splits. Raises `NotAffineError` if it is not affine."""
     question = _Question.of([index], input_iters, True, IterMapLevel.NO_CHECK)
     (total,) = maps.detect_iter_map(question.indices, question.ranges, (), question.level).indices
     return _view(IterSumExpr, total)
 
 
 def normalize_iter_map_to_expr(expr: IterMapExpr) -> PrimExpr:
-    """The scalar expression that a part of a map stands for."""
+    """Return the scalar expression of a part of a map."""
     return to_view(maps.to_expr(expr.part))
 
 
@@ -193,7 +193,7 @@ def iter_map_simplify(
     check_level: Any = IterMapLevel.SURJECTIVE,
     simplify_trivial_iterators: bool = True,
 ) -> list[PrimExpr]:
-    """The indices in their simplest form where they are a quasi-affine map, else as they are."""
+    """Return the simplified indices if they are a quasi-affine map, else the indices themselves."""
     question = _Question.of(indices, input_iters, predicate, check_level)
     simplified = maps.iter_map_simplify(
         question.indices,
@@ -206,7 +206,7 @@ def iter_map_simplify(
 
 
 def inverse_affine_iter_map(iter_map: Sequence[IterSumExpr], outputs: Sequence[ExprLike]) -> dict[PrimExpr, PrimExpr]:
-    """The iterators of a bijective map in terms of the values of its indices."""
+    """Return the iterators of a bijective map in terms of the values of its indices."""
     inverse = maps.IterMap(tuple(s.part for s in iter_map)).inverse([to_sym(o) for o in outputs])
     return {to_view(v): to_view(e) for v, e in inverse.items()}
 
@@ -219,9 +219,9 @@ def subspace_divide(
     check_level: Any = IterMapLevel.SURJECTIVE,
     simplify_trivial_iterators: bool = True,
 ) -> list[tuple[IterMark, IterMark]]:
-    """Each binding as an outer part and one of the iterators in `sub_iters`; an empty list where it cannot be told.
+    """Divide each binding into an outer part and one of the iterators in `sub_iters`, or return an empty list.
 
-    The last pair has, as extents, the conditions on outer and on inner iterators that the predicate is made of.
+    The extents of the last pair are the conditions on outer and on inner iterators that form the predicate.
     """
     question = _Question.of(bindings, input_iters, predicate, check_level)
     inner = {variable(v) for v in sub_iters}

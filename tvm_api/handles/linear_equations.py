@@ -1,4 +1,4 @@
-"""`tvm.arith`'s names for linear equations and inequalities: views on `dialects.sym.linear` for scalar expressions."""
+"""`tvm.arith`'s linear equations and inequalities for scalar expressions: views of `dialects.sym.linear`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from .arith.ranges import ends_of, to_sym, to_view, variable
 
 
 def detect_linear_equation(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """The factors of the variables and, last, the rest; an empty list where the expression is not linear in them.
+    """Return the coefficients of the variables followed by the constant term, or an empty list for non-linear
+    expressions.
 
-    A negative factor of an unsigned variable is signed: of `128 - c` it is -1, which wraps around where it is used.
+    A negative coefficient of an unsigned variable is signed: that of `128 - c` is -1, which wraps around when
+    used.
     """
     coefficients = linear.linear_in(to_sym(expr), [variable(v) for v in var_list])
     return [] if coefficients is None else [_signed(e) for e in (*coefficients[0], coefficients[1])]
@@ -37,9 +39,9 @@ def _signed(e: SymExpr) -> PrimExpr:
 
 
 def detect_clip_bound(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[PrimExpr | None]:
-    """The least and the greatest value of each variable that inequalities leave; None for an end that there is not.
+    """Return the lower and upper bound of each variable from inequalities, None if unbounded.
 
-    An empty list where one of the inequalities is not about a single one of the variables.
+    Returns an empty list if one of the inequalities is not about exactly one of the variables.
     """
     bounds = linear.clip_bounds(to_sym(expr), [variable(v) for v in var_list])
     return [None if e is None else to_view(e) for limits in bounds or () for e in limits]
@@ -48,7 +50,7 @@ def detect_clip_bound(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[Prim
 def deduce_bound(
     var: PrimExpr, cond: ExprLike, hint_map: Mapping[Any, Any], relax_map: Mapping[Any, Any]
 ) -> IntervalSet:
-    """The values of a variable for which a condition holds, whatever the variables in `relax_map` are in their sets."""
+    """Return the values of a variable that satisfy a condition for all values of the variables in `relax_map`."""
     return IntSet.of(linear.deduced_set(variable(var), to_sym(cond), domain_of(hint_map), domain_of(relax_map)))
 
 
@@ -63,7 +65,7 @@ class IntConstraints:
 
 @dataclass(frozen=True)
 class IntConstraintsTransform:
-    """Constraints on other variables that say the same."""
+    """Equivalent constraints in terms of other variables."""
 
     src: IntConstraints
     dst: IntConstraints
@@ -76,10 +78,11 @@ class IntConstraintsTransform:
 def solve_linear_equations(
     equations: Any, variables: Sequence[PrimExpr] | None = None, ranges: Mapping[Any, Range] | None = None
 ) -> IntConstraintsTransform:
-    """The integer solutions of linear equations, by as many new variables as are free.
+    """Return the integer solutions of linear equations, in terms of new free variables.
 
-    What the ranges say of the old variables is among the relations of the new ones. Raises `TiraxError` where an
-    equation is not linear in the variables with constant factors.
+    The ranges of the old variables become relations of the new ones. Raises `TiraxError` if an equation is not
+    linear in
+    the variables with constant coefficients.
     """
     equation_list = list(equations) if isinstance(equations, Sequence) else [equations]
     exprs = [to_sym(e) for e in equation_list]

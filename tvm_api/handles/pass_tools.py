@@ -1,4 +1,4 @@
-"""Passes about passes: printing what is between two of them, running one on some functions alone."""
+"""Passes for debugging: print the module between two passes, or run a pass on selected functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _VISIBILITY = "sym_visibility"
 
 @dataclass(frozen=True)
 class PrintIR(Pass):
-    """Prints the module, with `header` above it, and leaves it as it is."""
+    """Prints the module, preceded by `header`, without changing it."""
 
     name = "print-ir"
     header: str = ""
@@ -32,11 +32,12 @@ class PrintIR(Pass):
 
 @dataclass(frozen=True)
 class ApplyPassToFunction(Pass):
-    """Runs a pass on the functions whose whole name matches a regular expression; it sees of others the signatures.
+    """Runs a pass on the functions whose full name matches a regular expression, with only signatures of the
+    others.
 
-    What the others call is public to it, as it does not see these calls.
+    Matching functions that others call are public during the pass, which does not see these calls.
 
-    Raises `NameLookupError` where no name matches, if `error_if_no_function_matches_regex`.
+    Raises `NameLookupError` if no name matches and `error_if_no_function_matches_regex` is set.
     """
 
     name = "apply-pass-to-function"
@@ -77,7 +78,7 @@ class ApplyPassToFunction(Pass):
 
 
 def _stub(func: Operation) -> Operation:
-    """A function of the same signature whose body calls what nobody knows."""
+    """Return a function of the same signature whose body calls an unknown function."""
     if isinstance(func, tir.FuncOp):
         stub = func.clone_without_regions()
         stub.add_region(Region(Block(arg_types=[p.type for p in func.params])))

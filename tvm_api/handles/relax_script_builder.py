@@ -1,4 +1,4 @@
-"""`tvm.script.ir_builder.relax`: a graph function built by calls that read like TVMScript.
+"""`tvm.script.ir_builder.relax`: build a Relax function by calls that resemble TVMScript.
 
 with IRBuilder() as ib:
     with relax_builder.function():
@@ -27,7 +27,7 @@ from .tir_script_builder import IRBuilder
 
 @dataclass
 class Dataflow:
-    """A dataflow block; `output_vars` are what is seen after it."""
+    """A dataflow block; `output_vars` are visible after it."""
 
     output_vars: list[Var] = field(default_factory=list[Var])
 
@@ -53,7 +53,7 @@ def _function() -> _Function:
 
 
 def _signature(what: str) -> _Function:
-    """The function, whose body has not begun."""
+    """Return the current function, whose body must not have begun."""
     func = _function()
     if func.body is not None:
         raise TiraxError(f"R.{what} stands before the bindings of the function")
@@ -61,7 +61,7 @@ def _signature(what: str) -> _Function:
 
 
 def _body() -> Builder:
-    """The builder of the function's body, which begins with the first binding."""
+    """Return the builder of the function's body, which begins with the first binding."""
     func = _function()
     if func.body is None:
         func.body = ExitStack()
@@ -72,7 +72,7 @@ def _body() -> Builder:
 
 @contextmanager
 def function(is_pure: bool = True, is_private: bool = False) -> Generator[None]:
-    """The function that is built. Raises `TiraxError` where it has no result."""
+    """Build a function. Raises `TiraxError` if it has no result."""
     builder, func = IRBuilder.current(), _Function(is_pure, is_private)
     scopes: list[Any] = builder.scopes
     scopes.append(func)
@@ -90,35 +90,35 @@ def function(is_pure: bool = True, is_private: bool = False) -> Generator[None]:
 
 
 def func_name(name: str) -> None:
-    """The name of the function."""
+    """Set the name of the function."""
     _signature("func_name").name = name
 
 
 def func_attr(attrs: Mapping[str, Any]) -> None:
-    """The attributes of the function."""
+    """Set the attributes of the function."""
     _signature("func_attr").attrs.update(attrs)
 
 
 def func_ret_struct_info(ret_sinfo: Any) -> None:
-    """What the result is; the function says what is known of it, which may be more."""
+    """Declare the struct info of the result; the inferred one may be more specific."""
     _function().result = StructInfo.of(type_of(ret_sinfo))
 
 
 def arg(name: str, struct_info: Any) -> Var:
-    """A parameter."""
+    """Add and return a parameter."""
     var = Var(name, struct_info)
     _function().params.append(var)
     return var
 
 
 def func_ret_value(value: Any) -> None:
-    """The result of the function."""
+    """Set the result of the function."""
     _body().emit_func_output(value, _function().params)
 
 
 @contextmanager
 def dataflow() -> Generator[Dataflow]:
-    """A dataflow block."""
+    """Build a dataflow block."""
     frame = Dataflow()
     open_frames = _function().frames
     open_frames.append(frame)
@@ -130,7 +130,7 @@ def dataflow() -> Generator[Dataflow]:
 
 
 def output(*values: Expr) -> None:
-    """What is seen after the dataflow block around. Raises `TiraxError` outside of one."""
+    """Set the outputs of the current dataflow block. Raises `TiraxError` outside of one."""
     frames = _function().frames
     if not frames:
         raise TiraxError("R.output stands in a dataflow block", hint="with R.dataflow() as frame: …")
@@ -138,7 +138,7 @@ def output(*values: Expr) -> None:
 
 
 def emit(value: Any, annotate_struct_info: Any = None) -> Var:
-    """A variable for a value; where struct info is given it must be the value's."""
+    """Bind a value to a new variable; declared struct info must be that of the value."""
     var = _body().emit(value)
     declared = None if annotate_struct_info is None else StructInfo.of(type_of(annotate_struct_info))
     if declared is not None and not declared.is_base_of(var.struct_info):
@@ -147,12 +147,12 @@ def emit(value: Any, annotate_struct_info: Any = None) -> Var:
 
 
 def emit_match_cast(value: Any, struct_info: Any) -> Var:
-    """A variable for a value of which more is said, and checked at run time."""
+    """Bind a value to a new variable with more specific struct info, which is checked at run time."""
     return _body().match_cast(value, struct_info)
 
 
 def emit_var_binding(value: VarBinding) -> Var:
-    """A binding whose variable the caller has made."""
+    """Emit a binding whose variable was created by the caller."""
     return _body().emit_normalized(value)
 
 

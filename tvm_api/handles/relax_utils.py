@@ -1,4 +1,4 @@
-"""Small helpers by TVM's names: shapes of expressions, expressions of values, text of modules for storing."""
+"""Small helpers with TVM's names: shapes, conversions of values to expressions, serialization."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _VERSION = 1
 
 
 def get_shape_of(expr: Expr) -> Expr:
-    """The shape of a tensor: a `ShapeExpr` where it is known, else a call of `relax.shape_of`.
+    """Return the shape of a tensor: a `ShapeExpr` if it is known, else a call of `relax.shape_of`.
 
-    Raises `DTypeError` for what is no tensor.
+    Raises `DTypeError` for other values.
     """
     t = expr.struct_info.type
     if not isinstance(t, relax.TensorType):
@@ -37,35 +37,35 @@ def get_shape_of(expr: Expr) -> Expr:
 
 
 def extern(name: str, struct_info: Any = None, span: object = None) -> ExternFunc:
-    """The packed function called `name`."""
+    """Return the packed function called `name`."""
     return ExternFunc(name, struct_info)
 
 
 def prim_value(value: Any) -> PrimValue:
-    """A scalar that is known when the program is compiled."""
+    """Return a compile-time scalar."""
     return PrimValue(value)
 
 
 def convert_to_expr(value: Any) -> Expr:
-    """What stands for an expression as one: numbers are prim values, arrays constants, sequences tuples.
+    """Convert a value to an expression: numbers to prim values, arrays to constants, sequences to tuples.
 
-    Raises `TiraxError` for what does not.
+    Raises `TiraxError` for other values.
     """
     return to_expr(value)
 
 
 def copy_with_new_vars(func: Function) -> Function:
-    """A copy of a function, which has variables of its own."""
+    """Return a copy of a function with new variables."""
     return func.copy()
 
 
 def update_struct_info(expr: Expr, struct_info: Any) -> None:
-    """Say what is known of an expression's value, in place of what was said."""
+    """Replace the struct info of an expression."""
     set_type(expr.ssa, type_of(struct_info))
 
 
 def save_json(node: IRModule | ModuleOp | BaseFunc | StructInfo | Target | str) -> str:
-    """A module, function, struct info, target or text as JSON text, which `load_json` reads.
+    """Serialize a module, function, struct info, target or string to JSON text for `load_json`.
 
     Raises `TiraxError` for other nodes.
     """
@@ -77,7 +77,7 @@ def save_json(node: IRModule | ModuleOp | BaseFunc | StructInfo | Target | str) 
 
 
 def load_json(json_str: str) -> Any:
-    """What `save_json` stored. Raises `TiraxError` for another text."""
+    """Read the result of `save_json`. Raises `TiraxError` for other text."""
     stored = _read_stored(json_str)
     return _STORED[stored["kind"]][2](stored["mlir"])
 
@@ -118,7 +118,7 @@ _STORED: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "target": (Target, _describe, lambda parts: Target(parts["target"], parts["host"])),
     "text": (str, str, str),
 }
-"""What is stored: its class, how it is written and read."""
+"""The serializable kinds: class, writer and reader."""
 
 
 def _read_stored(text: str) -> dict[str, Any]:

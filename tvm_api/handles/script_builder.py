@@ -1,4 +1,4 @@
-"""`tvm.script.ir_builder.ir`: a module of functions that are built by calls that read like TVMScript.
+"""`tvm.script.ir_builder.ir`: build a module of functions by calls that resemble TVMScript.
 
 with IRBuilder() as ib, I.ir_module():
     with T.prim_func():
@@ -17,7 +17,7 @@ from .tir_script_builder import IRBuilder
 
 @contextmanager
 def ir_module() -> Generator[None]:
-    """The module that is built: the functions inside. Raises `TiraxError` for two of one name."""
+    """Build a module of the functions in the body. Raises `TiraxError` for duplicate names."""
     builder = IRBuilder.current()
     with builder.gathered() as functions:
         yield

@@ -1,4 +1,4 @@
-"""`tir.stmt_functor`: walking over tensor functions and rewriting them, by handles on statements and expressions."""
+"""`tir.stmt_functor`: traversal and rewriting of tensor functions, on handles of statements and expressions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ Visit = Callable[[Any], object]
 
 
 def _parts(node: Any) -> list[Node]:
-    """What a node is made of, in the order in which TVM visits it."""
+    """Return the parts of a node in TVM's order of traversal."""
     if isinstance(node, SeqStmt):
         return list(node.seq)
     if isinstance(node, PrimExpr):
@@ -64,7 +64,7 @@ def _root(node: Any) -> Node:
 
 
 def post_order_visit(node: Stmt | PrimExpr | PrimFunc, fvisit: Visit) -> None:
-    """Call `fvisit` with each statement and expression of `node`, those that it is made of first."""
+    """Call `fvisit` with each statement and expression of `node` in post-order."""
     done = object()
     stack: list[Any] = [_root(node)]
     while stack:
@@ -76,9 +76,9 @@ def post_order_visit(node: Stmt | PrimExpr | PrimFunc, fvisit: Visit) -> None:
 
 
 def pre_order_visit(node: Stmt | PrimExpr | PrimFunc, fvisit: Visit) -> None:
-    """Call `fvisit` with each statement and expression, those before what they are made of.
+    """Call `fvisit` with each statement and expression in pre-order.
 
-    Where it gives False what the node is made of is left out.
+    If it returns False, the parts of the node are skipped.
     """
     stack: list[Node] = [_root(node)]
     while stack:
@@ -88,7 +88,7 @@ def pre_order_visit(node: Stmt | PrimExpr | PrimFunc, fvisit: Visit) -> None:
 
 
 class _Transformer(Copier):
-    """Copies, with what the two functions give in the place of a node."""
+    """Copies nodes, replacing them by the results of two functions."""
 
     def __init__(self, before: Visit | None, after: Visit | None, only: frozenset[str] | None):
         self.before, self.after, self.only = before, after, only
@@ -113,7 +113,7 @@ class _Transformer(Copier):
         return new
 
     def statements(self, ops: Any, block: IRBlock, mapping: dict[SSAValue, SSAValue]) -> None:
-        """Where a statement whose body is the rest is replaced, the rest is, too."""
+        """Copy statements; replacing a statement whose body is the rest of the block replaces the rest, too."""
         op_list = list(ops)
         head: tuple[type[Operation], ...] = ()
         if op_list and isinstance(op_list[0].parent_op(), tir.BlockOp | tir.FuncOp):
@@ -131,7 +131,7 @@ class _Transformer(Copier):
         self._after_each(block, head)
 
     def root(self, stmt: Stmt) -> Stmt:
-        """What a function does, as a block."""
+        """Return the body of a function as a block."""
         replacement = self._call_each(self.before, stmt.op, reverse=True)
         if replacement is not None:
             return _statement(replacement, stmt.op)
@@ -140,7 +140,7 @@ class _Transformer(Copier):
         return new if replacement is None else _statement(replacement, new.op)
 
     def _call_each(self, function: Visit | None, op: Operation, reverse: bool = False) -> Any:
-        """A block is two nodes."""
+        """Call a function with the node of an operation, or with both nodes of a block."""
         statement = stmt_of(op)
         nodes = [statement.block, statement] if isinstance(statement, BlockRealize) else [statement]
         for node in reversed(nodes) if reverse else nodes:
@@ -150,7 +150,7 @@ class _Transformer(Copier):
         return None
 
     def _after_each(self, block: IRBlock, head: tuple[type[Operation], ...]) -> None:
-        """`after` sees the last statements first where the body of one of them is what follows it."""
+        """Call `after` for each statement, last one first if a statement's body is the rest of the block."""
         results = [op for op in statements_in(block) if not isinstance(op, head)]
         scoped = any(map(opens_scope, results))
         for op in reversed(results) if scoped else results:
@@ -162,7 +162,7 @@ class _Transformer(Copier):
 
     @staticmethod
     def _exchange(op: Operation, replacement: Any, block: IRBlock) -> None:
-        """Put a statement in the place of one of `block`, and of what follows where that is its body."""
+        """Replace a statement of `block`, and those after it if they are its body."""
         new = IRBlock()
         add_to(new, _statement(replacement, op))
         old = operations_of(stmt_of(op))
@@ -179,7 +179,7 @@ class _Transformer(Copier):
 
 
 def _statement(replacement: Any, op: Operation) -> Stmt:
-    """What a function gave for a statement. A `Block` keeps the bindings that the old one has."""
+    """Return the replacement statement for a function's result. A `Block` keeps the bindings of the old one."""
     if isinstance(replacement, PrimExpr):
         return Evaluate(replacement)
     if not isinstance(replacement, Stmt):
@@ -192,7 +192,7 @@ def _statement(replacement: Any, op: Operation) -> Stmt:
 
 
 def _placed(value: SSAValue, block: IRBlock | None) -> SSAValue:
-    """The operations that are new, at the end of `block`; those in it stay."""
+    """Insert the new operations of a value at the end of `block`, and return the value."""
     op = value.owner
     if block is None or not isinstance(op, Operation) or op.parent is not None:
         return value
@@ -211,11 +211,13 @@ def ir_transform(
     postorder: Visit | None,
     only_enable: Sequence[str] | None = None,
 ) -> Any:
-    """A copy of a statement in which nodes are replaced.
+    """Return a copy of a statement with nodes replaced.
 
-    `preorder(node)` is called first: what it gives takes the place of the node as it is, None leaves the node to be
-    looked into. `postorder(node)` is then called with the node made anew of its parts, and may replace it. Both are
-    called for the classes that `only_enable` lists (`["tir.For"]`), or for all.
+    `preorder(node)` is called first: its result replaces the node unchanged, and None continues with the node's
+    parts.
+    `postorder(node)` is then called with the rebuilt node and may replace it. Both are called only for the
+    classes in
+    `only_enable` (`["tir.For"]`), if it is not None.
     """
     only = None if only_enable is None else frozenset(n.removeprefix("tir.") for n in only_enable)
     transformer = _Transformer(preorder, postorder, only)
@@ -225,7 +227,7 @@ def ir_transform(
 
 
 def _copy(stmt: Stmt, copier: Copier) -> Stmt:
-    """The copy of a statement, in a block of its own; what a function does becomes a block called `root`."""
+    """Copy a statement into a new block; the body of a function becomes a block called `root`."""
     block = IRBlock()
     if isinstance(stmt.op, tir.FuncOp):
         inner = IRBlock()
@@ -237,7 +239,7 @@ def _copy(stmt: Stmt, copier: Copier) -> Stmt:
 
 
 class _Substituter(Copier):
-    """Copies with values replaced by expressions, which are taken as they are."""
+    """Copies with values replaced by existing expressions."""
 
     def __init__(self, values: Mapping[SSAValue, SSAValue]):
         self.values = values
@@ -250,9 +252,11 @@ class _Substituter(Copier):
 
 @nesting_checked()
 def substitute(node: Any, vmap: Mapping[Any, Any]) -> Any:
-    """A copy of a statement or an expression with variables replaced by expressions, and buffers by buffers.
+    """Return a copy of a statement or an expression with variables replaced by expressions, and buffers by
+    buffers.
 
-    Symbolic variables (`SizeVar`) are replaced by expressions of such. Raises `TiraxError` for another one.
+    Symbolic variables (`SizeVar`) are replaced by symbolic expressions. Raises `TiraxError` for other
+    replacements.
     """
     values: dict[SSAValue, SSAValue] = {}
     symbols: dict[SymVar, SymExpr] = {}
@@ -281,7 +285,9 @@ def substitute(node: Any, vmap: Mapping[Any, Any]) -> Any:
 
 
 def _add_size(symbols: dict[SymVar, SymExpr], key: Param, value: PrimExpr) -> None:
-    """In sizes a parameter stands by its name; there it can only become an expression of such."""
+    """Add the symbolic variable of a parameter, which shapes refer to by name, if its value is a symbolic
+    expression.
+    """
     expr = as_sym(value)
     if all(isinstance(v.name, str) for v in expr.free_vars()):
         symbols[SymVar(key.name, cast(IntegerType, key.ssa.type))] = expr
@@ -295,7 +301,7 @@ def _symbolic(key: SizeVar, value: PrimExpr) -> SymExpr:
 
 
 def renew_defs(func: PrimFunc) -> PrimFunc:
-    """A copy of a tensor function all of whose variables and buffers are its own; it belongs to no module yet."""
+    """Return a detached copy of a tensor function with new variables and buffers."""
     return PrimFunc.on(func.op.clone())
 
 

@@ -1,4 +1,4 @@
-"""`tvm.script.ir_builder`: a tensor function built by calls that read like TVMScript.
+"""`tvm.script.ir_builder`: build a tensor function by calls that resemble TVMScript.
 
 with IRBuilder() as ib:
     with T.prim_func():
@@ -79,7 +79,7 @@ class _Branch:
 
 
 class IRBuilder:
-    """What the functions of this module add to while it is entered."""
+    """The builder that the functions of this module add to while it is active."""
 
     _entered: list[IRBuilder] = []
 
@@ -99,32 +99,32 @@ class IRBuilder:
 
     @staticmethod
     def current() -> IRBuilder:
-        """The builder that was entered last. Raises `TiraxError` where there is none."""
+        """Return the innermost active builder. Raises `TiraxError` if there is none."""
         if not IRBuilder._entered:
             raise TiraxError("no IRBuilder is entered", hint="with IRBuilder() as ib: …")
         return IRBuilder._entered[-1]
 
     @staticmethod
     def is_in_scope() -> bool:
-        """Whether a builder is entered."""
+        """Return whether a builder is active."""
         return bool(IRBuilder._entered)
 
     @staticmethod
     def name(s: str, v: Any) -> Any:
-        """A variable or a buffer called `s`: the same one, a new one of a symbolic size."""
+        """Name a variable or a buffer `s`, and return it; a symbolic size is replaced by a new one."""
         if isinstance(v, tx.SizeVar):
             return tx.SizeVar(s, v.type)
         set_name(v.ssa, s)
         return v
 
     def get(self) -> Any:
-        """The function or module that was built. Raises `TiraxError` before there is one."""
+        """Return the built function or module. Raises `TiraxError` before there is one."""
         if self._result is None:
             raise TiraxError("nothing was built", hint="with T.prim_func(): …")
         return self._result
 
     def finish(self, result: Any, name: str = "") -> None:
-        """Be done with a module or a function, which may be one of a module. Raises `TiraxError` for a name twice."""
+        """Finish a module or a function, which may be part of a module. Raises `TiraxError` for duplicate names."""
         if self.functions is None:
             self._result = result
         elif name in self.functions:
@@ -134,7 +134,7 @@ class IRBuilder:
 
     @contextmanager
     def gathered(self) -> Generator[dict[str, BaseFunc]]:
-        """The functions that are built inside, by name. Raises `TiraxError` inside of a module or a function."""
+        """Collect the functions built in the body, by name. Raises `TiraxError` inside of a module or a function."""
         if self.functions is not None or self.scopes:
             raise TiraxError("a module does not stand inside of a module or a function")
         self.functions = {}
@@ -144,21 +144,21 @@ class IRBuilder:
             self.functions = None
 
     def find(self, kind: type[Any], what: str) -> Any:
-        """The innermost scope, which is of a kind."""
+        """Return the innermost scope, which must be of a kind."""
         scope = self.scopes[-1] if self.scopes else None
         if not isinstance(scope, kind):
             raise TiraxError(f"T.{what} does not stand here", expected=f"inside of T.{_PLACES[kind]}")
         return scope
 
     def function(self) -> _Function:
-        """The function around."""
+        """Return the enclosing function."""
         if not self.scopes or not isinstance(self.scopes[0], _Function):
             raise TiraxError("no function is being built", hint="with T.prim_func(): …")
         return self.scopes[0]
 
     @contextmanager
     def scope(self, scope: _Function | _Block | _Branch, done: Callable[[Stmt], object]) -> Generator[None]:
-        """A scope; `done` gets what was added in it."""
+        """Open a scope; `done` receives the statements added in it."""
         self.scopes.append(scope)
         try:
             with self.body(done):
@@ -168,7 +168,7 @@ class IRBuilder:
 
     @contextmanager
     def body(self, done: Callable[[Stmt], object]) -> Generator[None]:
-        """Statements of their own."""
+        """Open a scope of statements; `done` receives them."""
         outer, self.statements = self.statements, _Statements()
         try:
             yield
@@ -190,7 +190,7 @@ def _emit(stmt: Stmt | PrimExpr | Callable[[Stmt], Stmt]) -> None:
 
 @contextmanager
 def prim_func(is_private: bool = False) -> Generator[None]:
-    """The function that is built."""
+    """Build a tensor function."""
     builder, func = IRBuilder.current(), _Function(private=is_private)
 
     def done(body: Stmt) -> None:
@@ -205,37 +205,37 @@ def prim_func(is_private: bool = False) -> Generator[None]:
 
 
 def func_name(name: str, is_private: bool = False) -> None:
-    """The name of the function."""
+    """Set the name of the function."""
     func = IRBuilder.current().function()
     func.name, func.private = name, func.private or is_private
 
 
 def func_attr(node: Mapping[str, Any]) -> None:
-    """The attributes of the function."""
+    """Set the attributes of the function."""
     IRBuilder.current().function().attrs.update(node)
 
 
 def func_ret(ret_type: str) -> None:
-    """The dtype that the function gives."""
+    """Set the return dtype of the function."""
     IRBuilder.current().function().ret_type = ret_type
 
 
 def arg(name: str, obj: Buffer | PrimExpr) -> Any:
-    """A parameter: a buffer or a variable, by the name that it gets."""
+    """Add a parameter, a buffer or a variable, and return it with its name."""
     named = IRBuilder.name(name, obj)
     IRBuilder.current().function().params.append(named)
     return named
 
 
 def match_buffer(param: PrimExpr, shape: Any, dtype: str = "float32", **options: Any) -> Buffer:
-    """The buffer that a parameter points to."""
+    """Return the buffer that a pointer parameter refers to."""
     buffer = decl_buffer(shape, dtype, "buffer", **options)
     IRBuilder.current().function().buffers[param] = buffer
     return buffer
 
 
 def alloc_buffer(shape: Any, dtype: str = "float32", **options: Any) -> Buffer:
-    """A buffer of the block around, or of the function."""
+    """Allocate a buffer in the enclosing block or function."""
     buffer = decl_buffer(shape, dtype, "buffer", **options)
     builder = IRBuilder.current()
     blocks = [s for s in builder.scopes if isinstance(s, _Block)]
@@ -263,35 +263,35 @@ def _loop(kind: ForKind, start: ExprLike, stop: ExprLike | None, **options: Any)
 
 
 def serial(start: ExprLike, stop: ExprLike | None = None, *, annotations: Any = None) -> Any:
-    """A loop."""
+    """Open a serial loop."""
     return _loop(ForKind.SERIAL, start, stop, annotations=annotations)
 
 
 def parallel(start: ExprLike, stop: ExprLike | None = None, *, annotations: Any = None) -> Any:
-    """A loop whose iterations may run at once."""
+    """Open a parallel loop."""
     return _loop(ForKind.PARALLEL, start, stop, annotations=annotations)
 
 
 def vectorized(start: ExprLike, stop: ExprLike | None = None, *, annotations: Any = None) -> Any:
-    """A loop that becomes vectors."""
+    """Open a vectorized loop."""
     return _loop(ForKind.VECTORIZED, start, stop, annotations=annotations)
 
 
 def unroll(start: ExprLike, stop: ExprLike | None = None, *, annotations: Any = None) -> Any:
-    """A loop that is written out."""
+    """Open an unrolled loop."""
     return _loop(ForKind.UNROLLED, start, stop, annotations=annotations)
 
 
 def thread_binding(
     start: ExprLike, stop: ExprLike | None = None, thread: str | None = None, *, annotations: Any = None
 ) -> Any:
-    """A loop whose iterations are threads."""
+    """Open a loop whose iterations are threads."""
     return _loop(ForKind.THREAD_BINDING, start, stop, thread=thread, annotations=annotations)
 
 
 @contextmanager
 def grid(*extents: ExprLike) -> Generator[Any]:
-    """Loops in each other; their variables."""
+    """Open nested loops, and yield their variables."""
     if not extents:
         yield []
         return
@@ -301,7 +301,7 @@ def grid(*extents: ExprLike) -> Generator[Any]:
 
 @contextmanager
 def If(condition: ExprLike) -> Generator[None]:  # noqa: N802 (TVM's name)
-    """A branch, whose sides are `Then` and `Else`."""
+    """Open a branch with the sides `Then` and `Else`."""
     branch = _Branch(condition)
     with IRBuilder.current().scope(branch, lambda _: None):
         yield
@@ -311,21 +311,21 @@ def If(condition: ExprLike) -> Generator[None]:  # noqa: N802 (TVM's name)
 
 
 def Then() -> AbstractContextManager[None]:  # noqa: N802 (TVM's name)
-    """What runs where the condition of `If` holds."""
+    """Open the side of `If` for a true condition."""
     builder = IRBuilder.current()
     branch = builder.find(_Branch, "Then")
     return builder.body(lambda body: setattr(branch, "then", body))
 
 
 def Else() -> AbstractContextManager[None]:  # noqa: N802 (TVM's name)
-    """What runs where the condition of `If` does not hold."""
+    """Open the side of `If` for a false condition."""
     builder = IRBuilder.current()
     branch = builder.find(_Branch, "Else")
     return builder.body(lambda body: setattr(branch, "other", body))
 
 
 def While(condition: ExprLike) -> AbstractContextManager[None]:  # noqa: N802 (TVM's name)
-    """A loop as long as the condition holds."""
+    """Open a loop that runs while the condition is true."""
     return IRBuilder.current().body(lambda body: _emit(_While(condition, body)))
 
 
@@ -333,13 +333,13 @@ def While(condition: ExprLike) -> AbstractContextManager[None]:  # noqa: N802 (T
 
 
 def handle(dtype: str = "void", storage_scope: str = "global", **kwargs: Any) -> PrimExpr:
-    """A pointer, as a parameter."""
+    """Return a pointer, as a parameter."""
     return tx.Var("handle", "handle")
 
 
 @contextmanager
 def block(name: str = "", no_realize: bool = False) -> Generator[None]:
-    """A block."""
+    """Open a block."""
     frame = _Block(name)
 
     def done(body: Stmt) -> None:
@@ -353,24 +353,24 @@ def block(name: str = "", no_realize: bool = False) -> Generator[None]:
 
 
 def init() -> AbstractContextManager[None]:
-    """What a block does at the first point of its reduction."""
+    """Open the init of a block, which runs at the first point of its reduction."""
     builder = IRBuilder.current()
     frame = builder.find(_Block, "init")
     return builder.body(lambda body: setattr(frame, "init", body))
 
 
 def where(predicate: ExprLike) -> None:
-    """The condition under which the block runs."""
+    """Set the predicate of the block."""
     IRBuilder.current().find(_Block, "where").predicate = predicate
 
 
 def reads(*regions: Any) -> None:
-    """What the block reads: `A[i, 0:4]`, or lists of such."""
+    """Set the reads of the block: `A[i, 0:4]`, or lists of regions."""
     IRBuilder.current().find(_Block, "reads").reads = _regions(regions)
 
 
 def writes(*regions: Any) -> None:
-    """What the block writes."""
+    """Set the writes of the block."""
     IRBuilder.current().find(_Block, "writes").writes = _regions(regions)
 
 
@@ -380,7 +380,7 @@ def _regions(groups: Sequence[Any]) -> list[BufferRegion]:
 
 
 def _region(access: Any) -> BufferRegion:
-    """A buffer, or an element of one as a part."""
+    """Return the region of a full buffer or of a single element."""
     if isinstance(access, Buffer):
         return BufferRegion(access, [Range(0, tx.from_sym(d)) for d in access.type.dims])
     ranges: list[Range] = []
@@ -392,12 +392,12 @@ def _region(access: Any) -> BufferRegion:
 
 
 def block_attr(attrs: Mapping[str, Any]) -> None:
-    """Annotations of the block."""
+    """Set the annotations of the block."""
     IRBuilder.current().find(_Block, "block_attr").annotations.update(attrs)
 
 
 class axis:  # noqa: N801 (TVM's name)
-    """`T.axis.spatial(extent, binding)` and its kin: the iterators of a block."""
+    """`T.axis.spatial(extent, binding)` and related functions: the iterators of a block."""
 
     @staticmethod
     def _iterator(kind: int, dom: Any, binding: ExprLike, dtype: str | None) -> PrimExpr:
@@ -431,7 +431,7 @@ class axis:  # noqa: N801 (TVM's name)
 
 
 def buffer_store(buffer: Buffer, value: ExprLike, indices: Any, predicate: PrimExpr | None = None) -> None:
-    """`buffer[indices] = value`"""
+    """Emit `buffer[indices] = value`."""
     index_list = list(indices) if isinstance(indices, list | tuple) else [indices]
     dtype = buffer.type.dtype
     stored = value.astype(dtype) if isinstance(value, PrimExpr) and isinstance(dtype, IntegerType) else value
@@ -439,20 +439,20 @@ def buffer_store(buffer: Buffer, value: ExprLike, indices: Any, predicate: PrimE
 
 
 def evaluate(value: ExprLike) -> None:
-    """An expression for its effect."""
+    """Emit the evaluation of an expression for its side effects."""
     _emit(Evaluate(value))
 
 
 @contextmanager
 def Assert(condition: ExprLike, message: str) -> Generator[None]:  # noqa: N802 (TVM's name)
-    """Statements that run where the condition holds; else the function stops."""
+    """Open a scope of statements that run if the condition is true; otherwise the function fails."""
     with IRBuilder.current().body(lambda body: _emit(AssertStmt(condition, message, body))):
         yield
 
 
 @contextmanager
 def LetStmt_(value: ExprLike, var: PrimExpr | None = None) -> Generator[PrimExpr]:  # noqa: N802 (TVM's name)
-    """Statements in which a value has a name."""
+    """Open a scope of statements in which a variable has a value."""
     bound = tx.convert(value)
     name = tx.Var("v", bound.type) if var is None else var
     with IRBuilder.current().body(lambda body: _emit(LetStmt(name, bound, body))):
@@ -461,7 +461,7 @@ def LetStmt_(value: ExprLike, var: PrimExpr | None = None) -> Generator[PrimExpr
 
 @contextmanager
 def attr(node: Any, attr_key: str, value: ExprLike | str) -> Generator[None]:
-    """Statements with a note."""
+    """Open a scope of statements with an attribute."""
     with IRBuilder.current().body(lambda body: _emit(AttrStmt(node, attr_key, value, body))):
         yield
 
@@ -470,7 +470,7 @@ def attr(node: Any, attr_key: str, value: ExprLike | str) -> Generator[None]:
 def allocate(
     extents: Sequence[ExprLike], dtype: str, scope: str = "global", condition: ExprLike = True, annotations: Any = None
 ) -> Generator[PrimExpr]:
-    """Statements that have memory of their own."""
+    """Open a scope of statements with allocated memory."""
     address = tx.Var("data", "handle")
     with IRBuilder.current().body(lambda body: _emit(Allocate(address, dtype, extents, condition, body, annotations))):
         yield address
@@ -478,7 +478,7 @@ def allocate(
 
 @contextmanager
 def decl_buffer_(shape: Any, dtype: str = "float32", data: PrimExpr | None = None, **options: Any) -> Generator[Buffer]:
-    """Statements that have a buffer, at an address where it is given."""
+    """Open a scope of statements with a declared buffer, optionally at an address."""
     buffer = decl_buffer(shape, dtype, "buffer", **options)
     with IRBuilder.current().body(lambda body: _emit(DeclBuffer(buffer, body, data=data))):
         yield buffer

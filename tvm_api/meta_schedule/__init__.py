@@ -137,7 +137,7 @@ __getattr__ = refusing(__name__)
 
 
 def derived_object(cls: type) -> type:
-    """The class itself: one of a user's own needs no wrapping to stand for one of ours. Its objects print as TVM's."""
+    """Return the class itself: user-defined classes need no wrapper. Their objects print as in TVM."""
     if cls.__str__ is object.__str__:
         setattr(cls, "__str__", _shown)  # noqa: B010 (as an assignment it is one to `type` itself for checkers)
     return cls

@@ -1,1 +1,1 @@
-"""Operators of `tvm.topi` that no Relax operator is computed by."""
+"""Operators of `tvm.topi` that do not correspond to Relax operators."""

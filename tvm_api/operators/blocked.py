@@ -1,4 +1,4 @@
-"""Convolutions of channels in blocks: data (N, C / c, H, W, c), kernels (O / o, I / i, H, W, i, o)."""
+"""Convolutions in blocked layouts: data (N, C / c, H, W, c), kernels (O / o, I / i, H, W, i, o)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def convolution(
     dtype: Attribute,
     name: str = "conv2d_NCHWc",
 ) -> Tensor:
-    """A convolution; `spatial` are the extents of the result's height and width."""
+    """Return a convolution; `spatial` are the height and width of the result."""
     padded = _padded(data, padding)
     chunks, block = data.dims[1], data.dims[4]
     ic, kh, kw = _axis("ic", chunks * block), _axis("kh", kernel.dims[2]), _axis("kw", kernel.dims[3])
@@ -68,7 +68,7 @@ def depthwise_convolution(
     dilation: Sequence[int],
     dtype: Attribute,
 ) -> Tensor:
-    """Each channel convolved with its own kernels, of (O / o, 1, H, W, 1, o)."""
+    """Return a depthwise convolution with kernels (O / o, 1, H, W, 1, o)."""
     padded = _padded(data, padding)
     block, chunks, out_block = data.dims[4], kernel.dims[0], kernel.dims[5]
     multiplier = (chunks * out_block) // (data.dims[1] * block)
@@ -87,7 +87,7 @@ def depthwise_convolution(
 
 
 def unpack(packed: Tensor, dtype: Attribute) -> Tensor:
-    """(N, C / c, H, W, c) as (N, C, H, W)."""
+    """Unpack (N, C / c, H, W, c) to (N, C, H, W)."""
     n, chunks, height, width, block = packed.dims
 
     def element(*i: PrimExpr) -> PrimExpr:

@@ -1,4 +1,4 @@
-"""What convolutional networks use besides convolutions: response normalisation, scales and shifts, queues, products."""
+"""Further operators of convolutional networks: response normalization, scale and shift, queues, products."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ...topi.windows import pad_constant
 
 
 def lrn(data: Tensor, size: int, axis: int, alpha: float, beta: float, bias: float) -> Tensor:
-    """data / (bias + alpha / size * the sum of squares of `size` neighbours along `axis`) ** beta"""
+    """Return data / (bias + alpha / size * the sum of squares of `size` neighbours along `axis`) ** beta."""
     place, half = normalize_axis(axis, data.ndim), size // 2
     widths = [half if n == place else 0 for n in range(data.ndim)]
     padded = pad_constant(data, widths, widths, 0, "pad_data", "ax")
@@ -41,7 +41,7 @@ def lrn(data: Tensor, size: int, axis: int, alpha: float, beta: float, bias: flo
 
 
 def scale_shift(data: Tensor, scale: Tensor, shift: Tensor, channel: tuple[int, ...]) -> Tensor:
-    """data * scale + shift, both by the indices of the dimensions `channel`."""
+    """Return data * scale + shift, both indexed by the dimensions `channel`."""
     names = ["b", "c", "i", "j", "cc"] if channel[0] == 1 else ["b", "i", "j", "c"]
 
     def element(*i: PrimExpr) -> PrimExpr:
@@ -52,7 +52,7 @@ def scale_shift(data: Tensor, scale: Tensor, shift: Tensor, channel: tuple[int, 
 
 
 def fifo_buffer(data: Tensor, buffer: Tensor, axis: int) -> Tensor:
-    """`buffer` moved on along `axis`, with `data` at its end."""
+    """Shift `buffer` along `axis`, with `data` appended at its end."""
     place = normalize_axis(axis, buffer.ndim)
     old, new = from_sym(buffer.dims[place]), from_sym(data.dims[place])
 
@@ -66,7 +66,7 @@ def fifo_buffer(data: Tensor, buffer: Tensor, axis: int) -> Tensor:
 
 
 def batch_flatten(data: Tensor) -> Tensor:
-    """All dimensions but the first in one."""
+    """Flatten all dimensions but the first."""
     rest = data.dims[1:]
 
     def element(i: PrimExpr, j: PrimExpr) -> PrimExpr:
@@ -80,7 +80,7 @@ def batch_flatten(data: Tensor) -> Tensor:
 
 
 def fast_softmax(x: Tensor, axis: int) -> Tensor:
-    """softmax with `fast_exp`."""
+    """Return softmax computed with `fast_exp`."""
     place = normalize_axis(axis, x.ndim)
     top = reduce_max(x, place, keepdims=True)
     powers = fast_exp(bc.subtract(x, top))
@@ -97,7 +97,7 @@ def fast_softmax(x: Tensor, axis: int) -> Tensor:
 def matmul(
     a: Tensor, b: Tensor, bias: Tensor | None, out_dtype: str | Attribute | None, transposed: tuple[bool, bool]
 ) -> Tensor:
-    """The product of `a`, a matrix or (not transposed) several, and a matrix `b`, transposed as asked, plus a bias."""
+    """Return the product of one or several (not transposed) matrices `a` and a matrix `b`, plus an optional bias."""
     if transposed == (False, True):
         return dense(a, b, bias, out_dtype)
     dtype = a.type if out_dtype in (None, "") else out_dtype

@@ -1,4 +1,4 @@
-"""Blocks of pixels as channels or batches, mirrored borders, morphology, depthwise convolution."""
+"""Space and depth, space and batch, mirror padding, morphology, and depthwise convolution."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ...topi.windows import Padding, Places, pad_constant, padded_places, window
 
 
 def space_to_depth(data: Tensor, block: int, places: Places) -> Tensor:
-    """Blocks of pixels as channels: (c, h, w) becomes (block * block * c, h / block, w / block)."""
+    """Rearrange blocks of pixels into channels: (c, h, w) becomes (block * block * c, h / block, w / block)."""
     batch, channels, height, width = (data.dims[p] for p in places)
     dims = arranged(places, [batch, channels * (block * block), height // block, width // block])
 
@@ -36,10 +36,11 @@ def space_to_depth(data: Tensor, block: int, places: Places) -> Tensor:
 
 
 def depth_to_space(data: Tensor, block: int, places: Places, mode: str) -> Tensor:
-    """Channels as blocks of pixels: (block * block * c, h, w) becomes (c, h * block, w * block).
+    """Rearrange channels into blocks of pixels: (block * block * c, h, w) becomes (c, h * block, w * block).
 
-    The offset in the block is the channel's slower part where `mode` is `DCR`, its faster one where it is `CRD`. Raises
-    `NameLookupError` for another mode.
+    The offset within the block is the slower part of the channel in `mode` `DCR`, and the faster part in `CRD`.
+    Raises
+    `NameLookupError` for other modes.
     """
     if mode not in ("DCR", "CRD"):
         raise unknown_name("mode of depth_to_space", mode, ("DCR", "CRD"))
@@ -58,7 +59,7 @@ def depth_to_space(data: Tensor, block: int, places: Places, mode: str) -> Tenso
 
 
 def space_to_batch_nd(data: Tensor, blocks: Sequence[int], padding: Padding, value: float) -> Tensor:
-    """Blocks of the dimensions after the first, padded before, as batches: offsets in the block are the slower part."""
+    """Pad the spatial dimensions and rearrange their blocks into batches, with block offsets as the slower part."""
     count, rest = len(blocks), data.ndim - 1 - len(blocks)
     before, after = [0, *(b for b, _ in padding), *[0] * rest], [0, *(a for _, a in padding), *[0] * rest]
     padded = pad_constant(data, before, after, value, "T_pad", "ax")
@@ -74,7 +75,7 @@ def space_to_batch_nd(data: Tensor, blocks: Sequence[int], padding: Padding, val
 
 
 def batch_to_space_nd(data: Tensor, blocks: Sequence[int], crops: Padding) -> Tensor:
-    """The inverse of `space_to_batch_nd`; `crops` is cut off."""
+    """Invert `space_to_batch_nd`, and crop the result by `crops`."""
     count = len(blocks)
     batch = data.dims[0] // product(blocks, data.dims[0].dtype)
     rows = zip(data.dims[1:], blocks, crops, strict=False)
@@ -92,7 +93,7 @@ def batch_to_space_nd(data: Tensor, blocks: Sequence[int], crops: Padding) -> Te
 
 
 def _digits(value: PrimExpr, bases: Sequence[int]) -> list[PrimExpr]:
-    """A number as digits of mixed bases, the slowest first."""
+    """Return the digits of a number in a mixed radix, slowest first."""
     out: list[PrimExpr] = []
     for base in reversed(bases):
         out.append(tx.floormod(value, tx.const(base, value.type)))
@@ -101,9 +102,9 @@ def _digits(value: PrimExpr, bases: Sequence[int]) -> list[PrimExpr]:
 
 
 def mirror_pad(data: Tensor, widths: Padding, mode: str, name: str = "MirrorPadInput") -> Tensor:
-    """`data` continued by its mirror image, with the edge repeated (`SYMMETRIC`) or not (`REFLECT`).
+    """Pad `data` with its mirror image, with the edge repeated (`SYMMETRIC`) or not (`REFLECT`).
 
-    Raises `NameLookupError` for another mode.
+    Raises `NameLookupError` for other modes.
     """
     if mode not in ("SYMMETRIC", "REFLECT"):
         raise unknown_name("mode of mirror_pad", mode, ("SYMMETRIC", "REFLECT"))
@@ -132,7 +133,7 @@ def _windows(
     strides: Sequence[int],
     dilation: Sequence[int],
 ) -> list[SymExpr]:
-    """How many windows there are in each spatial dimension. Raises `ShapeError` where a kernel is of unknown extent."""
+    """Return the number of windows in each spatial dimension. Raises `ShapeError` for a kernel of unknown extent."""
     out: list[SymExpr] = []
     for n, k in enumerate(kernel):
         if k.constant is None:
@@ -151,7 +152,7 @@ def depthwise_convolution(
     dilation: Sequence[int],
     dtype: Attribute,
 ) -> Tensor:
-    """Each input channel convolved with its own kernels. `kernel_places`: of input channel, multiplier, window."""
+    """Convolve each input channel with its own kernels. `kernel_places`: input channel, multiplier, window."""
     _, multiplier, *kernel = (weight.dims[p] for p in kernel_places)
     batch, channels = data.dims[places[0]], data.dims[places[1]]
     spatial = _windows(data, kernel, places, padding, strides, dilation)
@@ -180,7 +181,7 @@ def dilation2d(
     dilation: Sequence[int],
     dtype: Attribute,
 ) -> Tensor:
-    """The greatest value of data + kernel in each window. `kernel_places`: of channel, window."""
+    """Return the maximum of data + kernel in each window. `kernel_places`: channel, window."""
     channels, *extents = (kernel.dims[p] for p in kernel_places)
     spatial = _windows(data, extents, places, padding, strides, dilation)
     least = float(tx.min_value(data.type).constant or 0)

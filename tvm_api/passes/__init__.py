@@ -1,1 +1,1 @@
-"""Passes of TVM's API that no pipeline, importer or pattern of tirax runs, in folders as in `transforms/`."""
+"""Passes of TVM's API that tirax itself does not use, in folders as in `transforms/`."""

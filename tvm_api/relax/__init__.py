@@ -1,4 +1,4 @@
-"""`tvm.relax`: graphs of tensors with symbolic shapes."""
+"""`tvm.relax`: tensor programs with symbolic shapes."""
 
 # pyright: reportUnsupportedDunderAll=false
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class _Family(ModuleType):
-    """A module with a function for each operator whose name begins with that of the module."""
+    """A module with a function for each operator whose name starts with the module's name."""
 
     def __getattr__(self, name: str) -> Any:
         return operator_attribute(self.__name__, self._prefix, name)
@@ -47,15 +47,17 @@ for _family in ("builtin", "grad", "image", "memory", "nn", "vm"):
 
 
 def null_value() -> NullValue:
-    """An object that stands for nothing."""
+    """Return a null object."""
     return NullValue()
 
 
 def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> Any:
-    """Let `fgradient(var, call, gradient, builder)` give an operator's gradients; a decorator without it.
+    """Register `fgradient(var, call, gradient, builder)` as the gradient of an operator; returns a decorator
+    without it.
 
-    It gives a list of expressions, one for each argument. Raises `TiraxError` where another rule has been registered
-    with the same level, and not been reset.
+    It returns a list of expressions, one for each argument. Raises `TiraxError` if another rule is registered
+    with the
+    same level and has not been reset.
     """
     return register_op_attr(op_name, GRADIENT, fgradient, level)
 

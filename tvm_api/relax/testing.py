@@ -37,7 +37,7 @@ provide(
 
 
 def __getattr__(name: str) -> Any:
-    """The layers of `nn`, which TVM has here, too."""
+    """Return a layer of `nn`, which TVM re-exports here."""
     layers = cast(NamesOnly, import_module(".nn", __name__))
     if layers.names(name):
         return getattr(layers, name)

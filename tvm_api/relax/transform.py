@@ -1,4 +1,4 @@
-"""`tvm.relax.transform`: passes on Relax programs, loaded when they are first used."""
+"""`tvm.relax.transform`: passes on Relax programs, loaded on first use."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "FoldConstant": {"outside": False},
     "RewriteDataflowReshape": {"outputs": False},
 }
-"""Options that passes have under TVM's name: those by which they give TVM's results."""
+"""Options set under TVM's pass names to reproduce TVM's results."""
 _TUNING = frozenset({"MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR"})
 
 provide(__name__, {"transform": {"tvm_api.relax.transform": "*"}})
@@ -57,10 +57,11 @@ def LegalizeOps(  # noqa: N802 (a pass by TVM's name)
     skip_ops: Sequence[str] | None = None,
     enable_warning: bool = False,
 ) -> Pass:
-    """Relax operators as calls of tensor functions.
+    """Return the pass that legalizes Relax operators to calls of tensor functions.
 
-    `customize_legalize_map` has rules by operator, `(builder, call) -> expression`, that go before all others.
-    Operators named in `skip_ops` stay; `enable_warning` warns of those that have no rule.
+    `customize_legalize_map` contains rules by operator, `(builder, call) -> expression`, that take precedence.
+    Operators
+    in `skip_ops` remain; `enable_warning` warns of operators without a rule.
     """
     legalize = import_module("...transforms.legalize.legalize_ops", __package__)
     rule_on_handles = import_module("...transforms.legalize.on_handles", __package__).rule_on_handles

@@ -36,7 +36,7 @@ provide(
 
 
 tirx = tir
-"""TVM's name of `tir` from 0.22 on."""
+"""TVM's name of `tir` since 0.22."""
 sys.modules[f"{__name__}.tirx"] = tir
 
 

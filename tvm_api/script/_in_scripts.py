@@ -1,6 +1,6 @@
-"""Names of `T` that the parser reads and that nothing can be called by: what they take, for people and their editors.
+"""Names of `T` that only the parser interprets, with their parameters, for readers and editors.
 
-A test compares the parameters with those that the parser binds.
+A test compares the parameters with those that the parser accepts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _read(function: F) -> F:
-    """What the parser reads: calling it, outside of a script, raises `TiraxError`."""
+    """Mark a function as interpreted by the parser; a call outside of a script raises `TiraxError`."""
 
     @wraps(function)
     def refuse(*args: Any, **kwargs: Any) -> Any:
@@ -30,42 +30,42 @@ def _read(function: F) -> F:
 
 @_read
 def grid(*extents: Any) -> Any:
-    """Loops in each other, `for i, j in T.grid(n, m)`; an extent may be a pair of a first and an end."""
+    """Open nested loops, `for i, j in T.grid(n, m)`; an extent may be a pair (start, stop)."""
 
 
 @_read
 def serial(start: Any, stop: Any = None, annotations: Any = None) -> Any:
-    """A loop from `start`, or from 0 to `start` where there is no `stop`."""
+    """Open a loop from `start`, or from 0 to `start` without `stop`."""
 
 
 @_read
 def parallel(start: Any, stop: Any = None, annotations: Any = None) -> Any:
-    """A loop whose iterations may run at once."""
+    """Open a parallel loop."""
 
 
 @_read
 def vectorized(start: Any, stop: Any = None, annotations: Any = None) -> Any:
-    """A loop that becomes vectors."""
+    """Open a vectorized loop."""
 
 
 @_read
 def unroll(start: Any, stop: Any = None, annotations: Any = None) -> Any:
-    """A loop that is written out."""
+    """Open an unrolled loop."""
 
 
 @_read
 def thread_binding(start: Any, stop: Any = None, thread: str | None = None, annotations: Any = None) -> Any:
-    """A loop whose iterations are threads: `T.thread_binding(32, thread="threadIdx.x")`."""
+    """Open a loop whose iterations are threads: `T.thread_binding(32, thread="threadIdx.x")`."""
 
 
 @_read
 def env_thread(thread_tag: str, dtype: str = "int32") -> Any:
-    """A thread by its tag, to which `T.launch_thread` gives an extent."""
+    """Return a thread by its tag, whose extent `T.launch_thread` sets."""
 
 
 @_read
 def launch_thread(thread: Any, extent: Any) -> Any:
-    """So many threads run what is in the `with`: `with T.launch_thread("threadIdx.x", 32) as x:`."""
+    """Run the body of a `with` by `extent` threads: `with T.launch_thread("threadIdx.x", 32) as x:`."""
 
 
 # Blocks
@@ -73,41 +73,41 @@ def launch_thread(thread: Any, extent: Any) -> Any:
 
 @_read
 def block(name: str = "", no_realize: bool = False) -> Any:
-    """A block: `with T.block("B"):`, then its iterators, and what it does at one point of them."""
+    """Open a block: `with T.block("B"):`, followed by its iterators and its body."""
 
 
 @_read
 def sblock(name: str = "", no_realize: bool = False) -> Any:
-    """`T.block`, by TVM's name from 0.22 on."""
+    """`T.block` under TVM's name since 0.22."""
 
 
 class axis:  # noqa: N801 (TVM's name)
-    """The iterators of a block: a domain (an extent, or a pair of ends), and the value that is bound to it."""
+    """The iterators of a block: a domain (an extent, or a pair of ends), and the bound value."""
 
     @staticmethod
     @_read
     def spatial(dom: Any, binding: Any, dtype: str = "int32") -> Any:
-        """An iterator whose points may be computed in any order."""
+        """Return a data-parallel iterator."""
 
     @staticmethod
     @_read
     def reduce(dom: Any, binding: Any, dtype: str = "int32") -> Any:
-        """An iterator of a reduction."""
+        """Return a reduction iterator."""
 
     @staticmethod
     @_read
     def scan(dom: Any, binding: Any, dtype: str = "int32") -> Any:
-        """An iterator whose points are computed in order."""
+        """Return an iterator with ordered iterations."""
 
     @staticmethod
     @_read
     def opaque(dom: Any, binding: Any, dtype: str = "int32") -> Any:
-        """An iterator of which nothing is known."""
+        """Return an iterator without known properties."""
 
     @staticmethod
     @_read
     def remap(kinds: str, bindings: Any) -> Any:
-        """Iterators that are loop variables: `vi, vk = T.axis.remap("SR", [i, k])`."""
+        """Return iterators bound to loop variables: `vi, vk = T.axis.remap("SR", [i, k])`."""
 
     S = spatial
     R = reduce
@@ -115,32 +115,32 @@ class axis:  # noqa: N801 (TVM's name)
 
 @_read
 def init() -> Any:
-    """What a block does at the first point of its reduction: `with T.init():`."""
+    """Open the init of a block, which runs at the first point of its reduction: `with T.init():`."""
 
 
 @_read
 def where(predicate: Any) -> None:
-    """The condition under which the block runs."""
+    """Set the predicate of the block."""
 
 
 @_read
 def reads(*regions: Any) -> None:
-    """What the block reads: `T.reads(A[vi, 0:4], B[vi])`. It is inferred where it is not said."""
+    """Declare the reads of the block, `T.reads(A[vi, 0:4], B[vi])`, which are inferred by default."""
 
 
 @_read
 def writes(*regions: Any) -> None:
-    """What the block writes. It is inferred where it is not said."""
+    """Declare the writes of the block, which are inferred by default."""
 
 
 @_read
 def block_attr(attrs: dict[str, Any]) -> None:
-    """Annotations of the block."""
+    """Set the annotations of the block."""
 
 
 @_read
 def sblock_attr(attrs: dict[str, Any]) -> None:
-    """`T.block_attr`, by TVM's name from 0.22 on."""
+    """`T.block_attr` under TVM's name since 0.22."""
 
 
 # Buffers
@@ -160,7 +160,7 @@ def match_buffer(
     buffer_type: str = "",
     axis_separators: Any = None,
 ) -> Any:
-    """The buffer that a parameter points to; in a block a window of one, `T.match_buffer(A[0:4, i:i + 4])`."""
+    """Return the buffer of a pointer parameter, or in a block a region of one, `T.match_buffer(A[0:4, i:i + 4])`."""
 
 
 @_read
@@ -177,7 +177,7 @@ def alloc_buffer(
     axis_separators: Any = None,
     annotations: Any = None,
 ) -> Any:
-    """A buffer of the block around, or of the function."""
+    """Allocate a buffer in the enclosing block or function."""
 
 
 @_read
@@ -194,17 +194,17 @@ def sblock_alloc_buffer(
     axis_separators: Any = None,
     annotations: Any = None,
 ) -> Any:
-    """`T.alloc_buffer`, by TVM's name from 0.22 on."""
+    """`T.alloc_buffer` under TVM's name since 0.22."""
 
 
 @_read
 def allocate(extents: Any, dtype: str, scope: str = "global", condition: Any = True, annotations: Any = None) -> Any:
-    """The address of memory of so many elements."""
+    """Allocate memory for `extents` elements, and return its address."""
 
 
 @_read
 def allocate_const(data: Any, dtype: str, extents: Any, annotations: Any = None) -> Any:
-    """The address of constants."""
+    """Return the address of constants."""
 
 
 # Statements
@@ -212,42 +212,42 @@ def allocate_const(data: Any, dtype: str, extents: Any, annotations: Any = None)
 
 @_read
 def func_attr(attrs: dict[str, Any]) -> None:
-    """The attributes of the function."""
+    """Set the attributes of the function."""
 
 
 @_read
 def buffer_store(buffer: Any, value: Any, indices: Any) -> None:
-    """`buffer[indices] = value`"""
+    """Emit `buffer[indices] = value`."""
 
 
 @_read
 def evaluate(value: Any) -> None:
-    """An expression for its effect."""
+    """Evaluate an expression for its side effects."""
 
 
 @_read
 def ret(value: Any) -> None:
-    """The result of the function."""
+    """Return `value` from the function."""
 
 
 @_read
 def attr(node: Any, attr_key: str, value: Any) -> Any:
-    """A note on the statements in the `with`, or on all that follow."""
+    """Attach an attribute to the statements in the `with`, or to all that follow."""
 
 
 @_read
 def Assert(condition: Any, message: str) -> Any:  # noqa: N802 (TVM's name)
-    """The function stops, with the message, where the condition does not hold."""
+    """Stop the function with a message if the condition is false."""
 
 
 @_read
 def LetStmt(value: Any, var: Any = None) -> Any:  # noqa: N802 (TVM's name)
-    """A name for a value: `x = T.LetStmt(value)`, or `with T.LetStmt(value) as x:`."""
+    """Bind a variable: `x = T.LetStmt(value)`, or `with T.LetStmt(value) as x:`."""
 
 
 @_read
 def let(var: Any, value: Any) -> Any:
-    """A variable that is a value in the `with`."""
+    """Bind a variable to a value in the `with`."""
 
 
 # Expressions
@@ -255,17 +255,17 @@ def let(var: Any, value: Any) -> Any:
 
 @_read
 def Let(expr: Any, where: dict[Any, Any]) -> Any:  # noqa: N802 (TVM's name)
-    """An expression with a name for a value: `T.Let(x + 1, where={x: value})`."""
+    """Return an expression with a variable bound to a value: `T.Let(x + 1, where={x: value})`."""
 
 
 @_read
 def meta_var(value: Any) -> Any:
-    """The expression itself, which gets a name while the script is read and no variable."""
+    """Return the expression itself: an alias at parse time, not a variable."""
 
 
 @_read
 def target(target_config: Any, host: Any = None) -> Any:
-    """A target among the attributes of a function."""
+    """Return a target, for the attributes of a function."""
 
 
 Target = target
@@ -273,64 +273,64 @@ Target = target
 
 @_read
 def fma(x: Any, y: Any, z: Any) -> Any:
-    """x * y + z, rounded once."""
+    """Return x * y + z, rounded once."""
 
 
 @_read
 def strict_multiply(a: Any, b: Any) -> Any:
-    """a * b, rounded before anything is added to it: never part of a multiply-add. An intrinsic of tirax alone."""
+    """Return a * b, rounded before it is added to anything: never contracted to a multiply-add. Specific to tirax."""
 
 
 @_read
 def fabs(x: Any) -> Any:
-    """The absolute value."""
+    """Return the absolute value."""
 
 
 @_read
 def tvm_thread_invariant(x: Any) -> Any:
-    """A value that is the same in all threads."""
+    """Return a value that is the same in all threads."""
 
 
 @_read
 def tvm_call_packed(name: str, *args: Any) -> Any:
-    """A packed function by name; a buffer is passed as an array."""
+    """Call a packed function by name; a buffer is passed as an array."""
 
 
 @_read
 def llvm_lookup_intrinsic_id(name: str) -> Any:
-    """An intrinsic of LLVM, by name, for `T.call_llvm_intrin`."""
+    """Return the ID of an LLVM intrinsic by name, for `T.call_llvm_intrin`."""
 
 
 @_read
 def ramp(base: Any, stride: Any, lanes: Any) -> Any:
-    """base, base + stride, …: a vector."""
+    """Return the vector base, base + stride, …."""
 
 
 @_read
 def broadcast(value: Any, lanes: Any) -> Any:
-    """A vector of one value."""
+    """Return a vector of equal values."""
 
 
 @_read
 def get_active_lane_mask(dtype: str, base: Any, limit: Any) -> Any:
-    """Which of the numbers from `base` on are below `limit`."""
+    """Return a mask of the numbers from `base` on that are below `limit`."""
 
 
 @_read
 def reduce(
     combiner: Any, source: Any, init: Any = None, axis: Any = None, condition: Any = True, value_index: int = 0
 ) -> Any:
-    """A reduction as an expression, by a `T.comm_reducer`, over axes that are `T.iter_var`s."""
+    """Return a reduction as an expression, with a `T.comm_reducer`, over axes that are `T.iter_var`s."""
 
 
 @_read
 def iter_var(var: Any, dom: Any, iter_type: str = "CommReduce", thread_tag: str = "") -> Any:
-    """An axis of a `T.reduce`: its variable and its range."""
+    """Return an axis of a `T.reduce`: its variable and its range."""
 
 
 @_read
 def Range(begin: Any, end: Any = None) -> Any:  # noqa: N802 (TVM's name)
-    """The numbers from `begin`, or 0, below the other one: of a `T.iter_var`."""
+    """Return the range from `begin` to `end`, exclusive, or from 0 to `begin`, for a `T.iter_var`."""
 
 
 __all__ = [

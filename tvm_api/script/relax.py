@@ -1,7 +1,8 @@
 """`tvm.script.relax`, usually imported as `R`.
 
-Inside of a script these names are read by the parser and never called. Outside, `R.Tensor(...)` is struct info, and
-`R.multiply(x, R.const(2, "float32"))` builds a call that a rewriter can give back.
+In scripts these names are interpreted by the parser and never called. Elsewhere, `R.Tensor(...)` returns
+struct info,
+and `R.multiply(x, R.const(2, "float32"))` builds a call, for example as the result of a rewriter.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ function = function_decorator("relax")
 
 
 def rewriter(cls: type) -> Any:
-    """The rewriter that a class of two functions, `pattern` and `replacement`, describes."""
+    """Return the rewriter defined by a class with two functions, `pattern` and `replacement`."""
     from ...transforms.dpl import PatternMatchingRewriter
 
     return PatternMatchingRewriter.from_module(parsed_class(cls))
@@ -72,32 +73,32 @@ def rewriter(cls: type) -> Any:
 def Tensor(  # noqa: N802 (TVM's name)
     shape: Any = None, dtype: builtins.str | None = None, vdevice: Any = None, ndim: int = -1
 ) -> TensorStructInfo:
-    """The struct info of a tensor; `R.Tensor("float32", ndim=2)` too."""
+    """Return the struct info of a tensor; `R.Tensor("float32", ndim=2)` too."""
     if isinstance(shape, builtins.str) and dtype is None:
         shape, dtype = None, shape
     return TensorStructInfo(shape, dtype, vdevice, ndim=ndim)
 
 
 def Tuple(*fields: Any) -> TupleStructInfo:  # noqa: N802 (TVM's name)
-    """The struct info of a tuple."""
+    """Return the struct info of a tuple."""
     fields_ = fields[0] if len(fields) == 1 and isinstance(fields[0], list | builtins.tuple) else fields
     return TupleStructInfo([StructInfo.of(type_of(f)) for f in fields_])
 
 
 def Shape(values: Sequence[Any] | None = None, ndim: int = -1) -> ShapeStructInfo:  # noqa: N802 (TVM's name)
-    """The struct info of a shape."""
+    """Return the struct info of a shape."""
     return ShapeStructInfo(values, ndim)
 
 
 def Prim(dtype: builtins.str | None = None, value: Any = None) -> PrimStructInfo:  # noqa: N802 (TVM's name)
-    """The struct info of a scalar."""
+    """Return the struct info of a scalar."""
     return PrimStructInfo(dtype, value)
 
 
 def Callable(  # noqa: N802 (TVM's name)
     params: Any = None, ret: Any = None, purity: bool | None = None
 ) -> FuncStructInfo:
-    """The struct info of a function."""
+    """Return the struct info of a function."""
     result = None if ret is None else StructInfo.of(type_of(ret))
     if params is None:
         return FuncStructInfo.opaque_func(ret=result, purity=bool(purity))
@@ -107,37 +108,37 @@ def Callable(  # noqa: N802 (TVM's name)
 
 
 def shape(values: Sequence[Any]) -> ShapeExpr:
-    """A shape value."""
+    """Return a shape value."""
     return ShapeExpr(values)
 
 
 def prim_value(value: Any) -> PrimValue:
-    """A scalar value."""
+    """Return a scalar value."""
     return PrimValue(value)
 
 
 def str(value: Any) -> StringImm:
-    """A string value."""
+    """Return a string value."""
     return StringImm(value)
 
 
 def dtype(value: Any) -> DataTypeImm:
-    """A data type as a value."""
+    """Return a data type as a value."""
     return DataTypeImm(value)
 
 
 def device(device_type: int | builtins.str, index: int | None = None) -> builtins.str:
-    """A device as operators take it, by the number or the name of its kind."""
+    """Return a device in the form that operators take, from the number or name of its type."""
     return device_of(device_type, index)
 
 
 def null_value() -> NullValue:
-    """An object that stands for nothing."""
+    """Return a null object."""
     return NullValue()
 
 
 def tuple(*fields: Any) -> Expr:
-    """A tuple value."""
+    """Return a tuple value."""
     return TupleExpr(fields)
 
 

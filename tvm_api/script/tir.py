@@ -1,8 +1,9 @@
 """`tvm.script.tir`, usually imported as `T`.
 
-Inside of a script these names are read by the parser and never called. Outside, in annotations above all,
-`T.Buffer(...)` is a buffer that no function has, dtypes are scalars or variables, and intrinsics build expressions.
-Editors see the names in `tir.pyi`, which `python -m tirax.dev.reference` writes.
+In scripts these names are interpreted by the parser and never called. Elsewhere, mainly in annotations,
+`T.Buffer(...)` is a free buffer, dtypes are scalars or variables, and intrinsics build expressions. Editors
+read the
+names from `tir.pyi`, which `python -m tirax.dev.reference` writes.
 """
 
 from __future__ import annotations
@@ -42,26 +43,25 @@ def Buffer(  # noqa: N802 (TVM's name)
     buffer_type: str = "",
     axis_separators: Sequence[int] = (),
 ) -> _Buffer:
-    """A buffer, as the annotation of a parameter."""
+    """Return a buffer, for the annotation of a parameter."""
     layout = (strides, elem_offset, scope, align or DEFAULT_ALIGN, offset_factor, axis_separators, buffer_type)
     return decl_buffer(shape, dtype, "buffer", data, *layout)
 
 
 def cast(value: Any, dtype: str, span: object = None) -> PrimExpr:
-    """The value as another dtype. Raises as `PrimExpr.astype`."""
+    """Convert a value to another dtype. Raises as `PrimExpr.astype`."""
     return _prim_expr.convert(value).astype(dtype)
 
 
 def handle(dtype: str | None = None, storage_scope: str = "global", **kwargs: Any) -> PrimExpr:
-    """A pointer to elements of a data type, to `void`, or to anything."""
+    """Return a pointer to elements of a dtype, to `void`, or untyped."""
     return _intrinsics.pointer_variable(dtype, storage_scope)
 
 
 def macro(func: Any = None, *, hygienic: bool = True) -> Any:
-    """Statements by name: a call in a prim_func is replaced by the body, with the arguments for the parameters.
+    """Define a macro: its call in a prim_func is replaced by its body, with parameters replaced by arguments.
 
-    Names that the macro does not bind are those of the place where it is defined, or, where it is not `hygienic`, of
-    the place where it is called.
+    Free names are resolved where the macro is defined or, if it is not `hygienic`, where it is called.
     """
     if func is None:
         return lambda f: macro(f, hygienic=hygienic)
@@ -94,9 +94,9 @@ globals().update({name: _scalar(name) for name in DTYPES})
 boolean = _scalar("bool")
 
 _FUNCTIONS = frozenset(("exp2", "exp10", "log1p"))
-"""What `tvm.tir` has of functions that neither te nor the intrinsics have."""
+"""Functions of `tvm.tir` that neither te nor the intrinsics have."""
 _OF_BUILDERS = frozenset(("func_name", "func_ret"))
-"""What stands inside of an `IRBuilder` only: scripts say it in another way."""
+"""Names that are only valid in an `IRBuilder`; scripts have other syntax for them."""
 
 
 def __getattr__(name: str) -> Any:

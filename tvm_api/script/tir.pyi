@@ -19,7 +19,7 @@ class Broadcast(PrimExpr):
     """A vector of one value."""
     def __init__(self, value: Any, lanes: Any) -> None: ...
 def Buffer(shape: Any, dtype: Any = 'float32', data: Any = None, strides: Any = None, elem_offset: Any = None, scope: Any = 'global', align: Any = 0, offset_factor: Any = 0, buffer_type: Any = '', axis_separators: Any = ()) -> Any:
-    """A buffer, as the annotation of a parameter."""
+    """Return a buffer, for the annotation of a parameter."""
 class BufferLoad(PrimExpr):
     """An element of a buffer; a vector of them, of which a `predicate` may leave some out."""
     def __init__(self, buffer: Any, indices: Any, predicate: Any = None) -> None: ...
@@ -155,7 +155,7 @@ class boolean(PrimExpr):
     def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
 from ...tvm_api.script._in_scripts import broadcast as broadcast
 def buffer(shape: Any, dtype: Any = 'float32', data: Any = None, strides: Any = None, elem_offset: Any = None, scope: Any = 'global', align: Any = 0, offset_factor: Any = 0, buffer_type: Any = '', axis_separators: Any = ()) -> Any:
-    """A buffer, as the annotation of a parameter."""
+    """Return a buffer, for the annotation of a parameter."""
 from ...tvm_api.script._in_scripts import buffer_store as buffer_store
 from ...handles.tir.intrinsics import call_extern as call_extern
 from ...handles.tir.intrinsics import call_intrin as call_intrin
@@ -165,7 +165,7 @@ from ...te.foreign import call_packed as call_packed
 from ...handles.tir.intrinsics import call_pure_extern as call_pure_extern
 from ...handles.tir.intrinsics import call_tir as call_tir
 def cast(value: Any, dtype: Any, span: Any = None) -> Any:
-    """The value as another dtype. Raises as `PrimExpr.astype`."""
+    """Convert a value to another dtype. Raises as `PrimExpr.astype`."""
 def ceil(x: Any) -> Any:
     """ceil(x), element by element."""
 from ...handles.tir.intrinsics import ceildiv as ceildiv
@@ -243,7 +243,7 @@ from ...tvm_api.handles.tir_script_builder import func_ret as func_ret
 from ...tvm_api.script._in_scripts import get_active_lane_mask as get_active_lane_mask
 from ...tvm_api.script._in_scripts import grid as grid
 class handle(PrimExpr):
-    """A pointer to elements of a data type, to `void`, or to anything."""
+    """Return a pointer to elements of a dtype, to `void`, or untyped."""
     def __init__(self, dtype: Any = None, storage_scope: Any = 'global', **kwargs: Any) -> None: ...
 from ...handles.tir.intrinsics import handle_add_byte_offset as handle_add_byte_offset
 def hypot(x1: Any, x2: Any) -> Any:
@@ -255,7 +255,7 @@ from ...te.functions import indexmod as indexmod
 from ...handles.tir.prim_expr import infinity as infinity
 from ...tvm_api.script._in_scripts import init as init
 def inline(func: Any = None, *, hygienic: Any = True) -> Any:
-    """Statements by name: a call in a prim_func is replaced by the body, with the arguments for the parameters."""
+    """Define a macro: its call in a prim_func is replaced by its body, with parameters replaced by arguments."""
 class int16(PrimExpr):
     """A scalar of int16, or a variable of it where no value is given."""
     def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
@@ -297,7 +297,7 @@ from ...te.functions import logaddexp as logaddexp
 from ...handles.tir.prim_expr import logical_and as logical_and
 from ...handles.tir.prim_expr import logical_or as logical_or
 def macro(func: Any = None, *, hygienic: Any = True) -> Any:
-    """Statements by name: a call in a prim_func is replaced by the body, with the arguments for the parameters."""
+    """Define a macro: its call in a prim_func is replaced by its body, with parameters replaced by arguments."""
 from ...tvm_api.script._in_scripts import match_buffer as match_buffer
 def max(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
     """The greatest value over axes, or the greater of two values."""

@@ -1,4 +1,4 @@
-"""`tvm.testing`: comparing results and modules, parameters of tests, what a test needs of the machine."""
+"""`tvm.testing`: comparison of results and modules, test parameters, and requirements of tests."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from .packed import device_test, echo
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True) -> None:
-    """`numpy.testing.assert_allclose` that also compares shapes."""
+    """Like `numpy.testing.assert_allclose`, but also compare shapes."""
     left, right = np.asarray(actual), np.asarray(desired)
     np.testing.assert_allclose(left.shape, right.shape)
     np.testing.assert_allclose(left, right, rtol=rtol, atol=atol, verbose=verbose)
 
 
 def assert_prim_expr_equal(lhs: PrimExpr, rhs: PrimExpr) -> None:
-    """Raise `AssertionError` where two scalar expressions are not equal for certain."""
+    """Raise `AssertionError` if two scalar expressions are not provably equal."""
     a, b = convert(lhs), convert(rhs)
     if not structural_equal(a, b) and (as_sym(a) - as_sym(b)).constant != 0:
         raise AssertionError(f"{a} and {b} are not equal for certain")
@@ -56,8 +56,9 @@ def check_numerical_grads(
 ) -> None:
     """Compare the gradients of a scalar function, one for each argument, with central differences.
 
-    The function is given arrays of the dtypes of the values, float64 for what are no floats. Raises `AssertionError`,
-    which names the argument. `function_value` is accepted for TVM's sake.
+    The function receives arrays with the dtypes of the values, or float64 for non-floats. Raises
+    `AssertionError`, which
+    names the argument. `function_value` is accepted for compatibility with TVM.
     """
     arrays = [np.array(v) for v in input_values]
     inputs = [v if np.issubdtype(v.dtype, np.floating) else v.astype("float64") for v in arrays]
@@ -77,7 +78,7 @@ def check_numerical_grads(
 
 
 class CompareBeforeAfter:
-    """A test of a pass by what it makes of a module: a subclass says `transform`, `before` and `expected`.
+    """Base class of pass tests: a subclass defines `transform`, `before` and `expected`.
 
         class TestFold(CompareBeforeAfter):
             transform = relax.transform.FoldConstant()
@@ -88,15 +89,15 @@ class CompareBeforeAfter:
             @I.ir_module
             class Expected: ...
 
-    Before and after (`before` or `Before`, `expected` or `Expected`) are modules, classes of tensor functions,
-    functions of TVMScript (without a decorator: tensor functions), or methods and fixtures that give one and may ask
-    for others.
-    `transform` is a pass, or a method or fixture that gives one. Where `expected` is a class of exceptions the pass
-    must raise it.
+    Both (`before` or `Before`, `expected` or `Expected`) are modules, classes of tensor functions, TVMScript
+    functions
+    (tensor functions if undecorated), or methods and fixtures that return one and may use other fixtures.
+    `transform` is a
+    pass, or a method or fixture that returns one. If `expected` is an exception class the pass must raise it.
     """
 
     check_well_formed = True
-    """Whether functions and classes that are read here must be well formed."""
+    """Whether functions and classes parsed here must be well formed."""
 
     def __init_subclass__(cls) -> None:
         for name in ("before", "expected", "transform"):
@@ -105,7 +106,7 @@ class CompareBeforeAfter:
                 setattr(cls, name, _as_fixture(definition))
 
     def test_compare(self, before: Any, expected: Any, transform: Any) -> None:
-        """Run the pass and compare. Raises a diagnostic that shows both sides."""
+        """Run the pass and compare. Raises a diagnostic that shows both modules."""
         import pytest
 
         if isinstance(expected, type) and issubclass(expected, Exception):
@@ -116,7 +117,9 @@ class CompareBeforeAfter:
 
 
 def _only_one(cls: type, *names: str) -> Any:
-    """What a class itself says under one of two spellings. Raises `TiraxError` where it says both."""
+    """Return the attribute that a class defines under one of two spellings. Raises `TiraxError` if it defines
+    both.
+    """
     values = [cls.__dict__[n] for n in names if n in cls.__dict__]
     if len(values) > 1:
         raise TiraxError(f"{cls.__name__} says the same twice", found=" and ".join(names), hint="keep one of them")
@@ -124,19 +127,19 @@ def _only_one(cls: type, *names: str) -> Any:
 
 
 def _applied(transform: Any, subject: Any) -> Any:
-    """What a pass makes of a module, or of a function in a module of its own."""
+    """Apply a pass to a module, or to a single function in a module."""
     if not isinstance(subject, BaseFunc):
         return transform(subject)
     return _named(transform(IRModule({"main": subject}))["main"])
 
 
 def _named(func: Any) -> Any:
-    """A tensor function by itself under the symbol `main`: before and after are called what the test calls them."""
+    """Rename a tensor function to `main`, since the test determines the names of before and after."""
     return func.with_attr("global_symbol", "main") if isinstance(func, PrimFunc) else func
 
 
 def _as_fixture(definition: Any) -> Any:
-    """A fixture that gives a module, function, pass or exception; methods are evaluated for each test."""
+    """Return a fixture for a module, function, pass or exception; methods are evaluated for each test."""
     import pytest
 
     if type(definition).__name__ == "FixtureFunctionDefinition":
@@ -150,14 +153,14 @@ def _as_fixture(definition: Any) -> Any:
 
 
 def _module_of_class(cls: type, well_formed: bool) -> IRModule:
-    """The module of a class without a decorator: its functions, by the names that they have in it."""
+    """Return the module of an undecorated class, with the names of its functions in the class."""
     members = {n: f for n, f in vars(cls).items() if not n.startswith("_")}
     functions = {n: f if isinstance(f, BaseFunc) else _parsed(f, well_formed) for n, f in members.items()}
     return IRModule({n: f.with_attr("global_symbol", n) for n, f in functions.items()})
 
 
 def _parsed(function: FunctionType, well_formed: bool) -> BaseFunc:
-    """The function of TVMScript that stands in the class of a test: a tensor function without a decorator."""
+    """Parse a function in a test class; undecorated ones are tensor functions."""
 
     source = textwrap.dedent(inspect.getsource(function))
     names = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
@@ -171,7 +174,7 @@ def _parsed(function: FunctionType, well_formed: bool) -> BaseFunc:
 
 
 def parameter(*values: Any, ids: Iterable[str] | None = None, by_dict: dict[str, Any] | None = None) -> Any:
-    """A fixture with one value for each test: `size = parameter(1, 16)`, or by name `by_dict={"small": 1}`."""
+    """Return a fixture with one value for each test: `size = parameter(1, 16)`, or named, `by_dict={"small": 1}`."""
     import pytest
 
     if by_dict is not None:
@@ -187,10 +190,11 @@ def parameter(*values: Any, ids: Iterable[str] | None = None, by_dict: dict[str,
 
 
 def parameters(*value_sets: Sequence[Any], ids: Iterable[str] | None = None) -> list[Any]:
-    """Fixtures that change together: `a, b = parameters((1, 2), (3, 4))` gives (1, 2) and (3, 4).
+    """Return fixtures that vary together: `a, b = parameters((1, 2), (3, 4))` runs (1, 2) and (3, 4).
 
-    They may be assigned to names of a module or of a class of tests. A test that asks for some of them runs once for
-    each set, and is named by its values, or by `ids`. Raises `TiraxError` for sets of different sizes.
+    Assign them to names of a module or of a test class. A test that uses some of them runs once for each set,
+    with an ID
+    from its values or from `ids`. Raises `TiraxError` for sets of different sizes.
     """
     import pytest
 
@@ -203,13 +207,13 @@ def parameters(*value_sets: Sequence[Any], ids: Iterable[str] | None = None) -> 
 
 
 class Group:
-    """Parameters that change together, with the names of their sets."""
+    """Parameters that vary together, with the names of their sets."""
 
     def __init__(self, ids: list[str] | None):
         self.ids = ids
 
     def member(self, values: Sequence[Any]) -> Any:
-        """The function of one parameter's fixture; what it gives is chosen by `parametrize_groups`."""
+        """Return the fixture function of one parameter, whose value `parametrize_groups` selects."""
 
         def chosen(*_instance: Any, request: Any) -> Any:
             return request.param
@@ -219,7 +223,7 @@ class Group:
 
 
 def parametrize_groups(metafunc: Any) -> None:
-    """Hook `pytest_generate_tests`: a test that asks for parameters of a group runs once for each set of values."""
+    """Implement `pytest_generate_tests`: run a test that uses parameters of a group once for each set of values."""
     groups: dict[Group, dict[str, Sequence[Any]]] = {}
     for name, definitions in metafunc.definition._fixtureinfo.name2fixturedefs.items():
         member = definitions[-1].func
@@ -236,14 +240,18 @@ def parametrize_groups(metafunc: Any) -> None:
 
 @functools.cache
 def _stash_key() -> Any:
-    """Under which a test notes the groups that have been spread over it: the plug-in and the module's hook both ask."""
+    """Return the key under which a test records its parametrized groups: both the plug-in and the module's hook
+    run.
+    """
     import pytest
 
     return pytest.StashKey()
 
 
 def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
-    """`pytest.fixture`; with `cache_return_value` it runs once for equal arguments, and each test gets a copy."""
+    """Like `pytest.fixture`; with `cache_return_value` it runs once for equal arguments, and each test gets a
+    copy.
+    """
     import pytest
 
     if func is None:
@@ -269,17 +277,17 @@ def _cached(func: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def enabled_targets() -> list[tuple[str, Device]]:
-    """The targets that code is generated for here, each with a device."""
+    """Return the targets for which code can be generated here, each with a device."""
     return [("llvm", cpu())]
 
 
 def device_enabled(target: Any) -> bool:
-    """Whether code is generated for a target here: only for CPUs, by LLVM."""
+    """Return whether code can be generated for a target here: only for CPUs, with LLVM."""
     return str(target).split(" ")[0] in ("llvm", "cpu")
 
 
 def parametrize_targets(*targets: Any) -> Any:
-    """The decorator of a test with the arguments `target` and `dev`: it runs for those targets that are there."""
+    """Return a decorator that runs a test with the arguments `target` and `dev` for the available targets."""
     import pytest
 
     if len(targets) == 1 and callable(targets[0]):
@@ -292,7 +300,7 @@ def parametrize_targets(*targets: Any) -> Any:
 
 
 class Feature:
-    """Something that a test needs: `@requires_cuda` skips it where that is not there, and says why."""
+    """A requirement of tests: `@requires_cuda` skips a test with the reason if it is not met."""
 
     def __init__(self, name: str, is_there: bool, why_not: str):
         self.name = name
@@ -300,7 +308,7 @@ class Feature:
         self.why_not = why_not
 
     def marks(self) -> list[Any]:
-        """The marks of pytest that skip a test where the feature is not there."""
+        """Return the pytest marks that skip a test if the feature is missing."""
         import pytest
 
         return [pytest.mark.skipif(not self.is_there, reason=f"needs {self.name}: {self.why_not}")]
@@ -327,18 +335,18 @@ requires_metal, requires_hexagon, requires_tensorcore = map(_device, ("metal", "
 
 
 def requires_package(*packages: str) -> Feature:
-    """A feature that is there where all these packages can be imported."""
+    """Return a feature that is met if all packages can be imported."""
     missing = [p for p in packages if importlib.util.find_spec(p) is None]
     return Feature(", ".join(packages), not missing, f"not installed: {', '.join(missing)}")
 
 
 def skip_if_32bit(reason: str = "not for 32 bits") -> Feature:
-    """The decorator of a test that a machine of 32 bits skips."""
+    """Return a decorator that skips a test on 32-bit machines."""
     return Feature("64 bits", sys.maxsize > 2**32, reason)
 
 
 def strtobool(value: str) -> bool:
-    """The truth that a text such as `yes`, `on` or `0` stands for. Raises `TiraxError` for another."""
+    """Parse a boolean such as `yes`, `on` or `0`. Raises `TiraxError` for other text."""
     lowered = value.lower()
     if lowered not in _TRUTHS:
         raise TiraxError(f"'{value}' is no truth value", expected=", ".join(_TRUTHS))

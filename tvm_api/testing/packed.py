@@ -1,4 +1,6 @@
-"""TVM's packed functions for tests: they give back what they take, as what a parameter of C++ would make of it."""
+"""TVM's packed test functions: they return their argument as the corresponding C++ parameter would represent
+it.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +12,19 @@ from ...runtime import Device, register_func
 
 
 def echo(value: Any) -> Any:
-    """What is given; a scalar of numpy as Python's."""
+    """Return the argument, converting a numpy scalar to a Python one."""
     return value.item() if type(value).__module__ == "numpy" and getattr(value, "shape", None) == () else value
 
 
 def device_test(dev: Device, device_type: int, device_id: int) -> Device:
-    """The device. Raises `AssertionError` where it is not of this type and number."""
+    """Return the device. Raises `AssertionError` if its type or index differ."""
     if (dev.device_type, dev.device_id) != (device_type, device_id):
         raise AssertionError(f"{dev} is not device {device_id} of type {device_type}")
     return dev
 
 
 def _prim_expr(value: Any) -> PrimExpr:
-    """A number as a constant, as TVM's conversion of arguments has it."""
+    """Convert a number to a constant, as TVM's argument conversion does."""
     if isinstance(value, PrimExpr):
         return value
     if isinstance(value, bool):
@@ -59,7 +61,7 @@ PACKED = {
     "testing.AcceptsArrayOfPrimExpr": _prim_exprs,
     "testing.AcceptsMapOfPrimExpr": _prim_expr_values,
 }
-"""By name, for `tvm.get_global_func`."""
+"""The functions by name, for `tvm.get_global_func`."""
 
 for _name, _function in PACKED.items():
     register_func(_name, _function, override=True)

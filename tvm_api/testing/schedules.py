@@ -1,4 +1,4 @@
-"""`tvm.tir.schedule.testing`: whether a trace says all that was done."""
+"""`tvm.tir.schedule.testing`: checks that a trace reproduces a schedule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...schedule.trace import Trace
 
 
 def assert_structural_equal_ignore_global_symbol(func1: PrimFunc, func2: PrimFunc, map_free_vars: bool = False) -> None:
-    """Assert that two tensor functions are equal, whatever symbols they have. Raises as `assert_structural_equal`."""
+    """Assert that two tensor functions are equal except for their symbols. Raises as `assert_structural_equal`."""
     funcs = [f.with_attr("global_symbol", "main") for f in (func1, func2)]
     assert_structural_equal(*funcs, map_free_vars=map_free_vars)
 
@@ -27,10 +27,11 @@ def verify_trace_roundtrip(
     debug_mask: str | int = "all",
     text_format: str | Sequence[str] = ("python", "json"),
 ) -> Schedule:
-    """Apply the text of a schedule's trace to the module that it began with: the result is equal; the new schedule.
+    """Replay a schedule's serialized trace on its original module, check that the result is equal, and return it.
 
-    `text_format` is `"python"` (`Trace.as_python`), `"json"` (`Trace.as_json`, as a file would hold it), or both.
-    Raises `ValueError` for another, `TiraxError` where the texts differ, and as `assert_structural_equal`.
+    `text_format` is `"python"` (`Trace.as_python`), `"json"` (`Trace.as_json`, serialized), or both. Raises
+    `ValueError`
+    for other formats, `TiraxError` if the texts differ, and as `assert_structural_equal`.
     """
     formats = [text_format] if isinstance(text_format, str) else list(text_format)
     unknown = [f for f in formats if f not in _READERS]

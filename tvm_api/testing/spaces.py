@@ -1,4 +1,4 @@
-"""`tvm.meta_schedule.testing.space_generation`: the sketches of a design space, beside those that are expected."""
+"""`tvm.meta_schedule.testing.space_generation`: comparison of a design space's sketches with expected ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...tuning.space import PostOrderApply
 from .schedules import verify_trace_roundtrip
 
 Decisions = Sequence[tuple[str, Any]]
-"""What a sketch samples, in order: the kind of the instruction and the decision."""
+"""The sampled decisions of a sketch, in order: the kind of the instruction and the decision."""
 
 
 def generate_design_space(
@@ -27,9 +27,10 @@ def generate_design_space(
     types: type | tuple[type, ...] | None,
     sch_rules: Sequence[ScheduleRule] | None = None,
 ) -> list[Schedule]:
-    """The design space of a function by the schedule rules of a kind that are of `types`, or by those given.
+    """Return the design space of a function from the schedule rules of a kind that are of `types`, or from
+    `sch_rules`.
 
-    Raises `ValueError` where both types and rules are given, or neither.
+    Raises `ValueError` if both or neither of `types` and rules are passed.
     """
     if (types is None) == (sch_rules is None):
         raise ValueError("either the types of rules are given, or rules")
@@ -49,9 +50,9 @@ def check_sketches(
     *,
     debug_mask: str | int = "all",
 ) -> None:
-    """Assert that there is a sketch for each expected module, which it is for the expected decisions, and no other.
+    """Assert that the sketches, with the expected decisions, are exactly the expected modules.
 
-    Raises `AssertionError` where there is not.
+    Raises `AssertionError` otherwise.
     """
     left = list(sketches)
     counts = len(left), len(expected_mods), len(expected_decisions)
@@ -67,7 +68,7 @@ def check_sketches(
 
 
 def print_sketches(sketches: Sequence[Schedule]) -> None:
-    """Print each sketch: its module and what it samples."""
+    """Print each sketch: its module and its decisions."""
     for k, sketch in enumerate(sketches):
         samples = [(i.kind.name, sketch.trace.get_decision(i)) for i in _samples(sketch.trace)]
         print(f"# sketch {k}\n{sketch.mod.script()}\ndecisions = {samples!r}\n")
@@ -78,7 +79,7 @@ def _samples(trace: Trace) -> list[Any]:
 
 
 def _with_decisions(sketch: Schedule, decisions: Decisions) -> Trace | None:
-    """The trace of a sketch with other decisions; None where it samples something else."""
+    """Return the trace of a sketch with other decisions, or None if it samples other instructions."""
     kinds = [inst.kind.name for inst in _samples(sketch.trace)]
     if kinds != [kind for kind, _ in decisions]:
         return None
@@ -111,7 +112,7 @@ def _shown(sketch: Schedule, mod: Any, decisions: Decisions) -> str:
 
 
 def _nameless(mod: IRModule) -> IRModule:
-    """The module whose functions are known in it alone: what symbols they have does not matter."""
+    """Return the module with private functions, so that their symbols do not matter."""
     return IRModule({g.name_hint: f.without_attr("global_symbol") for g, f in mod.functions_items()})
 
 

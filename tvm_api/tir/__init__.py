@@ -117,7 +117,7 @@ provide(
 
 
 def __getattr__(name: str) -> Any:
-    """Names, loaded when first used; intrinsics, `tir.exp`, are those of tensor expressions."""
+    """Return a name loaded on first use; intrinsics such as `tir.exp` are those of tensor expressions."""
     if name == "transform":
         return import_module(".transform", __name__)
     if name == "build":

@@ -1,4 +1,4 @@
-"""`tvm.tir.transform`: passes on tensor functions, loaded when they are first used."""
+"""`tvm.tir.transform`: passes on tensor functions, loaded on first use."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ LEFT_OUT: dict[str, str] = {
     "RewriteUnsafeSelect": "not done: T.Select is evaluated on both sides, T.if_then_else is written where it must not",
     "RemoveWeightLayoutRewriteBlock": "MetaSchedule's RewriteLayout, and the passes of Relax on layouts, do it",
 }
-"""TVM's passes on tensor functions that are not here, and why."""
+"""Unsupported passes of TVM on tensor functions, with the reason."""
 
 provide(
     __name__,

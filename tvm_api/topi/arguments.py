@@ -1,4 +1,6 @@
-"""Arguments as TVM's operators take them: numbers, axes, dtypes, layouts, paddings, windows (and `tvm.topi.utils`)."""
+"""Argument conversion for TVM's operators: numbers, axes, dtypes, layouts, padding, windows (and
+`tvm.topi.utils`).
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,12 @@ from .math import const_vector
 
 
 def integer(value: int | PrimExpr) -> int:
-    """A Python integer. Raises `TiraxError` for a symbolic expression."""
+    """Return a Python integer. Raises `TiraxError` for a symbolic expression."""
     return int(value)
 
 
 def integers(value: Any, count: int) -> list[int]:
-    """As many integers as asked, one standing for all. Raises `TiraxError` for another number of them."""
+    """Return `count` integers, repeating a single one. Raises `TiraxError` for other numbers of values."""
     if not isinstance(value, list | tuple):
         return [integer(value)] * count
     if len(value) != count:
@@ -34,21 +36,21 @@ def integers(value: Any, count: int) -> list[int]:
 
 
 def axes(value: Any) -> int | list[int] | None:
-    """An axis, several or (None) all."""
+    """Return one axis, several, or None for all."""
     if value is None:
         return None
     return [integer(v) for v in value] if isinstance(value, list | tuple) else integer(value)
 
 
 def element_type(dtype: str | Attribute | None, default: Attribute) -> Attribute:
-    """A dtype, `default` where it is left out."""
+    """Return a dtype, or `default` if it is None."""
     if dtype is None or dtype == "":
         return default
     return dtype_of(dtype) if isinstance(dtype, str) else dtype
 
 
 def no_rewritten_layout(layout: str, original_shape: Any) -> None:
-    """Refuses what TVM's auto-scheduler passes to operators whose weights it has laid out anew."""
+    """Raise an error for weight layouts rewritten by TVM's auto-scheduler, which are unsupported."""
     if layout or original_shape is not None:
         raise TiraxError(
             "weights that a tuner has laid out anew are not supported",
@@ -58,7 +60,9 @@ def no_rewritten_layout(layout: str, original_shape: Any) -> None:
 
 
 def named(parameters: str, compute: Callable[..., Tensor], doc: str) -> Callable[..., Tensor]:
-    """`compute`, called with TVM's names of its parameters: `Input Filter stride padding='VALID' out_dtype=None`."""
+    """Give `compute` TVM's parameters, such as `Input Filter stride padding='VALID' out_dtype=None`, and a
+    docstring.
+    """
     rows = [row.partition("=") for row in parameters.split()]
     signature = Signature(
         [
@@ -80,7 +84,7 @@ def named(parameters: str, compute: Callable[..., Tensor], doc: str) -> Callable
 
 
 def tensors(values: Sequence[Tensor] | Tensor) -> list[Tensor]:
-    """One tensor or several."""
+    """Return one or several tensors as a list."""
     return [values] if isinstance(values, Tensor) else list(values)
 
 
@@ -90,14 +94,16 @@ Pairs = list[tuple[int, int]]
 
 
 def places(layout: str, letters: str) -> list[int]:
-    """The places in a plain layout of `letters`. Raises `ShapeError` where they are not those of the layout."""
+    """Return the positions of `letters` in a plain layout. Raises `ShapeError` if they are not those of the
+    layout.
+    """
     if sorted(layout) != sorted(letters):
         raise ShapeError("unknown layout", expected=f"the letters {letters} in some order", found=layout)
     return [layout.index(c) for c in letters]
 
 
 def packed_places(layout: str, letters: str) -> list[int]:
-    """As `places`; dimensions may be followed by blocks of others, as in `NCHW4c`."""
+    """Like `places`, but dimensions may be blocked, as in `NCHW4c`."""
     axes = re.findall(r"[A-Z]|\d+[a-z]", layout)
     if "".join(axes) != layout or sorted(a for a in axes if a.isalpha()) != sorted(letters):
         raise ShapeError("unknown layout", expected=f"the letters {letters} in some order, blocks: 4c", found=layout)
@@ -105,17 +111,18 @@ def packed_places(layout: str, letters: str) -> list[int]:
 
 
 def spatial_letters(rank: int) -> str:
-    """The letters of spatial dimensions. Raises `TiraxError` for a rank that no operator has."""
+    """Return the letters of spatial dimensions. Raises `TiraxError` for an unsupported rank."""
     if rank not in (1, 2, 3):
         raise TiraxError("another number of spatial dimensions", expected="1, 2 or 3", found=rank)
     return {1: "W", 2: "HW", 3: "DHW"}[rank]
 
 
 def pad_pairs(padding: Any, kernel: Sequence[int]) -> Pairs:
-    """The padding before and after each dimension of a window of extents `kernel`.
+    """Return the padding before and after each dimension of a window of extents `kernel`.
 
-    From one number, one for each dimension, all before and then all after, or `VALID` or `SAME`. Raises `TiraxError`
-    for anything else.
+    `padding` is a number, one for each dimension, all before followed by all after, or `VALID` or `SAME`.
+    Raises
+    `TiraxError` for anything else.
     """
     rank = len(kernel)
     if isinstance(padding, str):
@@ -130,12 +137,12 @@ def pad_pairs(padding: Any, kernel: Sequence[int]) -> Pairs:
 
 
 def constant_like(extent: SymExpr, other: SymExpr) -> SymExpr:
-    """A constant extent in the dtype of another; symbolic ones as they are."""
+    """Convert a constant extent to the dtype of another; symbolic ones are unchanged."""
     return extent if extent.constant is None else Const(extent.constant, other.dtype)
 
 
 def kernel_extents(dims: Sequence[SymExpr], dilation: Sequence[int]) -> list[int]:
-    """What windows reach over. Raises `ShapeError` where the extents of a kernel are not known."""
+    """Return the extents of dilated windows. Raises `ShapeError` if the extents of a kernel are unknown."""
     out: list[int] = []
     for d, step in zip(dims, dilation, strict=True):
         if d.constant is None:
@@ -147,7 +154,7 @@ def kernel_extents(dims: Sequence[SymExpr], dilation: Sequence[int]) -> list[int
 def window_counts(
     data: Tensor, spatial: Sequence[int], padding: Pairs, reach: Sequence[int], strides: Sequence[int]
 ) -> list[SymExpr]:
-    """How many windows there are in each dimension of `spatial`."""
+    """Return the number of windows in each dimension of `spatial`."""
     rows = zip(spatial, padding, reach, strides, strict=True)
     return [windows(data.dims[p], sum(pair), k, s, 1) for p, pair, k, s in rows]
 
@@ -156,39 +163,39 @@ def window_counts(
 
 
 def get_const_int(expr: Any) -> int:
-    """A Python integer. Raises `TiraxError` for a symbolic expression."""
+    """Return a Python integer. Raises `TiraxError` for a symbolic expression."""
     return int(expr)
 
 
 def equal_const_int(expr: Any, value: int) -> bool:
-    """Whether an expression is this constant."""
+    """Return whether an expression is the constant `value`."""
     known = expr.constant if isinstance(expr, PrimExpr) else expr
     return known is not None and int(known) == value
 
 
 def get_const_tuple(in_tuple: Sequence[Any]) -> tuple[Any, ...]:
-    """Constants as Python integers, symbolic expressions as they are."""
+    """Convert constants to Python integers; symbolic expressions are unchanged."""
     return tuple(e if isinstance(e, PrimExpr) and e.constant is None else int(e) for e in in_tuple)
 
 
 def get_pad_tuple_generic(padding: Any, kernel: Sequence[int]) -> tuple[int, ...]:
-    """The padding before each dimension, then that after each, of windows of extents `kernel`."""
+    """Return the padding before each dimension, followed by that after each, for windows of extents `kernel`."""
     pairs = pad_pairs(padding, [int(k) for k in kernel])
     return (*(b for b, _ in pairs), *(a for _, a in pairs))
 
 
 def get_pad_tuple(padding: Any, kernel: Sequence[int]) -> tuple[int, ...]:
-    """(top, left, bottom, right)"""
+    """Return the padding (top, left, bottom, right)."""
     return get_pad_tuple_generic(padding, kernel)
 
 
 def get_pad_tuple1d(padding: Any, kernel: Any) -> tuple[int, ...]:
-    """(left, right)"""
+    """Return the padding (left, right)."""
     return get_pad_tuple_generic(padding, kernel if isinstance(kernel, list | tuple) else [kernel])
 
 
 def get_pad_tuple3d(padding: Any, kernel: Sequence[int]) -> tuple[int, ...]:
-    """(front, top, left, back, bottom, right)"""
+    """Return the padding (front, top, left, back, bottom, right)."""
     return get_pad_tuple_generic(padding, kernel)
 
 
@@ -205,7 +212,7 @@ __all__ = [
 
 
 def call_by_names(module: dict[str, Any]) -> None:
-    """Let functions that a table made have the names by which a module exports them: what builders emit is named so."""
+    """Rename generated functions to the names under which a module exports them, which emitted code uses."""
     for name in module["__all__"]:
         if module[name].__name__ == "apply":
             module[name].__name__ = name

@@ -86,7 +86,7 @@ def crop_and_resize(
     extrapolation_value: float | None = None,
     out_dtype: str | None = None,
 ) -> Tensor:
-    """For each box (y1, x1, y2, x2, from 0 to 1) of an image of the batch the resized part inside."""
+    """Crop each box (y1, x1, y2, x2, from 0 to 1) of an image in the batch, and resize it."""
     if method not in ("bilinear", "nearest_neighbor"):
         raise unknown_name("method of crop_and_resize", method, ("bilinear", "nearest_neighbor"))
     outside = 0.0 if extrapolation_value is None else float(extrapolation_value)
@@ -96,7 +96,7 @@ def crop_and_resize(
 
 
 def affine_grid(data: Tensor, target_shape: Any, align_corners: bool = True) -> Tensor:
-    """The positions, each from -1 to 1, to which the matrices `data` move those of a grid of `target_shape`."""
+    """Return the positions, in [-1, 1], to which the matrices `data` map a grid of `target_shape`."""
     return _sampling.affine_grid(
         data, [constant_like(d, data.dims[0]) for d in shape_dims(target_shape)], align_corners
     )
@@ -110,7 +110,7 @@ def grid_sample(
     padding_mode: str = "zeros",
     align_corners: bool = True,
 ) -> Tensor:
-    """The values of `data` at the positions that `grid` lists. Raises `TiraxError` for layouts with channels last."""
+    """Sample `data` at the positions in `grid`. Raises `TiraxError` for channels-last layouts."""
     if layout not in ("NCHW", "NCDHW"):
         raise TiraxError("grid_sample takes data with channels first", expected="NCHW or NCDHW", found=layout)
     return _sampling.grid_sample(data, grid, method, padding_mode, align_corners)
@@ -119,14 +119,14 @@ def grid_sample(
 def dilation2d_nchw(
     input: Tensor, filter: Tensor, stride: Any, padding: Any, dilations: Any, out_dtype: str | None = None
 ) -> Tensor:
-    """The greatest value of input + filter in each window of (N, C, H, W); the filter is (C, H, W)."""
+    """Return the maximum of input + filter in each window of (N, C, H, W); the filter is (C, H, W)."""
     return _dilation2d(input, filter, (stride, padding, dilations), [0, 1, 2, 3], [0, 1, 2], out_dtype)
 
 
 def dilation2d_nhwc(
     input: Tensor, filter: Tensor, stride: Any, padding: Any, dilations: Any, out_dtype: str | None = None
 ) -> Tensor:
-    """The greatest value of input + filter in each window of (N, H, W, C); the filter is (H, W, C)."""
+    """Return the maximum of input + filter in each window of (N, H, W, C); the filter is (H, W, C)."""
     return _dilation2d(input, filter, (stride, padding, dilations), [0, 3, 1, 2], [2, 0, 1], out_dtype)
 
 

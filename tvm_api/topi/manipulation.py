@@ -1,4 +1,4 @@
-"""Operators that move elements: shapes, joins, parts, grids, products; sorting, scans, scattering."""
+"""Shape manipulation, joining, slicing, grids, products, sorting, scans, scattering."""
 
 from __future__ import annotations
 
@@ -39,45 +39,47 @@ from .arguments import axes, constant_like, element_type, integer, integers, ten
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
-    """Dimension i of the result is dimension axes[i] of `a`; all reversed where None."""
+    """Permute dimensions, so that dimension i of the result is axes[i] of `a` (None: reversed)."""
     return _topi.transpose(a, None if axes is None else [integer(x) for x in axes])
 
 
 def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
-    """`num_newaxis` dimensions of extent 1 at the position `axis` of the result."""
+    """Insert `num_newaxis` dimensions of extent 1 at the position `axis`."""
     place = normalize_axis(integer(axis), a.ndim + 1)
     return _topi.expand_dims(a, list(range(place, place + num_newaxis)))
 
 
 def expand_like(a: Tensor, shape_like: Tensor, axis: Any) -> Tensor:
-    """`a` repeated along new dimensions `axis`, in the shape of another tensor."""
+    """Expand `a` along new dimensions `axis` to the shape of another tensor."""
     return _topi.broadcast_to(_topi.expand_dims(a, axes(axis) or 0), shape_like.shape)
 
 
 def squeeze(a: Tensor, axis: Any = None) -> Tensor:
-    """Without the dimensions `axis`, of extent 1; without all such where None."""
+    """Remove the dimensions `axis` of extent 1 (None: all of extent 1)."""
     return _topi.squeeze(a, axes(axis))
 
 
 def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors joined along `axis`."""
+    """Concatenate tensors along `axis`."""
     return _concatenate(tensors(a_tuple), integer(axis))
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors of one shape joined along a new dimension."""
+    """Stack tensors of one shape along a new dimension."""
     return _topi.stack(list(tensors), integer(axis))
 
 
 def split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """`ary` cut along `axis`: into so many sections, or at positions."""
+    """Split `ary` along `axis` into equal sections, or at positions."""
     if isinstance(indices_or_sections, list | tuple):
         return _topi.split(ary, [integer(i) for i in indices_or_sections], integer(axis))
     return _topi.split(ary, integer(indices_or_sections), integer(axis))
 
 
 def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "fast") -> Tensor:
-    """The slices of `a` along `axis` (of flat `a` where None) at `indices`; the first `batch_dims` dimensions pair."""
+    """Return the slices of `a` at `indices` along `axis` (None: of flattened `a`), paired in `batch_dims`
+    dimensions.
+    """
     place = None if axis is None else integer(axis)
     if batch_dims and place is not None and isinstance(indices, Tensor):
         count = batch_dims if batch_dims > 0 else batch_dims + indices.ndim
@@ -86,12 +88,12 @@ def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, 
 
 
 def tile(a: Tensor, reps: Any) -> Tensor:
-    """`a` side by side `reps` times in each dimension."""
+    """Repeat `a` `reps` times along each dimension."""
     return _topi.tile(a, integers(reps, len(reps) if isinstance(reps, list | tuple) else 1))
 
 
 def dyn_tile(a: Tensor, new_shape: Any, rdim: int) -> Tensor:
-    """`a` side by side until `new_shape` is full, `rdim` being its rank."""
+    """Repeat `a` to fill `new_shape` of rank `rdim`."""
     dims = shape_dims(new_shape)
     return over_axes(
         dims,
@@ -102,23 +104,23 @@ def dyn_tile(a: Tensor, new_shape: Any, rdim: int) -> Tensor:
 
 
 def repeat(a: Tensor, repeats: int, axis: int) -> Tensor:
-    """Each element `repeats` times along `axis`."""
+    """Repeat each element `repeats` times along `axis`."""
     return _topi.repeat(a, integer(repeats), integer(axis))
 
 
 def meshgrid(a_tuple: Sequence[Tensor], indexing: str) -> list[Tensor]:
-    """Each vector repeated along the dimensions of the others; `xy` swaps the first two dimensions."""
+    """Repeat each vector along the dimensions of the others; `xy` swaps the first two dimensions."""
     return _topi.meshgrid(list(a_tuple), indexing)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
-    """start, start + step, … below `stop`; from 0 below `start` where no stop is given."""
+    """Return start, start + step, … up to `stop`, exclusive; from 0 to `start` without a stop."""
     low, high = (0, start) if stop is None else (start, stop)
     return _topi.arange([_count(low, high, step)], low, step, dtype)
 
 
 def _count(low: Any, high: Any, step: Any) -> SymExpr | int:
-    """How many numbers there are."""
+    """Return the number of elements of a range."""
     ends = [v.constant if isinstance(v, PrimExpr) else v for v in (low, high, step)]
     if None not in ends:
         first, last, by = (float(v) for v in ends if v is not None)
@@ -128,38 +130,40 @@ def _count(low: Any, high: Any, step: Any) -> SymExpr | int:
 
 
 def eye(n: Any, m: Any = None, k: int = 0, dtype: str = "float32") -> Tensor:
-    """Ones at column - row == k, zeros elsewhere, in a matrix of n rows and m (or n) columns."""
+    """Return an n × m (default: n × n) matrix with ones where column - row == k, and zeros elsewhere."""
     return _topi.eye([n, n if m is None else m], k, dtype)
 
 
 def trilu(data: Tensor, k: Any, upper: Any) -> Tensor:
-    """The upper or lower triangle of the last two dimensions from the diagonal `k` on, else 0."""
+    """Return the upper or lower triangle of the last two dimensions from the diagonal `k` on, with zeros
+    elsewhere.
+    """
     return _topi.trilu(data, k, bool(int(upper)))
 
 
 def hamming_window(window_size: Any, periodic: Any, alpha: Any, beta: Any, dtype: str) -> Tensor:
-    """alpha - beta * cos(2π i / N), N being the size where `periodic`, else one less."""
+    """Return alpha - beta * cos(2π i / N), where N is the size if `periodic`, else the size - 1."""
     return _topi.hamming_window([window_size], periodic, alpha, beta, dtype)
 
 
 def one_hot(indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str) -> Tensor:
-    """on_value where the coordinate along the new dimension is the index, else off_value."""
+    """Return on_value where the coordinate along the new dimension is the index, else off_value."""
     on, off = (tx.cast(dtype, tx.convert(v)) for v in (on_value, off_value))
     return _topi.one_hot(indices, on, off, integer(depth), integer(axis))
 
 
 def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
-    """`data` at the position of each index, the coordinate along `axis` replaced by it."""
+    """Return `data` at the position of each index, with the coordinate along `axis` replaced by the index."""
     return _topi.gather(data, integer(axis), indices)
 
 
 def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
-    """The slices of `a` at the positions that the first dimension of `indices` lists."""
+    """Return the slices of `a` at the positions in the first dimension of `indices`."""
     return _indexing.gather_nd_first(a, indices, integer(batch_dims))
 
 
 def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
-    """data[indices]: the indices broadcast, and stand for the first dimensions."""
+    """Return data[indices], where the indices broadcast and select the first dimensions."""
     return _topi.index_tensor(data, list(indices))
 
 
@@ -175,9 +179,9 @@ def strided_slice(
     slice_mode: str = "end",
     assume_inbound: bool = True,
 ) -> Tensor:
-    """a[begin:end:strides] along `axes` (the first ones where None).
+    """Return a[begin:end:strides] along `axes` (None: the first ones).
 
-    Where `slice_mode` is `size`, `end` holds extents, -1 for all that is left, and strides are 1.
+    If `slice_mode` is `size`, `end` contains extents, with -1 for the remaining ones, and strides are 1.
     """
     if isinstance(begin, Tensor):
         by = strides if isinstance(strides, Tensor) else _topi.full([a.ndim], begin.dtype, 1)
@@ -207,12 +211,12 @@ def _slices(
 
 
 def dynamic_strided_slice(a: Tensor, begin: Tensor, end: Tensor, strides: Tensor, output_shape: Any) -> Tensor:
-    """a[begin:end:strides], whose extents are `output_shape`."""
+    """Return a[begin:end:strides] with the extents `output_shape`."""
     return _topi.dynamic_strided_slice(a, begin, end, strides, shape_dims(output_shape))
 
 
 def strided_set(a: Tensor, v: Tensor, begin: Any, end: Any, strides: Any = None) -> Tensor:
-    """`a` with `v` in place of a[begin:end:strides]; positions are numbers or tensors of them."""
+    """Return `a` with a[begin:end:strides] replaced by `v`; positions are numbers or tensors."""
     count = begin.dims[0].constant if isinstance(begin, Tensor) else len(begin)
     if count is None:
         raise ShapeError("strided_set needs a known number of positions", found=str(begin.dims[0]))
@@ -224,31 +228,31 @@ def strided_set(a: Tensor, v: Tensor, begin: Any, end: Any, strides: Any = None)
 
 
 def _from_front(begin: PrimExpr, step: PrimExpr, extent: SymExpr) -> PrimExpr:
-    """The first position of a slice, counted from the front and inside of the dimension."""
+    """Return the first position of a slice, counted from the front and clamped to the dimension."""
     size = from_sym(extent).astype(begin.type)
     at = tx.select(begin < 0, begin + size, begin)
     return tx.select(step < 0, tx.minimum(at, size - 1), tx.maximum(at, 0))
 
 
 def slice_scatter(input_tensor: Tensor, src: Tensor, start: Any, end: Any, step: int, axis: int) -> Tensor:
-    """`input_tensor` with `src` in place of start:end:step along `axis`."""
+    """Return `input_tensor` with start:end:step along `axis` replaced by `src`."""
     extent = input_tensor.dims[normalize_axis(integer(axis), input_tensor.ndim)]
     part = slice_of(dim(start), dim(end), integer(step), extent)
     return _topi.slice_scatter(input_tensor, src, part, integer(axis))
 
 
 def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]) -> Tensor:
-    """All windows of `window_shape` over the dimensions from `axis` on."""
+    """Return all windows of `window_shape` over the dimensions from `axis` on."""
     return _sliding_window(data, integer(axis), [integer(w) for w in window_shape], [integer(s) for s in strides])
 
 
 def shape(array: Tensor, dtype: str = "int32") -> Tensor:
-    """The extents of a tensor."""
+    """Return the extents of a tensor."""
     return shape_of(array, dtype)
 
 
 def tensor_size(array: Tensor, dtype: str = "int32") -> Tensor:
-    """The number of elements of a tensor."""
+    """Return the number of elements of a tensor."""
     return size_of(array, dtype)
 
 
@@ -256,7 +260,7 @@ ndarray_size = tensor_size
 
 
 def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_rule: str = "None") -> Tensor:
-    """`array`, in the layout `src_layout`, in another; what blocks lack is 0. Raises for layouts of other letters."""
+    """Convert `array` between layouts, padding blocks with 0. Raises for layouts of different letters."""
     if src_layout == dst_layout:
         return array
     layouts = bijective_layout(src_layout, dst_layout)
@@ -267,7 +271,7 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_r
 
 
 def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False) -> Tensor:
-    """The product of two matrices, transposed as asked. Raises `ShapeError` for other than two dimensions."""
+    """Return the product of two matrices, optionally transposed. Raises `ShapeError` for other ranks."""
     for tensor in (a, b):
         if tensor.ndim != 2:
             raise ShapeError("matmul takes matrices", expected="2 dimensions", found=f"{tensor.ndim} dimensions")
@@ -282,7 +286,7 @@ def matmul(a: Tensor, b: Tensor, transp_a: bool = False, transp_b: bool = False)
 
 
 def tensordot(a: Tensor, b: Tensor, axes: Any) -> Tensor:
-    """The sum of products over the last dimensions of `a` and the first of `b` (a number), or over pairs of axes."""
+    """Return the sum of products over the last dimensions of `a` and the first of `b`, or over pairs of axes."""
     if isinstance(axes, int):
         pairs = [(a.ndim - axes + n, n) for n in range(axes)]
     elif isinstance(axes[0], int):
@@ -294,13 +298,13 @@ def tensordot(a: Tensor, b: Tensor, axes: Any) -> Tensor:
 
 
 def einsum(subscripts: str, *operand: Any) -> Tensor:
-    """Einstein's sum, as numpy's (without `...`)."""
+    """Return Einstein's sum, like numpy's `einsum` (without `...`)."""
     operands = list(operand[0]) if len(operand) == 1 and isinstance(operand[0], list | tuple) else list(operand)
     return _algebra.einsum_of(subscripts, operands)
 
 
 def make_idx(b: Any, e: Any, s: Any, z: Any, i: Any) -> PrimExpr:
-    """The number of the place of `i` in the slice b:e:s of a dimension of extent z; z where `i` is not in it."""
+    """Return the index of `i` within the slice b:e:s of a dimension of extent z, or z if it is not in it."""
     low, step = tx.convert(b), tx.convert(s)
     up = tx.floordiv(i - low, step)
     down = tx.floordiv(low - i, step * -1)
@@ -309,7 +313,7 @@ def make_idx(b: Any, e: Any, s: Any, z: Any, i: Any) -> PrimExpr:
 
 
 def within_index(b: Any, e: Any, s: Any, i: Any) -> PrimExpr:
-    """Whether `i` is in the slice b:e:s."""
+    """Return whether `i` is in the slice b:e:s."""
     low, high, step, at = (tx.convert(v) for v in (b, e, s, i))
     up = tx.logical_and(low <= at, at < high, tx.equal(tx.floormod(at - low, step), 0))
     down = tx.logical_and(high < at, at <= low, tx.equal(tx.floormod(low - at, step * -1), 0))
@@ -320,16 +324,16 @@ def within_index(b: Any, e: Any, s: Any, i: Any) -> PrimExpr:
 
 
 def sort(data: Tensor, axis: int = -1, is_ascend: Any = 1) -> Tensor:
-    """The elements in sorted order along `axis`."""
+    """Return the sorted elements along `axis`."""
     return _scan.sort(data, integer(axis), not int(is_ascend))
 
 
 def argsort(
     data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_ascend: Any = 1, dtype: str = "float32"
 ) -> Tensor:
-    """The positions of the elements in sorted order along `axis`, equal ones in their own order.
+    """Return the positions that sort the elements along `axis`; the sort is stable.
 
-    With `valid_count`, only so many at the front of each row are sorted, and the others stay where they are.
+    With `valid_count`, only the first elements of each row are sorted, and the others remain in place.
     """
     element = dtype_of(dtype)
     return _scan.argsort(data, integer(axis), not int(is_ascend), element, valid_count)
@@ -338,7 +342,9 @@ def argsort(
 def topk(
     data: Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: Any = False, dtype: str = "int64"
 ) -> Tensor | list[Tensor]:
-    """The first `k` (all where 0 or less) in sorted order along `axis`: `values`, `indices` or `both`."""
+    """Return the first `k` elements (all if 0 or less) in sorted order along `axis`: `values`, `indices` or
+    `both`.
+    """
     count = dim(k)
     if count.constant is not None and count.constant < 1:
         count = data.dims[integer(axis)]
@@ -347,20 +353,22 @@ def topk(
 
 
 def searchsorted(sorted_sequence: Tensor, values: Tensor, right: Any = False, out_dtype: str = "int64") -> Tensor:
-    """How many of the sorted numbers are less than each value, or (`right`) less or equal.
+    """Return the number of sorted elements less than (`right`: less than or equal to) each value.
 
-    A sequence of several dimensions holds one sequence for each row of `values`.
+    A sequence with several dimensions contains one sequence for each row of `values`.
     """
     return _scan.searchsorted(sorted_sequence, values, bool(int(right)), dtype_of(out_dtype))
 
 
 def cumsum(data: Tensor, axis: int | None = None, dtype: str | None = None, exclusive: Any = None) -> Tensor:
-    """The running sums along `axis` (of flat `data` where None); without the element itself where `exclusive`."""
+    """Return the prefix sums along `axis` (None: of flattened `data`), without the element itself if `exclusive`."""
     return _scan.scan(data, "cumsum", axis, element_type(dtype, data.type), bool(exclusive))
 
 
 def cumprod(data: Tensor, axis: int | None = None, dtype: str | None = None, exclusive: Any = None) -> Tensor:
-    """The running products along `axis` (of flat `data` where None); without the element itself where `exclusive`."""
+    """Return the prefix products along `axis` (None: of flattened `data`), without the element itself if
+    `exclusive`.
+    """
     return _scan.scan(data, "cumprod", axis, element_type(dtype, data.type), bool(exclusive))
 
 
@@ -373,7 +381,7 @@ def scanop(
     dtype: str | None = None,
     exclusive: Any = None,
 ) -> Tensor:
-    """The running results of `binop` along `axis`, from `identity_value` on."""
+    """Return the prefix results of `binop` along `axis`, starting from `identity_value`."""
     start = tx.convert(identity_value)
     return _scan.running(data, op_name, binop, start, axis, element_type(dtype, data.type), bool(exclusive))
 
@@ -381,17 +389,17 @@ def scanop(
 def scatter_elements(
     data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0, reduction: str = "update"
 ) -> Tensor:
-    """`data` with each update at its own position, the coordinate along `axis` replaced by the index."""
+    """Write each update to `data` at its position, with the coordinate along `axis` replaced by the index."""
     return _scatter.scatter_elements(data, indices, updates, integer(axis), _scatter.known_reduction(reduction))
 
 
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Tensor:
-    """`data` with slices of updates at the positions that the first dimension of `indices` lists."""
+    """Write slices of updates to `data` at the positions in the first dimension of `indices`."""
     return _scatter.scatter_nd_first(data, indices, updates, _scatter.known_reduction(mode))
 
 
 def index_put(data: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
-    """data[indices] = values, += where `accumulate`: the indices broadcast, and so do the values."""
+    """Return `data` after data[indices] = values (+= if `accumulate`), where indices and values broadcast."""
     return _scatter.index_put(data, list(indices), values, bool(accumulate))
 
 

@@ -1,4 +1,4 @@
-"""Operators element by element."""
+"""Elementwise operators."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ log_add_exp = _broadcasting("log_add_exp", _logaddexp)
 
 
 def cast(x: Tensor | PrimExpr, dtype: str, span: object = None) -> Any:
-    """`x`, a tensor or a scalar, converted to `dtype`."""
+    """Convert `x`, a tensor or a scalar, to `dtype`."""
     return _topi.cast(x, dtype) if isinstance(x, Tensor) else tx.cast(dtype, x)
 
 
 def logical_not(data: Tensor) -> Tensor:
-    """not data, element by element."""
+    """Return the elementwise logical negation."""
     return _topi.logical_not(data)
 
 
 def bitwise_not(data: Tensor) -> Tensor:
-    """~data, element by element."""
+    """Return the elementwise ~data."""
     return _topi.bitwise_not(data)
 
 
 def reinterpret(x: Tensor, dtype: str) -> Tensor:
-    """The bits of `x` read as `dtype`, which has as many."""
+    """Reinterpret the bits of `x` as `dtype` of the same width."""
     return compute(
         x.dims, lambda *i: PrimExpr(tir.ReinterpretOp(x(*i).value, dtype_of(dtype)).result), "compute", "elemwise"
     )
 
 
 def ceil_log2(x: Tensor) -> Tensor:
-    """The least k with x <= 2**k, of the dtype of `x`."""
+    """Return the smallest k with x <= 2**k, in the dtype of `x`."""
     return _topi.cast(_topi.ceil(_topi.log2(_topi.cast(x, "float64"))), x.type)
 
 
 def elemwise_sum(xs: list[Tensor]) -> Tensor:
-    """The sum of tensors of one shape."""
+    """Return the sum of tensors of one shape."""
     return _topi.elemwise_sum(xs)
 
 
 def const_vector(vector: Any, name: str = "const_vector") -> Tensor:
-    """A tensor with the values of a numpy array."""
+    """Return a tensor with the values of a numpy array."""
     return _topi.const_vector(vector, name)
 
 
 def fixed_point_multiply(x: Tensor, multiplier: int, shift: int) -> Tensor:
-    """x * multiplier * 2**(-31 - shift), rounded, of 32 bit integers."""
+    """Return x * multiplier * 2**(-31 - shift) of 32-bit integers, rounded."""
     return _elementwise.fixed_point_multiply(x, multiplier, shift)
 
 
@@ -75,7 +75,7 @@ def fixed_point_multiply_per_axis(
     is_rshift_required: int,
     axes: Any,
 ) -> Tensor:
-    """x * 2**lshift * y * 2**(-rshift - 31), rounded, with multipliers and shifts by the index of `axes`."""
+    """Return x * 2**lshift * y * 2**(-rshift - 31), rounded, with multipliers and shifts indexed by `axes`."""
     required = (bool(int(is_lshift_required)), bool(int(is_rshift_required)))
     return _elementwise.fixed_point_multiply_per_axis(x, y, lshift, rshift, required, [int(a) for a in axes])
 

@@ -31,27 +31,27 @@ from .windows import *  # noqa: F403
 
 
 def leaky_relu(x: Tensor, alpha: float) -> Tensor:
-    """x where it is positive, alpha * x elsewhere."""
+    """Return x if positive, else alpha * x."""
     return _nn.leaky_relu(x, float(alpha))
 
 
 def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
-    """x where it is positive, slope * x elsewhere, slope by the index of `axis`."""
+    """Return x if positive, else slope * x, with slopes indexed by `axis`."""
     return _norm.prelu(x, slope, normalize_axis(integer(axis), x.ndim))
 
 
 def fast_softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """`softmax` with the fast exponential."""
+    """Return the softmax with the approximate exponential."""
     return _classic.fast_softmax(x, integer(axis))
 
 
 def softmax_common(x: Tensor, axis: int, use_fast_exp: bool) -> Tensor:
-    """`fast_softmax` or `softmax`."""
+    """Return `fast_softmax` or `softmax`."""
     return fast_softmax(x, axis) if use_fast_exp else softmax(x, integer(axis))
 
 
 def flatten(data: Tensor) -> Tensor:
-    """All dimensions but the first in one."""
+    """Flatten all dimensions but the first."""
     return _classic.batch_flatten(data)
 
 
@@ -63,7 +63,7 @@ def dense(
     auto_scheduler_rewritten_layout: str = "",
     meta_schedule_original_shape: Any = None,
 ) -> Tensor:
-    """data · weightᵀ + bias"""
+    """Return data · weightᵀ + bias."""
     no_rewritten_layout(auto_scheduler_rewritten_layout, meta_schedule_original_shape)
     return _nn.dense(data, weight, bias, out_dtype)
 
@@ -78,7 +78,7 @@ def matmul(
     auto_scheduler_rewritten_layout: str = "",
     meta_schedule_original_shape: Any = None,
 ) -> Tensor:
-    """tensor_a · tensor_b + bias; operands transposed as asked."""
+    """Return tensor_a · tensor_b + bias, with operands optionally transposed."""
     no_rewritten_layout(auto_scheduler_rewritten_layout, meta_schedule_original_shape)
     return _classic.matmul(tensor_a, tensor_b, bias, out_dtype, (bool(transpose_a), bool(transpose_b)))
 
@@ -93,7 +93,7 @@ def batch_matmul(
     auto_scheduler_rewritten_layout: str = "",
     meta_schedule_original_shape: Any = None,
 ) -> Tensor:
-    """The matrix product for each element of the first dimension, of which one tensor may have but one."""
+    """Return the batched matrix product; the batch of one tensor may be 1."""
     no_rewritten_layout(auto_scheduler_rewritten_layout, meta_schedule_original_shape)
     return _nn.batch_matmul(tensor_a, tensor_b, out_dtype, bool(transpose_a), bool(transpose_b))
 
@@ -111,9 +111,9 @@ def batch_norm(
     training: bool | None = None,
     momentum: float | None = None,
 ) -> list[Tensor]:
-    """The normalised data, and the moving mean and variance (brought nearer to the batch's in `training`).
+    """Return the normalized data, and the moving mean and variance, which `training` updates.
 
-    gamma counts where `scale`, beta where `center` (both by default); the axis is 1, epsilon 1e-5, momentum 0.1.
+    gamma is used if `scale`, beta if `center` (both by default); the axis is 1, epsilon 1e-5, momentum 0.1.
     """
     place = normalize_axis(1 if axis is None else integer(axis), data.ndim)
     factors = (None if scale is False else gamma, None if center is False else beta)
@@ -122,7 +122,7 @@ def batch_norm(
 
 
 def layer_norm(data: Tensor, gamma: Tensor, beta: Tensor | None, axis: Any, epsilon: float = 1e-5) -> Tensor:
-    """(data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta."""
+    """Return (data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta."""
     return _nn.layer_norm(data, gamma, beta, _required(axis), epsilon, rounds_first=True)
 
 
@@ -135,7 +135,9 @@ def group_norm(
     axes: Sequence[int],
     epsilon: float = 1e-5,
 ) -> Tensor:
-    """(data - mean) / sqrt(variance + epsilon) over `axes` and the channels of a group, times gamma, plus beta."""
+    """Return (data - mean) / sqrt(variance + epsilon) over `axes` and the channels of a group, times gamma, plus
+    beta.
+    """
     channel, over = normalize_axis(integer(channel_axis), data.ndim), normalize_axes(_axes(axes), data.ndim)
     numbers = (integer(num_groups), channel, over, epsilon)
     return _norm.grouped_norm(data, gamma, beta, *numbers, "T_group_norm", rounds_first=True)
@@ -149,13 +151,13 @@ def instance_norm(
     axis: Sequence[int],
     epsilon: float = 1e-5,
 ) -> Tensor:
-    """(data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta."""
+    """Return (data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta."""
     channel, over = normalize_axis(integer(channel_axis), data.ndim), normalize_axes(_axes(axis), data.ndim)
     return _norm.grouped_norm(data, gamma, beta, None, channel, over, epsilon, "T_instance_norm", rounds_first=True)
 
 
 def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Tensor:
-    """data / sqrt(mean(data * data) + epsilon) over `axis`, times weight."""
+    """Return data / sqrt(mean(data * data) + epsilon) over `axis`, times weight."""
     return _norm.rms_norm(data, weight, normalize_axes(_required(axis), data.ndim), epsilon)
 
 
@@ -167,32 +169,32 @@ def _required(axis: Any) -> int | list[int]:
 
 
 def lrn(data: Tensor, size: int, axis: int = 1, alpha: float = 0.0001, beta: float = 0.75, bias: float = 2) -> Tensor:
-    """data / (bias + alpha / size * the sum of squares of `size` neighbours along `axis`) ** beta"""
+    """Return data / (bias + alpha / size * the sum of squares of `size` neighbours along `axis`) ** beta."""
     return _classic.lrn(data, integer(size), integer(axis), float(alpha), float(beta), float(bias))
 
 
 def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803
-    """Input * Scale + Shift, by channel."""
+    """Return Input * Scale + Shift by channel."""
     return _classic.scale_shift(Input, Scale, Shift, (1,))
 
 
 def scale_shift_nhwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803
-    """Input * Scale + Shift, by channel."""
+    """Return Input * Scale + Shift by channel."""
     return _classic.scale_shift(Input, Scale, Shift, (3,))
 
 
 def scale_shift_nchwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:  # noqa: N803
-    """Input * Scale + Shift, by channel, which is in blocks."""
+    """Return Input * Scale + Shift by channel, in blocked layout."""
     return _classic.scale_shift(Input, Scale, Shift, (1, 4))
 
 
 def fifo_buffer(data: Tensor, buffer: Tensor, axis: int) -> Tensor:
-    """`buffer` moved on along `axis`, with `data` at its end."""
+    """Shift `buffer` along `axis`, with `data` appended at its end."""
     return _classic.fifo_buffer(data, buffer, integer(axis))
 
 
 def nll_loss(predictions: Tensor, targets: Tensor, weights: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
-    """-predictions[…, target, …] * weights[target], 0 where the target is `ignore_index`; reduced as asked."""
+    """Return -predictions[…, target, …] * weights[target], 0 for `ignore_index`, with the given reduction."""
     return _norm.nll_loss(predictions, targets, weights, reduction, integer(ignore_index))
 
 
@@ -212,7 +214,7 @@ def pad(
     name: str = "PadInput",
     attrs: Any = None,
 ) -> Tensor:
-    """`data` with `pad_value` around it."""
+    """Pad `data` with `pad_value`."""
     before, after = ([_width(w) for w in widths] for widths in (pad_before, pad_after or pad_before))
     value = pad_value.constant if isinstance(pad_value, PrimExpr) else pad_value
     return _windows.pad_constant(data, before, after, value, name)
@@ -225,55 +227,57 @@ def _width(width: Any) -> Any:
 def mirror_pad(
     data: Tensor, pad_before: Any, pad_after: Any = None, mode: str = "SYMMETRIC", name: str = "MirrorPadInput"
 ) -> Tensor:
-    """`data` continued by its mirror image, with the edge repeated (`SYMMETRIC`) or not (`REFLECT`)."""
+    """Pad `data` with its mirror image, with the edge repeated (`SYMMETRIC`) or not (`REFLECT`)."""
     return _spatial.mirror_pad(data, _widths(pad_before, pad_after), mode, name)
 
 
 def reflect_pad(data: Tensor, pad_before: Any, pad_after: Any = None, name: str = "ReflectPadInput") -> Tensor:
-    """`data` continued by its mirror image, the edge not repeated."""
+    """Pad `data` with its mirror image, without repeating the edge."""
     return _windows.pad_by(data, _widths(pad_before, pad_after), "reflect", name)
 
 
 def replicate_pad(data: Tensor, pad_before: Any, pad_after: Any = None, name: str = "ReplicatePadInput") -> Tensor:
-    """`data` continued by its edge."""
+    """Pad `data` by repeating its edge."""
     return _windows.pad_by(data, _widths(pad_before, pad_after), "replicate", name)
 
 
 def circular_pad(data: Tensor, pad_before: Any, pad_after: Any = None, name: str = "CircularPadInput") -> Tensor:
-    """`data` continued by itself."""
+    """Pad `data` circularly."""
     return _windows.pad_by(data, _widths(pad_before, pad_after), "circular", name)
 
 
 def get_padded_shape(data: Tensor, pad_before: Any, pad_after: Any = None) -> tuple[PrimExpr, ...]:
-    """The shape of `data` after padding."""
+    """Return the shape of `data` after padding."""
     return tuple(d + (b + a) for d, (b, a) in zip(data.shape, _widths(pad_before, pad_after), strict=True))
 
 
 def dilate(data: Tensor, strides: Any, dilation_value: float = 0.0, name: str = "DilatedInput") -> Tensor:
-    """`data` with strides - 1 times `dilation_value` between neighbours."""
+    """Insert strides - 1 elements `dilation_value` between neighbours of `data`."""
     return _windows.dilate(data, integers(strides, data.ndim), dilation_value, name)
 
 
 def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tensor:
-    """Blocks of pixels as channels."""
+    """Rearrange blocks of pixels into channels."""
     return _spatial.space_to_depth(data, integer(block_size), places(layout, "NCHW"))
 
 
 def depth_to_space(data: Tensor, block_size: int, layout: str = "NCHW", mode: str = "DCR") -> Tensor:
-    """Channels as blocks of pixels; the offset is the channel's slower (`DCR`) or faster (`CRD`) part."""
+    """Rearrange channels into blocks of pixels; the offset is the slower (`DCR`) or faster (`CRD`) part of the
+    channel.
+    """
     return _spatial.depth_to_space(data, integer(block_size), places(layout, "NCHW"), mode)
 
 
 def space_to_batch_nd(
     data: Tensor, block_shape: Sequence[int], pad_before: Any, pad_after: Any, pad_value: float = 0.0
 ) -> Tensor:
-    """Blocks of the dimensions after the first, padded before, as batches."""
+    """Pad the spatial dimensions and rearrange their blocks into batches."""
     blocks = [integer(b) for b in block_shape]
     return _spatial.space_to_batch_nd(data, blocks, _widths(pad_before, pad_after), float(pad_value))
 
 
 def batch_to_space_nd(data: Tensor, block_shape: Sequence[int], crop_begin_list: Any, crop_end_list: Any) -> Tensor:
-    """Batches as blocks of the dimensions after the first, cropped after."""
+    """Rearrange batches into spatial blocks, and crop the result."""
     blocks = [integer(b) for b in block_shape]
     return _spatial.batch_to_space_nd(data, blocks, _widths(crop_begin_list, crop_end_list))
 
@@ -287,7 +291,7 @@ def upsampling(
     align_corners: bool = False,
     output_shape: Any = None,
 ) -> Tensor:
-    """An image made larger by factors, or to a shape."""
+    """Enlarge an image by factors, or to a shape."""
     at = places(layout, "NCHW")
     size = output_shape or [_scaled(data.shape[p], s) for p, s in zip(at[2:], (scale_h, scale_w), strict=True)]
     mode = "align_corners" if align_corners else "asymmetric"
@@ -304,7 +308,7 @@ def upsampling3d(
     coordinate_transformation_mode: str = "half_pixel",
     output_shape: Any = None,
 ) -> Tensor:
-    """A volume made larger by factors, or to a shape."""
+    """Enlarge a volume by factors, or to a shape."""
     at = places(layout, "NCDHW")
     scales = zip(at[2:], (scale_d, scale_h, scale_w), strict=True)
     size = output_shape or [_scaled(data.shape[p], s) for p, s in scales]

@@ -1,4 +1,4 @@
-"""`tvm.topi.testing`: operators by numpy, to compare with."""
+"""`tvm.topi.testing`: numpy reference implementations of operators."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def strided_slice_python(
     slice_mode: str = "end",
     axes: Sequence[int] | None = None,
 ) -> np.ndarray[Any, Any]:
-    """`data[begin:end:strides]` in each of the first dimensions, or in `axes`.
+    """Return `data[begin:end:strides]` in the first dimensions, or in `axes`.
 
-    With `slice_mode` `"size"` what is in `end` are extents, negative ones all that is left, and there are no strides.
+    With `slice_mode` `"size"`, `end` contains extents, negative for the remaining ones, and there are no
+    strides.
     """
     x = np.asarray(data)
     steps = list(strides or ()) + [1] * (len(begin) - len(strides or ()))
@@ -34,7 +35,7 @@ def strided_slice_python(
 
 
 def _within(extent: int, first: int, last: int, step: int) -> slice:
-    """A slice whose ends are cut off at the array's: a step back may end before the first element."""
+    """Return a slice clamped to the array: a negative step may end before the first element."""
     start, stop = (v + extent if v < 0 else v for v in (first, last))
     if step > 0:
         return slice(max(start, 0), max(min(stop, extent), 0), step)
@@ -43,14 +44,14 @@ def _within(extent: int, first: int, last: int, step: int) -> slice:
 
 
 def softmax_python(a_np: ArrayLike, axis: int = -1) -> np.ndarray[Any, Any]:
-    """The softmax along an axis."""
+    """Return the softmax along an axis."""
     x = np.asarray(a_np)
     powers = np.exp(x - x.max(axis=axis, keepdims=True))
     return powers / powers.sum(axis=axis, keepdims=True)
 
 
 def log_softmax_python(a_np: ArrayLike, axis: int = -1) -> np.ndarray[Any, Any]:
-    """The logarithm of the softmax along an axis."""
+    """Return the log-softmax along an axis."""
     x = np.asarray(a_np)
     moved = x - x.max(axis=axis, keepdims=True)
     return moved - np.log(np.exp(moved).sum(axis=axis, keepdims=True))
@@ -59,21 +60,23 @@ def log_softmax_python(a_np: ArrayLike, axis: int = -1) -> np.ndarray[Any, Any]:
 def batch_matmul(
     x: ArrayLike, y: ArrayLike, out_dtype: str | None = None, trans_x: bool = False, trans_y: bool = True
 ) -> np.ndarray[Any, Any]:
-    """Products of pairs of matrices, the second of each transposed by default."""
+    """Return the products of pairs of matrices, with the second one transposed by default."""
     a, b = (np.asarray(v) for v in (x, y))
     a, b = (np.swapaxes(v, -1, -2) if turned else v for v, turned in ((a, trans_x), (b, trans_y)))
     return np.matmul(a, b).astype(out_dtype or a.dtype)
 
 
 def gather_python(data: ArrayLike, axis: int, indices: ArrayLike) -> np.ndarray[Any, Any]:
-    """The elements of `data` at `indices` along an axis."""
+    """Return the elements of `data` at `indices` along an axis."""
     return np.take_along_axis(np.asarray(data), np.asarray(indices), axis)
 
 
 def layer_norm_python(
     data: ArrayLike, gamma: ArrayLike, beta: ArrayLike | None, axis: int | Sequence[int], epsilon: float = 1e-5
 ) -> np.ndarray[Any, Any]:
-    """The normalization over axes, scaled by `gamma` and moved by `beta`, which have the extents of these axes."""
+    """Return the normalization over axes, scaled by `gamma` and shifted by `beta`, which have the extents of these
+    axes.
+    """
     x = np.asarray(data)
     axes = tuple(a % x.ndim for a in ([axis] if isinstance(axis, int) else axis))
     mean, variance = x.mean(axis=axes, keepdims=True), x.var(axis=axes, keepdims=True)

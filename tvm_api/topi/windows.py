@@ -40,7 +40,7 @@ _KERNELS = {
     "NCDHW": "OIDHW",
     "NDHWC": "DHWIO",
 }
-"""The layout of the kernel that goes with a layout of data."""
+"""The kernel layout for each data layout."""
 
 
 def conv(
@@ -57,7 +57,7 @@ def conv(
     meta_schedule_original_shape: Any = None,
     auto_scheduler_should_rewrite_layout: bool = False,
 ) -> Tensor:
-    """A convolution of one to three spatial dimensions, in any plain layout, over `groups` of channels."""
+    """Return a convolution of one to three spatial dimensions, in any plain layout, over `groups` of channels."""
     no_rewritten_layout(auto_scheduler_rewritten_layout or "", meta_schedule_original_shape)
     rank = inp.ndim - 2
     letters = spatial_letters(rank)
@@ -88,11 +88,11 @@ def _kernel_layout(data_layout: str) -> str:
 
 _ONE_DIMENSION = "data kernel strides=1 padding='VALID' dilation=1"
 _MORE = "Input Filter stride padding dilation"
-"""The parameters that convolutions begin with."""
+"""The first parameters of convolutions."""
 
 
 def _convolving(layout: str, parameters: str, doc: str) -> Callable[..., Tensor]:
-    """A convolution of data in `layout`, over groups of channels where there is such a parameter."""
+    """Return a convolution function for data in `layout`, grouped if it has such a parameter."""
     is_grouped = "groups" in parameters
 
     def convolve(data: Tensor, kernel: Tensor, stride: Any, padding: Any, dilation: Any, *more: Any) -> Tensor:
@@ -148,7 +148,7 @@ conv3d_ndhwc = _convolving(
 def _depthwise(
     layouts: tuple[str, str], data: Tensor, weight: Tensor, stride: Any, padding: Any, dilation: Any, out_dtype: Any
 ) -> Tensor:
-    """Each channel convolved with its own kernels, in layouts of (N, C, H, W) and (channel, multiplier, H, W)."""
+    """Return a depthwise convolution, in layouts of (N, C, H, W) and (channel, multiplier, H, W)."""
     data_places, kernel_places = places(layouts[0], "NCHW"), places(layouts[1], "OIHW")
     dilations = integers(dilation, 2)
     pairs = pad_pairs(padding, kernel_extents([weight.dims[p] for p in kernel_places[2:]], dilations))
@@ -175,7 +175,7 @@ depthwise_conv2d_nhwc = named(
 def _transposed(
     data: Tensor, kernel: Tensor, strides: Any, padding: Any, out_dtype: str, output_padding: Any, groups: int = 1
 ) -> Tensor:
-    """A transposed convolution of (N, C, …) by (I, O, …)."""
+    """Return a transposed convolution of (N, C, …) by (I, O, …)."""
     rank = data.ndim - 2
     spatial_letters(rank)
     steps, extra = integers(strides, rank), integers(output_padding, rank)
@@ -221,7 +221,7 @@ group_conv3d_transpose_ncdhw = named(
 
 
 def _in_blocks(parameters: str, compute: Callable[..., Tensor], doc: str) -> Callable[..., Tensor]:
-    """A convolution; the blocks of the layouts are those of the shapes."""
+    """Return a convolution function for blocked layouts, whose block sizes follow from the shapes."""
 
     def convolve(
         data: Tensor, kernel: Tensor, stride: Any, padding: Any, dilation: Any, _: str, __: str, out_dtype: str | None
@@ -248,7 +248,7 @@ depthwise_conv2d_NCHWc = _in_blocks(
 
 
 def unpack_NCHWc_to_nchw(packed_out: Tensor, out_dtype: str) -> Tensor:  # noqa: N802
-    """(N, C / c, H, W, c) as (N, C, H, W)."""
+    """Unpack (N, C / c, H, W, c) to (N, C, H, W)."""
     return _blocked.unpack(packed_out, element_type(out_dtype, packed_out.type))
 
 
@@ -262,7 +262,7 @@ def _kind(pool_type: str) -> str:
 
 
 def _widened(padding: Pairs, strides: Sequence[int], ceil_mode: bool) -> Pairs:
-    """With windows that only begin inside (`ceil_mode`) there is more behind."""
+    """Return padding extended at the end for windows that start inside (`ceil_mode`)."""
     return [(b, a + (s - 1 if ceil_mode else 0)) for (b, a), s in zip(padding, strides, strict=True)]
 
 
@@ -291,7 +291,7 @@ def _pool(
 
 
 def _with_extents(data: Tensor, at: Sequence[int], extents: Sequence[SymExpr]) -> list[SymExpr]:
-    """The shape of `data` with other spatial extents; raises `ShapeError` where the layout has another rank."""
+    """Return the shape of `data` with other spatial extents. Raises `ShapeError` if the layout has another rank."""
     if max(at) >= len(data.dims):
         raise ShapeError("the layout has more dimensions than the data", found=str(data))
     dims = list(data.dims)
@@ -336,7 +336,7 @@ adaptive_pool3d = _adapting("DHW", "Three dimensions")
 
 
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """The greatest value (`max`) or the mean (`avg`) of each channel, with extents of 1."""
+    """Return the maximum (`max`) or the mean (`avg`) of each channel, with extents of 1."""
     return _adaptive("HW", data, [1, 1], pool_type, layout)
 
 
@@ -351,7 +351,7 @@ def pool_grad(
     count_include_pad: bool = True,
     layout: str = "NCHW",
 ) -> Tensor:
-    """The gradient of `pool2d` by its data."""
+    """Return the gradient of `pool2d` for its data."""
     size, steps = integers(kernel, 2), integers(stride, 2)
     pairs = pad_pairs(padding, size)
     counted = pairs if count_include_pad else None

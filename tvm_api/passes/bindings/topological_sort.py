@@ -1,4 +1,4 @@
-"""Order the bindings of dataflow blocks."""
+"""Sort the bindings of dataflow blocks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ DIRECTIONS = ("from-inputs", "from-outputs")
 
 @dataclass(frozen=True)
 class TopologicalSort(Pass):
-    """Puts bindings in an order that a traversal gives: depth or breadth first, from the inputs or the outputs.
+    """Sorts bindings in the order of a traversal: depth or breadth first, from the inputs or the outputs.
 
     a = exp(x); b = exp(y); c = abs(a); output(c, b)  ->  a = exp(x); c = abs(a); b = exp(y); output(c, b)
 
-    From the inputs, the parameters one after the other, a binding comes as soon as all that it uses has come; depth
-    first from the outputs, what nothing uses before the others, it comes where its first user needs it, breadth first
-    as late as it can. Raises `NameLookupError` for another order or direction.
+    From the inputs, parameter by parameter, a binding comes as soon as all its operands have come. From the
+    outputs,
+    unused bindings come first; depth first, a binding comes where its first user needs it, breadth first as
+    late as
+    possible. Raises `NameLookupError` for another order or direction.
     """
 
     name = "topological-sort"
@@ -61,7 +63,7 @@ _Edges = dict[Operation, list[Operation]]
 
 @dataclass
 class _Graph:
-    """The bindings of a block, in order: what each uses, and what uses it. Leaves without a name are operands."""
+    """The def-use graph of a block's bindings, in order. Leaves without a name count as operands."""
 
     block: relax.DataflowOp
     sources: _Edges = field(default_factory=dict[Operation, list[Operation]])
@@ -89,7 +91,7 @@ class _Graph:
         return graph
 
     def keep_before(self, writer: Operation, value: SSAValue) -> None:
-        """What else uses `value` stays before `writer`, which takes its memory."""
+        """Keep other uses of `value` before `writer`, which reuses its memory."""
         for user in self.sources:
             if user is writer:
                 return
@@ -98,7 +100,7 @@ class _Graph:
                 self.users[user].append(writer)
 
     def inputs(self) -> Sequence[SSAValue]:
-        """The parameters of the function around the block."""
+        """Return the parameters of the enclosing function."""
         func = self.block.parent_op()
         while not isinstance(func, relax.FuncOp | relax.ClosureOp):
             assert func is not None
@@ -106,18 +108,20 @@ class _Graph:
         return func.body.block.args
 
     def outputs(self) -> list[Operation]:
-        """Bindings that the block gives, in this order."""
+        """Return the bindings that are outputs of the block, in output order."""
         producers = [v.op for v in _values(self.block.output_op) if isinstance(v, OpResult) and v.op in self.sources]
         return list(dict.fromkeys(producers))
 
     def unused(self) -> list[Operation]:
-        """Bindings that nothing uses."""
+        """Return the bindings without users."""
         outputs = set(self.outputs())
         return [op for op, users in self.users.items() if not users and op not in outputs]
 
 
 def _from_inputs(graph: _Graph, depth: bool) -> list[Operation]:
-    """Parameters, then bindings that need none; after each what has all that it uses."""
+    """Return the order from the inputs: parameters, then bindings without inputs, each followed by bindings that
+    are ready.
+    """
     params = graph.inputs()
     before: dict[Operation | SSAValue, list[Operation | SSAValue]] = {p: [] for p in params}
     after: dict[Operation | SSAValue, list[Operation | SSAValue]] = {p: [] for p in params}
@@ -134,7 +138,7 @@ def _from_inputs(graph: _Graph, depth: bool) -> list[Operation]:
 
 
 def _inline(op: Operation) -> list[Operation]:
-    """The leaves and tuples without a name that are operands of `op`, of themselves too, before their users."""
+    """Return the unnamed leaves and tuples that are operands of `op`, transitively, before their users."""
     inlined: dict[Operation, None] = {}
     for inner in op.walk():
         for v in inner.operands:
@@ -144,14 +148,14 @@ def _inline(op: Operation) -> list[Operation]:
 
 
 def _values(op: Operation) -> list[SSAValue]:
-    """The values that `op` uses, itself or in leaves and regions."""
+    """Return the values that `op` uses, itself or in leaves and regions."""
     return [v for o in (op, *_inline(op)) for inner in o.walk() for v in inner.operands]
 
 
 def _ready_first(
     start: Sequence[_Node], after: Mapping[_Node, list[_Node]], before: Mapping[_Node, list[_Node]], depth: bool
 ) -> list[_Node]:
-    """From `start`, what comes `after` an op once all that is `before` it has come."""
+    """Return the ops from `start` on, each `after` all ops `before` it."""
     left = {op: len(used) for op, used in before.items()}
     queue = deque(op for op in start if not left[op])
     order: list[_Node] = []
@@ -171,7 +175,7 @@ def _ready_first(
 
 
 def _post_order(start: Iterable[Operation], sources: _Edges) -> list[Operation]:
-    """Each op after what it uses, as late as possible before its first user."""
+    """Return each op after its operands, as late as possible before its first user."""
     order: dict[Operation, None] = {}
     stack = [(op, False) for op in start][::-1]
     while stack:
@@ -185,7 +189,7 @@ def _post_order(start: Iterable[Operation], sources: _Edges) -> list[Operation]:
 
 
 def _place(block: Block, order: Sequence[Operation]) -> None:
-    """Put the bindings in this order, operands without a name before their first user."""
+    """Move the bindings into this order, with unnamed operands before their first user."""
     end = block.last_op
     assert end is not None
     placed = dict.fromkeys(o for op in (*order, end) for o in (*_inline(op), op) if o is not end)

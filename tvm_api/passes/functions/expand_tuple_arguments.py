@@ -1,4 +1,4 @@
-"""Pass the fields of tuples to private functions one by one."""
+"""Pass the fields of tuples to private functions as separate arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ....transforms.functions.private import PrivateFunction, caller_of, clean_u
 
 @dataclass(frozen=True)
 class ExpandTupleArguments(Pass):
-    """A parameter of a private function that is a tuple becomes a parameter for each field, of inner tuples too.
+    """Replaces a tuple parameter of a private function by a parameter for each field, recursively.
 
     f(t: tuple<A, B>) {… t[0] …}; f((a, b))  ->  f(t_0: A, t_1: B) {… t_0 …}; f(a, b)
     """
@@ -39,7 +39,7 @@ def _nesting(t: Attribute) -> object:
 
 
 def _tuples_agree(private: PrivateFunction) -> bool:
-    """Whether every call passes tuples, by their types, where the function takes them."""
+    """Return whether the arguments of every call have tuple types where the parameters do."""
     expected = [_nesting(p.type) for p in private.func.params]
     return all([_nesting(a.type) for a in call.args] == expected for call in private.calls)
 
@@ -56,7 +56,7 @@ def _expand(private: PrivateFunction) -> None:
 
 
 def _fields(call: relax.CallOp, value: SSAValue) -> Iterator[SSAValue]:
-    """The fields of an argument, taken before the call; any other value itself."""
+    """Yield the fields of a tuple argument, extracted before the call, or any other value itself."""
     if not isinstance(value.type, TupleType):
         yield value
         return
@@ -67,7 +67,7 @@ def _fields(call: relax.CallOp, value: SSAValue) -> Iterator[SSAValue]:
 
 
 def _expand_param(func: relax.FuncOp, param: SSAValue) -> None:
-    """Parameters for the fields; the tuple is made of them at the start of the body."""
+    """Add parameters for the fields, and rebuild the tuple at the start of the body."""
     block = func.body.block
     assert isinstance(param.type, TupleType)
     at = list(block.args).index(param)  # pyright: ignore[reportArgumentType]

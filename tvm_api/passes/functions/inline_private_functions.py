@@ -1,4 +1,4 @@
-"""Replace calls of private functions by their bodies."""
+"""Inline calls of private functions."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ from ....transforms.functions.private import PrivateFunction, bind_variables, ca
 
 @dataclass(frozen=True)
 class InlinePrivateFunctions(Pass):
-    """Puts the bodies of private functions where they are called, and removes the functions.
+    """Inlines private functions at their calls, and removes them.
 
     f(a) {… y = exp(a); return y}; z = f(x)  ->  z = exp(x)
 
-    Symbolic variables become what the arguments make of them; where the types do not say that a call's arguments and
-    result fit, `match_cast` checks it. Functions stay that call themselves, that are used other than by calls, that
-    have attributes (they mean something to another pass or to a code generator), that hold closures, or that have
-    branches, effects or no purity and are called in a dataflow block.
+    Symbolic variables are replaced as the arguments determine; where the types of a call's arguments and result
+    may not
+    match, `match_cast` checks them. Functions remain if they are recursive, are used other than by calls, have
+    attributes
+    (which mean something to another pass or a code generator), contain closures, or have branches, effects or
+    no purity
+    and are called in a dataflow block.
     """
 
     name = "inline-private-functions"
@@ -64,7 +67,7 @@ def _in_dataflow(call: relax.CallOp) -> bool:
 
 
 class _Inliner:
-    """Inlines calls; knows which functions it changed, with the names of their symbolic variables."""
+    """Inlines calls, and records the changed functions with the names of their symbolic variables."""
 
     def __init__(self) -> None:
         self.changed: dict[relax.FuncOp, NameSupply] = {}
@@ -90,7 +93,7 @@ class _Inliner:
         erase(call)
 
     def _variables(self, func: relax.FuncOp, call: relax.CallOp) -> dict[Var, SymExpr]:
-        """What the symbolic variables of `func` are at a call: what the arguments say, else new ones."""
+        """Return the values of the symbolic variables of `func` at a call, or new variables."""
         caller = caller_of(call)
         if caller not in self.changed:
             self.changed[caller] = NameSupply([str(v.name) for v in function_symbols(caller)])
@@ -102,7 +105,7 @@ class _Inliner:
 
 
 def _as(anchor: Operation, value: SSAValue, expected: Attribute, name: str | None) -> SSAValue:
-    """`value` as one of type `wanted`, bound or checked before `anchor` where its type is another one."""
+    """Return `value` with type `expected`, bound or checked before `anchor` if its type differs."""
     if value.type == expected:
         return value
     kind = relax.BindOp if is_base_of(expected, value.type) else relax.MatchCastOp

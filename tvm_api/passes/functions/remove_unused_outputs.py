@@ -1,4 +1,4 @@
-"""Let private functions return only what their callers use."""
+"""Remove unused results of private functions."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from ....transforms.functions.private import PrivateFunction, caller_of, clean_u
 
 @dataclass(frozen=True)
 class RemoveUnusedOutputs(Pass):
-    """Drops fields of the tuple that a private function returns, where no call's field of it is used.
+    """Removes fields of the result tuple of a private function that no call uses.
 
     f() {… return (a, b)}; f()[1]  ->  f() {… return b}; f()
 
-    A single field is returned by itself. What only dropped fields needed goes, too. A function whose result is used
-    whole somewhere, or nowhere, stays.
+    A single remaining field is returned by itself. Bindings that only removed fields used are removed as well.
+    Functions
+    whose result is used as a tuple, or nowhere, remain.
     """
 
     name = "remove-unused-outputs"
@@ -43,7 +44,7 @@ class RemoveUnusedOutputs(Pass):
 
 
 def _used_fields(private: PrivateFunction) -> list[int]:
-    """The fields that some call's result is asked for, in order; none where a result is used as a whole."""
+    """Return the fields of the result that calls use, in order; none if a result is used as a tuple."""
     used = set[int]()
     for call in private.calls:
         if not isinstance(call.result.type, TupleType):
@@ -56,7 +57,7 @@ def _used_fields(private: PrivateFunction) -> list[int]:
 
 
 def _drops(func: relax.FuncOp, used: list[int]) -> bool:
-    """Whether a function gives more than what is used."""
+    """Return whether a function returns unused fields."""
     return isinstance(func.ret_type, TupleType) and len(used) < len(func.ret_type.types)
 
 
@@ -92,7 +93,7 @@ def _field(anchor: relax.ReturnOp, value: SSAValue, index: int) -> SSAValue:
 
 
 def _narrow_call(call: relax.CallOp, used: list[int], func: relax.FuncOp, names: NameSupply) -> None:
-    """A call that gives less. Of what is new no two have one name in the whole module, as in TVM."""
+    """Narrow a call's result. New names are unique in the module, as in TVM."""
     base = "lv" if isinstance(call.parent_op(), relax.DataflowOp) else "gv"
     result = _chosen(call.result.type, used)
     constant = not relax.free_symbolic_vars([func.ret_type])

@@ -1,4 +1,4 @@
-"""Take away parameters that private functions do not use."""
+"""Remove unused parameters of private functions."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from ....transforms.functions.private import (
 
 @dataclass(frozen=True)
 class RemoveUnusedParameters(Pass):
-    """Drops parameters of private functions that their bodies do not use, and what was computed for them alone.
+    """Removes parameters of private functions that their bodies do not use, and computations of their arguments.
 
     f(x: T, unused: tensor<[m]>) {… m …}; f(a, b)  ->  f(x: T, param_m: prim<m>) {… m …}; f(a, prim_value 4)
 
-    A symbolic variable that only a dropped parameter determined becomes a parameter of its own, the last one first, as
-    TVM has them. Where the type of an argument does not say what it is, the parameter stays.
+    A symbolic variable that only a removed parameter determined becomes a parameter, in reverse order as in
+    TVM. A
+    parameter remains if the type of an argument does not determine the variable.
     """
 
     name = "remove-unused-parameters"
@@ -47,7 +48,7 @@ class RemoveUnusedParameters(Pass):
 
 
 def _shrink(private: PrivateFunction) -> bool:
-    """Drop the unused parameters of a function, in its calls too; whether there are any that can go."""
+    """Remove the unused parameters of a function and its calls, and return whether there were any."""
     params = list(private.func.params)
     types = [p.type for p in params]
     values = [bind_variables(types, [a.type for a in call.args]) for call in private.calls]

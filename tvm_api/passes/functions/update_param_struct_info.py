@@ -1,4 +1,4 @@
-"""Say more, less or something else of parameters."""
+"""Change the struct info of parameters."""
 
 from __future__ import annotations
 
@@ -19,12 +19,15 @@ from ....ir.rewriting.infer import infer_function
 
 @dataclass(frozen=True)
 class UpdateParamStructInfo(Pass):
-    """Gives parameters of Relax functions the struct info that `sinfo_func(var)` says, where it is not None.
+    """Replaces the struct info of parameters of Relax functions by the result of `sinfo_func(var)`, unless it is
+    None.
 
-    f(x: tensor<[n], f32>) {… exp(x) : tensor<[n], f32>}  ->  f(x: tensor<[4], f32>) {… exp(x) : tensor<[4], f32>}
+    f(x: tensor<[n], f32>) {… exp(x) : tensor<[n], f32>}  ->  f(x: tensor<[4], f32>) {… exp(x) : tensor<[4],
+    f32>}
 
-    The struct info of bindings and results is inferred anew; what calls and casts declare stays. Raises `ShapeError` or
-    `DTypeError` where an operator cannot take what it is given then.
+    The struct info of bindings and results is inferred again; declarations of calls and casts remain. Raises
+    `ShapeError`
+    or `DTypeError` if an operator does not accept the new types.
     """
 
     name = "update-param-struct-info"

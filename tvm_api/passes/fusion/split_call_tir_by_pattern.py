@@ -1,4 +1,4 @@
-"""Let a library compute the beginning of tensor functions."""
+"""Offload the first loop nests of tensor functions to a library."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from ....ir.rewriting.substitute import SymbolSubstitution
 
 @dataclass(frozen=True)
 class MatchResult:
-    """A pattern that some loop nests match.
+    """A pattern, and the loop nests it matches.
 
-    `symbol_values` are what its symbolic variables are there, in the order in which its parameters mention them,
-    `matched_buffers` the buffers that stand for its parameters.
+    `symbol_values` are the values of its symbolic variables, in order of occurrence in its parameters, and
+    `matched_buffers` the buffers for its parameters.
     """
 
     pattern: Any
@@ -39,20 +39,25 @@ class MatchResult:
 
 
 Codegen = Callable[[list[MatchResult]], Sequence[Any]]
-"""`fcodegen(matches)` gives a callable in destination passing form and how many of the matches it computes; 0: none."""
+"""`fcodegen(matches)` returns a destination-passing callable and the number of matches it computes, or 0 for
+none.
+"""
 
 
 @dataclass(frozen=True)
 class SplitCallTIRByPattern(Pass):
-    """Calls of tensor functions that begin with loop nests which a library has become a call of the library and a rest.
+    """Splits calls of tensor functions whose first loop nests a library computes into a library call and the rest.
 
     q = call_tir(fused_matmul_add, (x, w, b))
     ->  lv = call_dps_packed("fused_matmul_add", (x, w)); q = call_tir(unfused_epilogue, (b, lv))
 
-    `patterns` are tensor functions. From the first loop nest of a function on, each pattern that matches takes as many
-    nests as it has; `fcodegen` is asked with all matches. What it gives belongs to the module under the function's
-    name, as with `RunCodegen`. A function stays where the library's part would give several buffers, where the rest
-    would not have all sizes of its parameters, where there are scalar parameters, and where it is used other than by
+    `patterns` are tensor functions. From the first loop nest of a function on, each matching pattern consumes
+    as many
+    nests as it has; `fcodegen` is called with all matches. Its result is attached to the module under the
+    function's name,
+    as in `RunCodegen`. A function remains if the library's part would return several buffers, if the rest would
+    not
+    determine all sizes of its parameters, if it has scalar parameters, or if it is used other than by
     `call_tir`.
     """
 
@@ -77,7 +82,7 @@ class SplitCallTIRByPattern(Pass):
 
 
 def _calls(module: ModuleOp) -> dict[str, list[relax.CallTIROp]]:
-    """The calls of private tensor functions without scalar parameters that are called, and used in no other way."""
+    """Return the calls of private tensor functions that have no scalar parameters and are only used by calls."""
     table = functions(module)
     calls: dict[str, list[relax.CallTIROp]] = {}
     otherwise = set[str]()
@@ -100,7 +105,7 @@ def _nests(func: tir.FuncOp) -> list[Operation]:
 
 
 def _buffers(nests: Sequence[Operation]) -> list[SSAValue]:
-    """The buffers of outside that loop nests use, in order of first use."""
+    """Return the outer buffers that loop nests use, in order of first use."""
     inside = {r for nest in nests for op in nest.walk() for r in op.results}
     used = (v for nest in nests for op in nest.walk() for v in op.operands)
     return list(dict.fromkeys(v for v in used if isinstance(v.type, tir.BufferType) and v not in inside))
@@ -111,7 +116,7 @@ def _written(nests: Sequence[Operation]) -> set[SSAValue]:
 
 
 def _function(name: str, nests: Sequence[Operation], params: Sequence[SSAValue], like: tir.FuncOp | None) -> tir.FuncOp:
-    """A private function of loop nests; buffers that are no parameters are its own."""
+    """Return a private function of loop nests; buffers other than parameters are allocated in it."""
     block = Block(arg_types=[p.type for p in params])
     copies: dict[SSAValue, SSAValue] = dict(zip(params, block.args, strict=True))
     for param, arg in copies.items():
@@ -142,14 +147,14 @@ def _variables(buffer: SSAValue) -> list[Var]:
 
 
 def _is_closed(nests: Sequence[Operation], params: Sequence[SSAValue]) -> bool:
-    """Whether buffers determine, as parameters, the symbolic variables that loop nests mention."""
+    """Return whether the buffers, as parameters, determine the symbolic variables of loop nests."""
     determined = {d for p in params if isinstance(p.type, tir.BufferType) for d in p.type.dims if isinstance(d, Var)}
     mentioned = [*mentioned_by(nests), *(v for b in _buffers(nests) for v in _variables(b))]
     return determined.issuperset(mentioned)
 
 
 class _Pattern:
-    """A pattern, with its buffers in order of first use."""
+    """A pattern with its buffers in order of first use."""
 
     def __init__(self, source: Any):
         func = getattr(source, "op", source)
@@ -162,7 +167,7 @@ class _Pattern:
         self.canonical = _function("pattern", self.nests, self.buffers, None)
 
     def match(self, nests: Sequence[Operation]) -> MatchResult | None:
-        """What the first of `nests` are as this pattern, None where they are not."""
+        """Match the first of `nests` against this pattern, or return None."""
         nests = nests[: len(self.nests)]
         buffers = _buffers(nests)
         if len(nests) < len(self.nests) or len(buffers) != len(self.buffers):
@@ -182,7 +187,7 @@ class _Pattern:
 
 
 class _Split:
-    """A tensor function as a part for a library, and a rest."""
+    """A tensor function split into a part for a library and the rest."""
 
     def __init__(self, func: tir.FuncOp, patterns: Sequence[_Pattern], codegen: Codegen):
         self.func = func
@@ -240,7 +245,7 @@ class _Split:
         replace_op(call, new)
 
     def _result(self, call: relax.CallTIROp) -> relax.TensorType:
-        """The type of what the library gives, in the caller's symbolic variables."""
+        """Return the type of the library's result, in the caller's symbolic variables."""
         values: dict[Var, SymExpr] = {}
         types = [*(a.type for a in call.args), *call.output_types]
         for param, t in zip(self.func.params, types, strict=True):
@@ -252,7 +257,7 @@ class _Split:
 
 
 def _matches(nests: Sequence[Operation], patterns: Sequence[_Pattern]) -> Iterator[tuple[MatchResult, int]]:
-    """The patterns that match one after the other, each with its number of nests."""
+    """Yield the patterns that match in sequence, each with its number of nests."""
     at = 0
     while at < len(nests):
         for pattern in patterns:

@@ -1,4 +1,4 @@
-"""Other implementations of tensor functions, which want their buffers in other layouts."""
+"""Replace tensor functions by implementations that require other layouts."""
 
 from __future__ import annotations
 
@@ -26,24 +26,27 @@ from ....te.tensor import compute, placeholder
 from ....transforms.layout.attributes import OPERATOR_NAME, operator_name, with_attrs
 
 REMOVE_PAD = "remove_pad"
-"""The operator name of the functions that cut off what a layout filled up."""
+"""The operator name of the functions that remove a layout's padding."""
 Separators = Mapping[str, Sequence[Sequence[int] | None]]
 
 
 @dataclass(frozen=True)
 class AlterOpImpl(Pass):
-    """Calls other tensor functions in place of those that have an `operator_name` attribute.
+    """Replaces tensor functions with an `operator_name` attribute by other implementations.
 
     y = call_tir(add, (a, b))
     # {"relax.add": add2d}, {"relax.add": [lambda i: (i // 4, i % 4)] * 3}
     y = layout_transform(call_tir(relax_add_replacement, (layout_transform(a), layout_transform(b))), inverse)
 
-    `op_impl_map` has the new function by operator name, `op_buffer_transforms` an index map for each of its buffers,
-    inputs and then outputs (an `IndexMap`, a function of indices, or None for a buffer that stays as it is);
-    `op_buffer_axis_separators` and `op_buffer_input_axis_separators` the separators of the `layout_transform` of each
-    buffer, before the call for inputs and after it for outputs. Where a layout fills up, `remove_pad` cuts the result.
+    `op_impl_map` maps operator names to new functions, and `op_buffer_transforms` to an index map for each
+    buffer, inputs
+    before outputs (an `IndexMap`, a function of indices, or None for an unchanged buffer);
+    `op_buffer_axis_separators` and `op_buffer_input_axis_separators` are the separators of the
+    `layout_transform` of each
+    buffer, before the call for inputs and after it for outputs. If a layout pads, `remove_pad` crops the
+    result.
 
-    Raises `TiraxError` where maps and buffers do not agree.
+    Raises `TiraxError` if maps and buffers do not agree.
     """
 
     name: ClassVar[str] = "alter-op-impl"
@@ -74,7 +77,7 @@ def _function_of(name: str, value: Any) -> tir.FuncOp:
 
 
 def _mapping_of(value: Any) -> IndexMapping | None:
-    """An index map, with or without axis separators beside it, or a function of indices that may name them."""
+    """Return an index map from an `IndexMap` or a function of indices, optionally with axis separators."""
     first: Any = next(iter(cast("Sequence[Any]", value)), None) if isinstance(value, tuple | list) else value
     if callable(first):
         return IndexMap.from_func_with_separators(cast("Callable[..., Any]", first))[0].mapping
@@ -83,7 +86,7 @@ def _mapping_of(value: Any) -> IndexMapping | None:
 
 @dataclass(frozen=True)
 class _Change:
-    """What happens to one buffer: its index map, and both kinds of separators of its `layout_transform`."""
+    """The change of one buffer: its index map, and both kinds of separators of its `layout_transform`."""
 
     mapping: IndexMapping | None
     separators: Sequence[int]
@@ -91,7 +94,7 @@ class _Change:
 
 
 class _Alteration:
-    """Replaces calls in one module."""
+    """Replaces the calls of one module."""
 
     def __init__(self, module: ModuleOp, options: AlterOpImpl, implementations: Mapping[str, tir.FuncOp]):
         self.module = module
@@ -102,7 +105,7 @@ class _Alteration:
         self.changes: dict[str, list[_Change]] = {}
 
     def call(self, call: relax.CallTIROp, name: str, emit: Emit) -> SSAValue:
-        """The result of one call of the operator `name`."""
+        """Return the result of one call of the operator `name`."""
         outputs = list(call.result_type.types) if isinstance(call.result_type, TupleType) else [call.result_type]
         changes = self._changes(name, len(call.args) + len(outputs))
         inputs, results = changes[: len(call.args)], changes[len(call.args) :]
@@ -163,7 +166,7 @@ class _Alteration:
         return _transform(value, change.mapping, change.separators, change.outer_separators, emit)
 
     def _restored(self, value: SSAValue, original: Attribute, change: _Change, emit: Emit) -> SSAValue:
-        """A result as the callers know it, of the `original` type."""
+        """Return a result converted back to the `original` type."""
         if change.mapping is None:
             return value
         t = cast(TensorType, original)
@@ -174,7 +177,7 @@ class _Alteration:
         return emit.put(relax.CallTIROp(self._remove_pad(t), [transformed], original))
 
     def _remove_pad(self, t: TensorType) -> str:
-        """A function that copies the beginning of a tensor in each dimension, for all extents."""
+        """Return the name of a function that crops each dimension of a tensor, for all extents."""
         key = (t.rank, t.element)
         if key not in self.added:
             assert t.dims is not None and t.element is not None
@@ -196,7 +199,7 @@ def _is_scalar_constant(value: SSAValue) -> bool:
 
 
 def _type(t: Attribute, mapping: IndexMapping | None) -> Attribute:
-    """The type of an output that the implementation writes."""
+    """Return the type of an implementation's output."""
     if mapping is None:
         return t
     if not isinstance(t, TensorType) or t.dims is None:

@@ -1,4 +1,4 @@
-"""Layout transformations that undo each other."""
+"""Removal of layout transformations that cancel out."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from .alter_op_impl import REMOVE_PAD
 
 @dataclass(frozen=True)
 class OptimizeLayoutTransform(Pass):
-    """Removes layout transformations that bring a tensor back to the layout it had, such as `AlterOpImpl` makes.
+    """Removes layout transformations that restore a tensor's original layout, as `AlterOpImpl` inserts them.
 
     layout_transform(layout_transform(x, f), g)              ->  x   where g(f(i)) is i
     layout_transform(remove_pad(layout_transform(x, f)), g)  ->  x   where g does not say what is padded
 
-    Dead bindings of functions that change are removed.
+    Dead bindings of changed functions are removed.
     """
 
     name: ClassVar[str] = "optimize-layout-transform"
@@ -54,7 +54,7 @@ class _Rule:
         return value if value.type == op.result_type else None
 
     def _before_remove_pad(self, value: SSAValue) -> SSAValue | None:
-        """What `value` is the beginning of."""
+        """Return the tensor that `value` was cropped from, or None."""
         call = value.owner
         if not isinstance(call, relax.CallTIROp) or operator_name(self.table.get(call.callee_name)) != REMOVE_PAD:
             return None
@@ -66,7 +66,7 @@ def _transform_of(value: SSAValue) -> Operator | None:
 
 
 def _undoes(second: IndexMapping, inner: Operator) -> bool:
-    """Whether `second` brings every element back to where it was before `inner`."""
+    """Return whether `second` moves every element back to its position before `inner`."""
     first, dims = cast(LayoutTransform, inner).mapping, inner.tensor("x").dims
     if dims is None or len(second.params) != len(first.results) or len(second.results) != len(first.params):
         return False

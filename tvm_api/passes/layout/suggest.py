@@ -1,4 +1,4 @@
-"""Which layouts of blocks and buffers go with given layouts of a tensor function's outputs."""
+"""Suggest layouts of blocks and buffers from layouts of a tensor function's outputs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,22 @@ from ....handles.tir.prim_func import PrimFunc
 from ....ir.affine.values import sym_expr_of
 
 Layout = list[Var | None]
-"""The iterator that each index of a buffer goes with; None where it goes with none, or with several."""
+"""The iterator of each index of a buffer, or None for none or several."""
 
 
 def suggest_layout_transforms(
     func: PrimFunc | tir.FuncOp, write_buffer_transforms: Sequence[Any]
 ) -> dict[Stmt, dict[Stmt | Buffer, IndexMap]]:
-    """For each block of `func` how its iterators, and the buffers that it reads and writes, can be rearranged.
+    """Return, for each block of `func`, transformations of its iterators and of the buffers that it reads and
+    writes.
 
-    `write_buffer_transforms` are the index maps (or functions of indices) of the outputs, the last parameters. A block
-    follows where it writes one buffer in the order of its iterators; a buffer that it reads follows where its
-    indices go with iterators in their order. Buffers in between follow the blocks that read them. Raises `TiraxError`
-    where there are more maps than parameters.
+    `write_buffer_transforms` are the index maps (or functions of indices) of the outputs, the last parameters.
+    A block is
+    transformed if it writes one buffer in the order of its iterators; a buffer that it reads, if its indices
+    are
+    iterators in their order. Intermediate buffers follow the blocks that read them. Raises `TiraxError` for
+    more maps than
+    parameters.
     """
     op = func.op if isinstance(func, PrimFunc) else func
     outputs = op.params[len(op.params) - len(write_buffer_transforms) :]
@@ -68,12 +72,12 @@ def _has_blocks(block: tir.BlockOp) -> bool:
 
 @dataclass
 class _Block:
-    """One block, its iterators as variables."""
+    """One block, with its iterators as variables."""
 
     block: tir.BlockOp
 
     def suggest(self, mappings: dict[SSAValue, IndexMapping]) -> dict[Stmt | Buffer, IndexMap] | None:
-        """The rearrangement of the block and its buffers; what it reads is added to `mappings`."""
+        """Return the transformations of the block and its buffers; those of its inputs are added to `mappings`."""
         stores = self._accesses(tir.StoreOp)
         if len(stores) != 1:
             return None
@@ -96,7 +100,7 @@ class _Block:
         return out
 
     def _accesses(self, kind: type[tir.LoadOp] | type[tir.StoreOp]) -> dict[SSAValue, Layout | None]:
-        """How each buffer is accessed; None where in several ways."""
+        """Return the layout in which each buffer is accessed, or None for several layouts."""
         layouts: dict[SSAValue, Layout | None] = {}
         for op in self.block.walk():
             if isinstance(op, kind):
@@ -106,7 +110,7 @@ class _Block:
         return layouts
 
     def _iterator(self, index: SymExpr) -> Var | None:
-        """The one iterator that an index is made of, with steps of one."""
+        """Return the only iterator of an index with step 1, or None."""
         own = set(self.block.iter_vars)
         iterators = [v for v in index.free_vars() if v.value in own]
         if len(iterators) != 1:
@@ -115,7 +119,7 @@ class _Block:
         return iterators[0] if iterators[0] not in rest[0] or iterators[0] not in rest[1] else None
 
     def _in_order(self, layout: Layout) -> bool:
-        """Whether each iterator stands once, and those that are not reduced in the block's order."""
+        """Return whether each iterator occurs once, and spatial iterators are in the block's order."""
         rows = enumerate(zip(self.block.iter_vars, self.block.kinds, strict=True))
         order = {v: i for i, (v, kind) in rows if kind is tir.IterKind.SPATIAL}
         values = [v.value for v in layout if v is not None and v.value is not None]
@@ -124,10 +128,11 @@ class _Block:
 
 
 def remapped(source: Layout, mapping: IndexMapping, target: Layout) -> IndexMapping | None:
-    """The map of a buffer with the layout `source`, for one with the layout `target`.
+    """Transfer the index map of a buffer with the layout `source` to one with the layout `target`.
 
-    Dimensions that only the source has go, with the results that are of nothing else; those that only the target has
-    are put in where they stand there. None where a result is of a dimension that goes and of one that stays.
+    Dimensions that only the source has are dropped, with the results that depend on them alone; those that only
+    the
+    target has are inserted at their positions. Returns None if a result depends on both kinds of dimensions.
     """
     params, results = list(mapping.params), list(mapping.results)
     gone = {p for p, v in zip(mapping.params, source, strict=True) if v not in target}

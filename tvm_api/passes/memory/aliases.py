@@ -1,4 +1,4 @@
-"""What the values of a dataflow block may have their memory in common with, and how long that is needed."""
+"""Alias analysis of a dataflow block: the memory that values share, and its last use."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _SAME = frozenset(
         "builtin.stop_lift_params",
     )
 )
-"""Operators that may give their operand itself."""
+"""Operators that may return their operand itself."""
 _NEW = (relax.CallTIROp, relax.CallDPSPackedOp)
-"""Calls that give tensors of their own."""
+"""Calls that return newly allocated tensors."""
 
 
 class Memory:
-    """The memory of one value, or of all values that come from elsewhere."""
+    """The memory of one value, or of all values from outside."""
 
 
 FOREIGN = Memory()
-"""The memory of parameters, constants, and what functions return that may have kept it."""
+"""The memory of parameters, constants, and results of functions that may have stored them."""
 
 
 class Aliases:
-    """The memory that each value of a dataflow block may be in, and where each memory is used last."""
+    """The memory that each value of a dataflow block may occupy, and the last use of each memory."""
 
     def __init__(self, block: relax.DataflowOp):
         self._memory: dict[SSAValue, frozenset[Memory]] = {}
@@ -50,10 +50,11 @@ class Aliases:
                     self._constant.add(result)
 
     def ends_with(self, value: SSAValue, op: Operation) -> bool:
-        """Whether the memory of `value`, one of the operands of `op`, is known and needed by nobody after `op`.
+        """Return whether the memory of `value`, an operand of `op`, is known and not used after `op`.
 
-        Not so for what may be computed while compiling: it lies in memory that must not be written. Nor where another
-        operand may be in the same memory.
+        False for values that may be computed at compile time, whose memory must not be written, and if another
+        operand may
+        share the memory.
         """
         memories = self._of([value])
         if len(memories) != 1 or FOREIGN in memories or value in self._constant:
@@ -78,5 +79,5 @@ class Aliases:
         return shared if structure or (isinstance(op, relax.Operator) and op.operands) else shared | {FOREIGN}
 
     def _is_computed(self, op: Operation) -> bool:
-        """Whether an op has nothing but constants."""
+        """Return whether all operands of an op are constant."""
         return all(v in self._constant for v in op.operands)

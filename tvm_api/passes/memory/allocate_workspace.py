@@ -1,4 +1,4 @@
-"""Give external functions that need temporary memory a workspace."""
+"""Pass workspaces to external functions that need temporary memory."""
 
 from __future__ import annotations
 
@@ -28,13 +28,16 @@ _BYTE = dtype_of("uint8")
 
 @dataclass(frozen=True)
 class AllocateWorkspace(Pass):
-    """Functions with the attributes `Codegen` and `WorkspaceSize`, and local ones with `WorkspaceSize` in them, get one
-    more parameter: a tensor of bytes, as many as the largest of these functions needs.
+    """Adds a workspace parameter to functions with the attributes `Codegen` and `WorkspaceSize`, and to their
+    local functions.
 
     y = ext(x)  ->  w = builtin.alloc_tensor(shape([65536]), "uint8", 0, "global"); y = ext1(x, w)
 
-    The calls of a block share one workspace. The functions get new names, since they are called otherwise. Raises
-    `TiraxError` for a size that is no number, and `UnsupportedError` where such a function is used as a value.
+    The workspace is a tensor of bytes, of the largest size that one of these functions needs. The calls of a
+    block share
+    one. The functions get new names, since their signature changes. Raises `TiraxError` for a size that is not
+    a number,
+    and `UnsupportedError` if such a function is used as a value.
     """
 
     name = "allocate-workspace"
@@ -71,7 +74,7 @@ def _size(func: relax.FuncOp) -> int:
 
 
 def _extend(func: relax.FuncOp | relax.ClosureOp, workspace: Attribute) -> SSAValue:
-    """Add the parameter to a function, and to local ones that want it, and pass it on to these."""
+    """Add the parameter to a function and to local ones that need it, and pass it on to these."""
     attributes = attributes_of(func)
     del attributes[WORKSPACE_SIZE]
     func.func_attrs = DictionaryAttr(attributes) if attributes else None
@@ -102,7 +105,7 @@ def _check_references(func: relax.FuncOp, renamed: dict[str, str]) -> None:
 
 
 def _pass_workspaces(func: relax.FuncOp, renamed: dict[str, str], t: relax.TensorType, names: NameSupply) -> None:
-    """Call the functions by their new names, with a workspace for the calls of each block."""
+    """Rename the called functions, and allocate a workspace for the calls of each block."""
     workspaces: dict[Block, SSAValue] = {}
     for call in list(ops_of_type(func, relax.CallOp)):
         name = renamed.get(call.callee_name)

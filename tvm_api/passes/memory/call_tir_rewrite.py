@@ -1,4 +1,4 @@
-"""Make the tensors that calls in destination passing style write into."""
+"""Allocate the outputs of calls in destination-passing style."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ....transforms.bindings.to_non_dataflow import flatten_dataflow
 
 @dataclass(frozen=True)
 class CallTIRRewrite(Pass):
-    """Calls of tensor functions and of packed functions in destination passing style get their outputs as arguments.
+    """Passes outputs as arguments to tensor functions and to packed functions in destination-passing style.
 
     y = call_tir(f, (x,), out)             ->  alloc = builtin.alloc_tensor(out); f(x, alloc); y = alloc
     y = call_tir(f, (x,), out, [n])        ->  …; vm.call_tir_dyn(f, (x, alloc, shape([n]))); …

@@ -1,4 +1,4 @@
-"""Let tensor functions compute what Relax cannot: expressions of symbolic variables as values."""
+"""Compute expressions of symbolic variables in tensor functions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _NAME = "compute_symbolic_expr"
 
 @dataclass(frozen=True)
 class ComputePrimValue(Pass):
-    """Values of expressions become calls of functions that compute them; numbers and single variables stay.
+    """Replaces values of expressions by calls of functions that compute them; numbers and single variables remain.
 
     y = prim_value(n * m)  ->  y = compute_symbolic_expr(prim_value(n), prim_value(m))
 
-    An expression that is needed twice, whatever its variables are called, is computed by one function. The struct info
-    of the call still says the expression.
+    Expressions that are equal up to variable names share a function. The struct info of the call is the
+    expression.
     """
 
     name = "compute-prim-value"
@@ -45,7 +45,7 @@ def _computed(functions: _Functions, op: relax.PrimValueOp, emit: Emit) -> SSAVa
 
 
 class _Functions:
-    """The functions that compute expressions, by expression with the variables numbered."""
+    """The functions that compute expressions, by expression with numbered variables."""
 
     def __init__(self, module: ModuleOp):
         self._module = module
@@ -53,7 +53,7 @@ class _Functions:
         self._known: dict[SymExpr, str] = {}
 
     def of(self, expr: SymExpr, variables: list[Var]) -> str:
-        """The name of the function that computes `expr` of its `variables`, which is added where there is none."""
+        """Return the name of the function that computes `expr` of its `variables`, adding it if it is new."""
         numbered = {v: Var(f"parameter {i}", v.dtype) for i, v in enumerate(variables)}
         key = expr.substitute(numbered)
         if key not in self._known:

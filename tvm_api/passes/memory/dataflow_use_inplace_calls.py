@@ -1,4 +1,4 @@
-"""Let operators write their result into an operand that is needed no more."""
+"""Compute operators in place of an operand that is dead afterwards."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ from ....transforms.legalize import LegalizeOps
 from .aliases import Aliases
 
 SUPPORTED = frozenset(f"relax.{name}" for name in ("add", "subtract", "multiply", "divide", "nn.silu", "nn.relu"))
-"""The operators that may write in place, as in TVM."""
+"""The operators that may work in place, as in TVM."""
 
 
 @dataclass(frozen=True)
 class DataflowUseInplaceCalls(Pass):
-    """Operators of dataflow blocks whose operand is of the result's type and needed no more write into that operand.
+    """Lets operators of dataflow blocks write to a dead operand of the result's type.
 
     z = add(x, y); u = nn.relu(z)  ->  z = add(x, y); u = call_tir_inplace(relu_inplace, (z,), [0])
 
-    The operators are `add`, `subtract`, `multiply`, `divide`, `nn.relu` and `nn.silu`; where several operands would do,
-    it is the last. Not written are parameters and other values from outside of the block, constants and what is
-    computed of constants alone, outputs, and values that another one which is still needed may be in the memory of.
+    The operators are `add`, `subtract`, `multiply`, `divide`, `nn.relu` and `nn.silu`; the last suitable
+    operand is used.
+    Parameters and other values from outside of the block, constants and values computed from constants alone,
+    outputs, and
+    values that may share memory with a live value are not overwritten.
     """
 
     name = "dataflow-use-inplace-calls"
@@ -47,7 +49,7 @@ class DataflowUseInplaceCalls(Pass):
 
 
 def _candidates(block: relax.DataflowOp) -> Iterator[tuple[relax.Operator, int]]:
-    """The operators that can write in place, each with the operand that they can write into."""
+    """Yield the operators that can write in place, each with the index of the operand to overwrite."""
     aliases = Aliases(block)
     for op in block.body.block.ops:
         if isinstance(op, relax.Operator) and op.name in SUPPORTED:
@@ -65,7 +67,7 @@ def _same_tensor(value: SSAValue, op: relax.Operator) -> bool:
 
 @dataclass(frozen=True)
 class _InPlace:
-    """What operators of equal kind and types become: the function, the operands that it gets, which it writes."""
+    """The replacement of operators of equal kind and types: the function, its operands, and the one it overwrites."""
 
     callee: str
     order: list[int]
@@ -74,7 +76,7 @@ class _InPlace:
 
 
 class _Functions:
-    """The functions that write in place, by structure, and what they are called."""
+    """The functions that write in place, by structure, with their names."""
 
     def __init__(self, module: ModuleOp):
         self._module = module
@@ -86,7 +88,7 @@ class _Functions:
         self._memo: dict[Hashable, _InPlace | None] = {}
 
     def rewrite(self, op: relax.Operator, index: int) -> None:
-        """Let `op` write into its operand `index`, where the tensor function that it becomes allows that."""
+        """Let `op` overwrite its operand `index`, if the tensor function for it allows that."""
         kinds = [(v.type, v.owner.value if isinstance(v.owner, relax.ConstantOp) else None) for v in op.operands]
         key = (op.name, frozenset(op.properties.items()), op.result_type, index, *kinds)
         if key not in self._memo:
@@ -125,9 +127,9 @@ class _Functions:
 
 
 def _legalized(op: relax.Operator) -> tuple[tir.FuncOp, list[int], Dims | None] | None:
-    """The tensor function that an operator becomes, which operands that gets, and the scalars that it gets.
+    """Return the tensor function of a legalized operator, with the indices of its operands and its scalars.
 
-    None where it becomes anything else.
+    Returns None if it is not legalized to a single call.
     """
     block = Block()
     copies = {value: _copy_operand(value, block) for value in op.operands}
@@ -144,7 +146,7 @@ def _legalized(op: relax.Operator) -> tuple[tir.FuncOp, list[int], Dims | None] 
 
 
 def _copy_operand(value: SSAValue, block: Block) -> SSAValue:
-    """A parameter, or the constant again: the tensor function may have its number in it."""
+    """Return a parameter, or a copy of a constant, whose value the tensor function may contain."""
     constant = value.owner
     if isinstance(constant, relax.ConstantOp):
         copy = constant.clone()
@@ -156,9 +158,9 @@ def _copy_operand(value: SSAValue, block: Block) -> SSAValue:
 
 
 def _write_into(func: tir.FuncOp, place: int) -> bool:
-    """Let a tensor function write its result into its parameter `place`; False where that would change what it means.
+    """Let a tensor function write its result to its parameter `place`; return False if that would be incorrect.
 
-    What is read of the parameter must have been read before anything is written, or be the element that is written.
+    Elements of the parameter must be read before anything is written, or be the element that is written.
     """
     block = func.body.block
     number = max(i for i, p in enumerate(func.params) if isinstance(p.type, tir.BufferType))
@@ -191,7 +193,7 @@ def _outermost(op: Operation, block: Block) -> Operation:
 
 
 def _same_element(load: tir.LoadOp, store: Operation) -> bool:
-    """Whether a load and a store of one block have equal indices."""
+    """Return whether a load and a store of one block have equal indices."""
     if not isinstance(store, tir.StoreOp) or load.parent is not store.parent:
         return False
     return [sym_expr_of(i) for i in load.indices] == [sym_expr_of(i) for i in store.indices]

@@ -1,4 +1,4 @@
-"""Say where tensors and storages are needed no more."""
+"""Free tensors and storages after their last use."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from ....transforms.bindings.canonicalize_bindings import canonicalize_function
 
 @dataclass(frozen=True)
 class KillAfterLastUse(Pass):
-    """Kills the tensors, storages, tuples and objects of a function after their last use, in their own block.
+    """Kills the tensors, storages, tuples and objects of a function after their last use, in the same block.
 
     y = exp(x); z = exp(y)  ->  y = exp(x); z = exp(y); memory.kill_tensor(y)
 
-    Parameters, constants, what a block gives, and bindings in dataflow blocks, are left alone. Names for other names go
-    first, as `canonicalize-bindings` removes them. A value that a branch uses is killed after the branch.
+    Parameters, constants, results of blocks, and bindings in dataflow blocks are not killed. Trivial bindings
+    are removed
+    first, as in `canonicalize-bindings`. A value that a branch uses is killed after the branch.
     """
 
     name = "kill-after-last-use"
@@ -58,15 +59,16 @@ def _kill_in(block: Block, names: NameSupply) -> None:
 
 
 def _in_order_of_use(op: Operation, values: list[SSAValue]) -> list[SSAValue]:
-    """The values in the order in which the op has them, those that it has inside of regions after these."""
+    """Return the values in the order of the op's operands, followed by those used in its regions."""
     operands = list(op.operands)
     return sorted(values, key=lambda v: operands.index(v) if v in operands else len(operands))
 
 
 def _last_use(value: SSAValue, block: Block, position: dict[Operation, int]) -> Operation | None:
-    """The last op of the block that uses the value, or holds what does; None where it is killed there, or unused.
+    """Return the last op of the block that uses the value, directly or nested; None if it is unused or killed
+    there.
 
-    A tuple without a name stands where it is used: its fields are used there.
+    The fields of an unnamed tuple are used where the tuple is used.
     """
     last: Operation | None = None
     for use in value.uses:
@@ -81,7 +83,7 @@ def _last_use(value: SSAValue, block: Block, position: dict[Operation, int]) -> 
 
 
 def _killer(value: SSAValue) -> Callable[[SSAValue], Operation] | None:
-    """What kills a value of its kind; None for what is not killed."""
+    """Return the constructor of the kill op for the kind of a value, or None."""
     op = value.owner
     if isinstance(op, memory.AllocStorage):
         return memory.KillStorage.make

@@ -1,4 +1,4 @@
-"""Give the tensors that memory planning left alone storage of their own."""
+"""Allocate storage for tensors that memory planning left alone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ _BYTE = dtype_of("uint8")
 
 @dataclass(frozen=True)
 class LowerAllocTensor(Pass):
-    """Each `builtin.alloc_tensor` becomes a storage of its size and a tensor in it; those of unknown shape stay.
+    """Replaces each `builtin.alloc_tensor` by a storage of its size and a tensor in it; those of unknown shape
+    remain.
 
     x = builtin.alloc_tensor(shape([n, 4]), "float32", 0, "global")
     ->  storage = memory.alloc_storage(shape([n * 16]), 0, "global", "uint8")

@@ -1,4 +1,4 @@
-"""Operators on memory and shapes as what is called at run time."""
+"""Lower memory and shape operators to runtime builtins."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ _PACKED = {
 
 @dataclass(frozen=True)
 class LowerRuntimeBuiltin(Pass):
-    """Operators of `memory` become those of `vm`, and some others calls of packed functions.
+    """Lowers operators of `memory` to those of `vm`, and some others to calls of packed functions.
 
     memory.alloc_storage(size, device, scope, dtype)  ->  vm.alloc_storage(size, device, "uint8", scope)
     memory.alloc_tensor(s, 0, shape, dtype)           ->  vm.alloc_tensor(s, 0, shape, dtype)
     memory.kill_tensor(t), memory.kill_storage(s)     ->  vm.kill_object(…)
     reshape(x, shape)                                 ->  call_packed("vm.builtin.reshape", x, shape)
 
-    To be used after `to-non-dataflow` and `lower-alloc-tensor`: raises `TiraxError` where such an operator stands in a
-    dataflow block, and for what is left of `builtin.alloc_tensor`.
+    Use it after `to-non-dataflow` and `lower-alloc-tensor`: raises `TiraxError` if such an operator is in a
+    dataflow
+    block, and for remaining `builtin.alloc_tensor`.
     """
 
     name = "lower-runtime-builtin"

@@ -1,4 +1,4 @@
-"""Leave the level at which effects are kept track of."""
+"""Disable purity tracking."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ....ir.passes.transform import Pass
 from ....ir.rewriting.edit import replace_op
 
 FORCE_PURE = "relax.force_pure"
-"""The attribute of a function that is pure, whatever stands in it."""
+"""The attribute of a function that counts as pure, whatever it contains."""
 _TRUE = IntegerAttr(1, i1)
 _OVERRIDES = (relax.CallPurePackedOp, relax.CallInplacePackedOp)
 
 
 @dataclass(frozen=True)
 class RemovePurityChecking(Pass):
-    """Pure functions get the attribute `relax.force_pure`, and calls that were trusted to be pure are plain ones.
+    """Gives pure functions the attribute `relax.force_pure`, and replaces calls declared as pure by plain ones.
 
     y = call_pure_packed("f", x)  ->  y = call_packed("f", x)
     y = call_inplace_packed("f", x, inplace_indices=[0])  ->  y = call_packed("f", x)
 
-    To be used after `to-non-dataflow`: raises `TiraxError` where such a call stands in a dataflow block.
+    Use it after `to-non-dataflow`: raises `TiraxError` if such a call is in a dataflow block.
     """
 
     name = "remove-purity-checking"

@@ -1,4 +1,4 @@
-"""Let tensors share memory whose lifetimes do not overlap."""
+"""Share memory between tensors whose lifetimes do not overlap."""
 
 from __future__ import annotations
 
@@ -19,24 +19,28 @@ from .storage_pool import StoragePlan, StoragePool
 from .tokens import Token, TokenTable, attributes_of
 
 PLAN_RESULTS = "relax.memory_plan_dynamic_func_output"
-"""The attribute of a function whose results, where their size is bounded, are to have storage of that size."""
+"""The attribute of a function whose results of bounded size are planned as well."""
 
 
 @dataclass(frozen=True)
 class StaticPlanBlockMemory(Pass):
-    """Puts the tensors of `builtin.alloc_tensor` into storages that they share, one after the other.
+    """Places the tensors of `builtin.alloc_tensor` in shared storages.
 
     a = builtin.alloc_tensor(shape([2, 4]), "float32", 0, "global")
     ->  storage = memory.alloc_storage(shape([32]), 0, "global", "float32")
         a = memory.alloc_tensor(storage, 0, shape([2, 4]), "float32")
 
-    A storage is free again after the last call that has a tensor of it, or a reshaped one, as an argument. It is used
-    for tensors of the same dtype and device that are at most 16 times smaller or larger. Symbolic variables of the
-    attribute `tir_var_upper_bound` count with their bound; sizes that have no bound must be equal.
+    A storage is free after the last call with a tensor in it, or a reshaped one, as an argument. It is reused
+    for tensors
+    of the same dtype and device that are at most 16 times smaller or larger. Symbolic variables in the
+    attribute
+    `tir_var_upper_bound` count as their bound; sizes without a bound must be equal.
 
-    Left alone is what something else than a tensor function or a packed function uses, or another block than that of
-    the allocation: results, arguments of Relax functions, conditions. Packed functions must not keep what they get, nor
-    return it. Raises `TiraxError` for bounds that are no numbers.
+    Tensors are left alone if anything other than a tensor function or packed function uses them, or another
+    block than
+    that of the allocation: results, arguments of Relax functions, conditions. Packed functions must neither
+    store nor
+    return their arguments. Raises `TiraxError` for bounds that are not numbers.
     """
 
     name = "static-plan-block-memory"
@@ -54,7 +58,7 @@ class StaticPlanBlockMemory(Pass):
 
 
 def _assign(block: Block, table: TokenTable, pool: StoragePool) -> None:
-    """Give the tokens of a block, and of the branches in it, their storage, in the order of bindings."""
+    """Assign storage to the tokens of a block, including its branches, in binding order."""
     for op in block.ops:
         token = table.of(op) if isinstance(op, AllocTensor) else None
         if token is not None:
@@ -72,7 +76,7 @@ def _assign(block: Block, table: TokenTable, pool: StoragePool) -> None:
 
 
 def _rewrite(table: TokenTable, names: NameSupply) -> None:
-    """Make each storage before its first tensor, and put the tensors into them."""
+    """Allocate each storage before its first tensor, and place the tensors in them."""
     storages: dict[StoragePlan, SSAValue] = {}
     for token in table.all:
         if token.storage is not None:

@@ -1,4 +1,4 @@
-"""Storages that tensors share, and which of them is free for a tensor of some size."""
+"""Storages shared by tensors, and the search for a free one."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from xdsl.ir import Block
 from ....dialects.sym.expr import SymExpr
 
 MATCH_RANGE = 16
-"""A free storage is taken for a tensor that is at most so many times smaller, or larger, than it is."""
+"""A free storage is reused for tensors at most this many times smaller or larger."""
 
 Kind = Hashable
-"""What the tensors of a storage have in common: dtype, device, scope."""
+"""The common properties of a storage's tensors: dtype, device, scope."""
 
 
 @dataclass(eq=False)
 class StoragePlan:
-    """A storage: its bytes (an expression where they are not constant) and the block that it is made in."""
+    """A storage: its size in bytes (an expression if it is not constant) and the block of its allocation."""
 
     kind: Kind
     size: int | SymExpr
@@ -28,23 +28,24 @@ class StoragePlan:
 
 @dataclass
 class _Free:
-    """The free storages of one kind: those of constant size in the order of size, the others by size."""
+    """The free storages of one kind: those of constant size sorted by size, others by their size expression."""
 
     constant: list[tuple[int, int, StoragePlan]] = field(default_factory=list[tuple[int, int, StoragePlan]])
     symbolic: dict[SymExpr, list[StoragePlan]] = field(default_factory=dict[SymExpr, list[StoragePlan]])
 
 
 class StoragePool:
-    """The free storages."""
+    """The pool of free storages."""
 
     def __init__(self) -> None:
         self._free: dict[Kind, _Free] = {}
         self._serial = 0
 
     def take(self, kind: Kind, size: int | SymExpr) -> StoragePlan | None:
-        """A free storage for a tensor of `size` bytes, which is not free then; None where none fits.
+        """Take a free storage for a tensor of `size` bytes out of the pool, or return None if none fits.
 
-        It is the smallest that is large enough, or else the largest that is not, which grows. Sizes that are not
+        It is the smallest storage that is large enough, or else the largest smaller one, which grows. Sizes that
+        are not
         constant must be equal.
         """
         free = self._free.setdefault(kind, _Free())
@@ -62,7 +63,7 @@ class StoragePool:
         return None
 
     def give(self, storage: StoragePlan) -> None:
-        """The storage is free from here on."""
+        """Return a storage to the pool."""
         free = self._free.setdefault(storage.kind, _Free())
         if isinstance(storage.size, SymExpr):
             free.symbolic.setdefault(storage.size, []).append(storage)
@@ -71,7 +72,7 @@ class StoragePool:
             insort(free.constant, (storage.size, self._serial, storage))
 
     def leave(self, block: Block) -> None:
-        """Forget the storages that are made in `block`: after it they do not exist."""
+        """Drop the storages allocated in `block`, which do not exist after it."""
         for free in self._free.values():
             free.constant = [entry for entry in free.constant if entry[2].block is not block]
             for size, storages in free.symbolic.items():

@@ -1,4 +1,4 @@
-"""Which tensors of a function may share memory, how large they are, and how often calls use them."""
+"""Liveness of tensors for memory planning: which may share memory, their sizes, and their uses by calls."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from ....ir.functions.bounds import upper_bounds
 from .storage_pool import StoragePlan
 
 ALIASES = frozenset(("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset"))
-"""Operators whose result may be in the memory of their first operand."""
+"""Operators whose result may share the memory of their first operand."""
 
 
 def attributes_of(func: relax.FuncOp | relax.ClosureOp) -> dict[str, Attribute]:
-    """The attributes of a function."""
+    """Return the attributes of a function."""
     return {} if func.func_attrs is None else dict(func.func_attrs.data)
 
 
 class Bounds:
-    """The sizes of tensors, as large as they can be."""
+    """Upper bounds of tensor sizes."""
 
     def __init__(self, func: relax.FuncOp):
         self._analyzer = Analyzer()
@@ -34,7 +34,7 @@ class Bounds:
             self._analyzer.bind(Var(name), 0, bound)
 
     def bytes(self, t: relax.TensorType) -> int | SymExpr:
-        """The bytes of a tensor of known extents and dtype: a number where they are bounded."""
+        """Return the size in bytes of a tensor of known extents and dtype, as a number if it is bounded."""
         assert t.dims is not None and t.element is not None
         size = product([self._extent(d) for d in t.dims]) * byte_size(t.element)
         return size if size.constant is None else size.constant
@@ -53,20 +53,20 @@ class Token:
     kind: tuple[Attribute, ...]
     size: int | SymExpr
     uses: int = 0
-    """How often calls have it as an argument."""
+    """The number of calls with it as an argument."""
     kept: bool = False
-    """Whether something else uses it, so that it keeps memory of its own."""
+    """True if there are other uses, so that it needs memory of its own."""
     result: bool = False
-    """Whether it is a result of the function that gets storage of its size."""
+    """True for a result of the function with a storage of its size."""
     storage: StoragePlan | None = None
 
 
 Tokens = Token | tuple["Tokens", ...] | None
-"""The tokens of a value: for a tuple those of its fields."""
+"""The tokens of a value; a tuple has those of its fields."""
 
 
 def leaves(tokens: Tokens) -> Iterator[Token]:
-    """The tokens one by one."""
+    """Yield the individual tokens."""
     if isinstance(tokens, Token):
         yield tokens
     for each in tokens if isinstance(tokens, tuple) else ():
@@ -74,10 +74,12 @@ def leaves(tokens: Tokens) -> Iterator[Token]:
 
 
 class TokenTable:
-    """The tokens of the values of a function.
+    """The tokens of a function's values.
 
-    A token is of one block: what another one uses is kept, and so is what anything but a call of a tensor function or
-    a packed function uses. Closures run at another time: what they use is kept, and nothing in them shares memory.
+    A token belongs to one block: tensors used in another block, or by anything but calls of tensor functions
+    and packed
+    functions, are kept. Closures run at another time: tensors used in them are kept, and their own are not
+    shared.
     """
 
     def __init__(self, func: relax.FuncOp, kernels: set[str], plan_results: bool):
@@ -89,13 +91,13 @@ class TokenTable:
         self._visit(func.body.block)
 
     def arguments(self, op: Operation) -> Iterator[Token]:
-        """The tokens that a call of a tensor function or packed function has as arguments; none for other ops."""
+        """Yield the tokens among the arguments of a call of a tensor or packed function; none for other ops."""
         if self._uses_tensors(op):
             for operand in op.operands:
                 yield from leaves(self._of.get(operand))
 
     def of(self, op: AllocTensor) -> Token | None:
-        """The token of an allocation, None where it keeps memory of its own."""
+        """Return the token of an allocation, or None if it needs memory of its own."""
         token = self._of.get(op.results[0])
         return token if isinstance(token, Token) and not token.kept else None
 
@@ -132,7 +134,7 @@ class TokenTable:
                 token.kept = True
 
     def allocation(self, op: AllocTensor) -> Token | None:
-        """A new token, where extents and dtype are known."""
+        """Return a new token if extents and dtype are known, or None."""
         t = op.new_tensor()
         if t.dims is None or t.element is None or op.parent is None:
             return None
@@ -142,27 +144,27 @@ class TokenTable:
         return token
 
     def same(self, op: Operation) -> Tokens:
-        """The tokens of the first operand."""
+        """Return the tokens of the first operand."""
         return self._of.get(op.operands[0])
 
     def fields(self, op: relax.TupleOp) -> Tokens:
-        """The tokens of the fields."""
+        """Return the tokens of the fields."""
         return tuple(self._of.get(v) for v in op.fields_)
 
     def field(self, op: relax.TupleGetItemOp) -> Tokens:
-        """The tokens of one field."""
+        """Return the tokens of one field."""
         tokens = self._of.get(op.tuple_)
         return tokens[op.index.data] if isinstance(tokens, tuple) else None
 
     def give(self, op: relax.ReturnOp) -> None:
-        """Results are kept, or have storage of their own where that is wanted and their size is bounded."""
+        """Keep the results, or give them storage of their own if requested and their size is bounded."""
         for token in leaves(self._of.get(op.value)):
             token.result = self._plan_results and isinstance(token.size, int)
             token.kept |= not token.result
 
 
 def _content(value: SSAValue) -> Attribute:
-    """What a leaf holds."""
+    """Return the type of a leaf's contents."""
     return next(iter(value.owner.properties.values())) if isinstance(value.owner, relax.LEAVES) else value.type
 
 

@@ -1,4 +1,4 @@
-"""What is symbolic in Relax as calls at run time: shapes are kept in a heap, checked, computed and made there."""
+"""Lower symbolic shapes to runtime calls: shapes are stored in a heap, checked, computed and created there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOTHING = TupleType(())
 
 @dataclass(frozen=True)
 class VMShapeLower(Pass):
-    """Symbolic shapes are computed by calls at run time, arguments and casts checked by such.
+    """Computes symbolic shapes, and checks arguments and casts, by runtime calls.
 
     f(x: Tensor([n, 4])):              f(x):
                                          heap = call_builtin_with_ctx("vm.builtin.alloc_shape_heap", 2)
@@ -42,13 +42,17 @@ class VMShapeLower(Pass):
                                          shape_func(heap)  # heap[1] = heap[0] + 1
       s = shape([n + 1, 2])              s = call_packed("vm.builtin.make_shape", heap, 2, LOAD, 1, IMM, 2)
 
-    Struct info stays as it is, and so do `tir_vars`. With `emit_err_ctx` checks say in their errors what they check.
-    A function whose attribute `num_input` says how many of its parameters are inputs checks of the others only what is
-    symbolic. The result is for being read and run; native code computes shapes by itself, and the default pipelines
-    leave this pass out.
+    Struct info and `tir_vars` remain. With `emit_err_ctx` the error messages of checks describe the checked
+    value.
+    Functions with the attribute `num_input`, the number of inputs, check only the symbolic parts of other
+    parameters. The
+    result is meant for inspection and interpretation: native code computes shapes itself, and the default
+    pipelines omit
+    this pass.
 
-    To be used after `to-non-dataflow` and `remove-purity-checking`: raises `TiraxError` where a function has a dataflow
-    block, or is pure without `relax.force_pure`.
+    Use it after `to-non-dataflow` and `remove-purity-checking`: raises `TiraxError` if a function has a
+    dataflow block,
+    or is pure without `relax.force_pure`.
     """
 
     name = "vm-shape-lower"
@@ -79,7 +83,7 @@ def _attribute(func: relax.FuncOp, name: str) -> object:
 
 
 class _Slots:
-    """The places of the heap: one for each expression that a function mentions, and whether it is filled yet."""
+    """The heap slots: one for each expression in a function, and whether it is filled yet."""
 
     def __init__(self, func: relax.FuncOp):
         self.index: dict[SymExpr, int] = {}
@@ -98,12 +102,12 @@ class _Slots:
                 self._users.setdefault(variable, []).append(expr)
 
     def fill(self, variable: Var) -> None:
-        """A variable is known from now on."""
+        """Mark a variable as known."""
         self.filled.add(variable)
         self._new.append(variable)
 
     def computable(self) -> list[SymExpr]:
-        """The expressions that can be computed since variables were filled; they count as filled from now on."""
+        """Return the expressions that have become computable, and mark them as filled."""
         users = dict.fromkeys(e for v in self._new for e in self._users.get(v, ()) if e not in self.filled)
         ready = [e for e in users if all(v in self.filled for v in e.free_vars())]
         self._new.clear()
@@ -112,7 +116,7 @@ class _Slots:
 
 
 def _expressions(func: relax.FuncOp) -> Iterable[SymExpr]:
-    """What a function mentions: parameters, what its bindings hold and are, the result."""
+    """Yield the expressions in a function: in its parameters, bindings, and result."""
     for param in func.params:
         yield from _in_type(param.type)
     for op in _bindings(func.body.block):
@@ -124,7 +128,7 @@ def _expressions(func: relax.FuncOp) -> Iterable[SymExpr]:
 
 
 def _in_type(t: Attribute) -> Iterable[SymExpr]:
-    """The expressions of struct info; those of callables are their own."""
+    """Yield the expressions in struct info, except those of callables."""
     if isinstance(t, TupleType):
         for inner in t.types:
             yield from _in_type(inner)
@@ -135,7 +139,7 @@ def _in_type(t: Attribute) -> Iterable[SymExpr]:
 
 
 def _bindings(block: Block) -> Iterable[Operation]:
-    """The operations of a block and of branches in it; local functions are functions of their own."""
+    """Yield the operations of a block and its branches, but not of local functions."""
     for op in list(block.ops):
         if isinstance(op, relax.IfOp):
             yield from _bindings(op.then_region.block)
@@ -145,7 +149,9 @@ def _bindings(block: Block) -> Iterable[Operation]:
 
 @dataclass(frozen=True)
 class _Check:
-    """How a value is checked: `always`, or where its struct info says too little; `context` is for errors."""
+    """How a value is checked: `always`, or only if its struct info is not specific enough; `context` is for
+    errors.
+    """
 
     context: str
     always: bool = False
@@ -154,7 +160,7 @@ class _Check:
 
 @dataclass
 class _Value:
-    """A value to be checked; a field of a tuple is taken out when it is first needed."""
+    """A value to check; a field of a tuple is extracted on first use."""
 
     type: Attribute
     make: Callable[[], SSAValue]
@@ -167,7 +173,7 @@ class _Value:
 
 @dataclass
 class _Match:
-    """A shape or a number that is to be matched with expressions."""
+    """A shape or a number to match against expressions."""
 
     value: _Value
     pattern: list[SymExpr]
@@ -233,7 +239,7 @@ class _FunctionLowering:
         return f"ErrorContext({place}, annotation={struct_info_text(t)}) " if self.emit_err_ctx else ""
 
     def _check(self, t: Attribute, value: _Value, check: _Check) -> list[_Match]:
-        """Emit the checks of a value that are about no extents; what is left to be matched."""
+        """Emit the checks of a value except for extents, and return the matches that remain to be done."""
         if not check.always and is_base_of(t, value.type):
             return []
         if isinstance(t, TupleType):
@@ -283,7 +289,7 @@ class _FunctionLowering:
         self._run_matches(left)
 
     def _run_matches(self, todo: list[_Match]) -> list[_Match]:
-        """Emit the matches; those that need an expression which is not computed yet, to be run again."""
+        """Emit the matches, and return those that must be repeated once an expression is computed."""
         left: list[_Match] = []
         for match in todo:
             codes = [self._match_code(e) for e in match.pattern]
@@ -309,7 +315,7 @@ class _FunctionLowering:
         return MatchShapeCode.NO_OP, 0
 
     def _compute(self) -> None:
-        """Call a function that computes what can be computed now."""
+        """Emit the call of a function that computes everything computable."""
         ready = self.slots.computable()
         if ready:
             name = self.functions.fresh("shape_func")
@@ -346,7 +352,7 @@ class _FunctionLowering:
                 self._make(op, "make_prim_value", *self._make_code(op, op.value.data), result=op.result.type)
 
     def _lower_branches(self, op: relax.IfOp) -> None:
-        """What a branch finds out is known in it alone."""
+        """Lower branches; variables bound in a branch are only known there."""
         for region in (op.then_region, op.else_region):
             outside = set(self.slots.filled)
             self._lower_block(region.block)
@@ -381,7 +387,7 @@ def _is_symbolic(op: relax.PrimValueOp) -> bool:
 
 
 def _shape_function(name: str, exprs: list[SymExpr], index: dict[SymExpr, int]) -> tir.FuncOp:
-    """A function that computes expressions of what stands in the heap, into it."""
+    """Return a function that computes expressions from heap slots into heap slots."""
     body = tir.body_region(tir.BufferType.of([len(index)], i64))
     heap = body.block.args[0]
     set_name(heap, "H")

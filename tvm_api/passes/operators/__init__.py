@@ -1,1 +1,1 @@
-"""Rewrites of Relax operators into others that compute the same."""
+"""Rewrites of Relax operators into equivalent ones."""

@@ -1,4 +1,4 @@
-"""Multiply three matrices in the cheaper order."""
+"""Reorder chained matrix products to reduce their cost."""
 
 from __future__ import annotations
 
@@ -25,16 +25,21 @@ from ....transforms.params.weights import is_of_weights
 
 @dataclass(frozen=True)
 class AdjustMatmulOrder(Pass):
-    """Changes the order of two products of matrices where the other one is cheaper for certain.
+    """Reassociates two matrix products if the other order is provably cheaper.
 
     y = matmul(x, matmul(a, b))  ->  y = matmul(matmul(x, a), b), and back
 
-    The inner product may be transposed: `matmul(x, permute_dims(matmul(b, a)))`; `a` and `b` are transposed then. What
-    an order costs is its multiplications, as expressions in symbolic sizes, none of which is negative, nor beyond what
-    the function's attributes `tir_var_lower_bound` and `tir_var_upper_bound` say; an inner product
-    that something else uses, too, costs nothing where it stands. One of weights (the parameters after the first
-    `num_input`) stays, for they are multiplied ahead of time, and so does a product that does not accumulate in the
-    dtype of its factors. Without `batches` a product of many matrices counts as one, as if there were one of each.
+    The inner product may be transposed, `matmul(x, permute_dims(matmul(b, a)))`; then `a` and `b` are
+    transposed. The cost
+    of an order is its number of multiplications, an expression in symbolic sizes, which are non-negative and
+    within the
+    function's attributes `tir_var_lower_bound` and `tir_var_upper_bound`; an inner product with other users is
+    free. A
+    product of weights (the parameters after the first `num_input`) remains, since it is computed ahead of time,
+    and so
+    does a product that does not accumulate in the dtype of its factors. Without `batches` a batched product
+    counts as a
+    single one.
     """
 
     name = "adjust-matmul-order"
@@ -51,14 +56,14 @@ Dims = tuple[SymExpr, ...]
 
 @dataclass(frozen=True)
 class _Factor:
-    """A matrix, or several, of a product; `transposed` as it is multiplied."""
+    """A factor of a product, one matrix or several; `transposed` in the product."""
 
     value: SSAValue
     dims: Dims
     transposed: bool = False
 
     def emit(self, emit: Emit) -> SSAValue:
-        """The value as it is multiplied."""
+        """Emit the factor, transposed if necessary."""
         if not self.transposed:
             return self.value
         rank = len(self.dims)
@@ -73,11 +78,11 @@ def _swap_last_two(rank: int) -> list[int]:
 
 
 _CORNERS = 16
-"""Of how many combinations of bounds costs are compared."""
+"""The maximal number of combinations of bounds at which costs are compared."""
 
 
 def _bounds(op: Operator) -> dict[str, Interval]:
-    """What is known of the symbolic sizes of the function around an operator."""
+    """Return the bounds of symbolic sizes in the function around an operator."""
     func = op.parent_op()
     while func is not None and not isinstance(func, relax.FuncOp):
         func = func.parent_op()
@@ -98,7 +103,7 @@ def _matmul(op: Operator, emit: Emit, batches: bool) -> SSAValue | None:
 
 
 def _factor(op: Operator, value: SSAValue) -> _Factor | None:
-    """A factor of known sizes and of the dtype of the product."""
+    """Return a factor of known sizes and with the dtype of the product, or None."""
     t, out = value.type, op.results[0].type
     if not isinstance(t, TensorType) or not t.dims or not isinstance(out, TensorType) or t.element != out.element:
         return None
@@ -106,7 +111,9 @@ def _factor(op: Operator, value: SSAValue) -> _Factor | None:
 
 
 def _inner(op: Operator, value: SSAValue) -> tuple[_Factor, _Factor, bool] | None:
-    """The factors of a product, perhaps transposed, that is a factor itself; and whether something else uses it."""
+    """Return the factors of a product, possibly transposed, that is a factor itself, and whether it has other
+    users.
+    """
     if is_of_weights(value):
         return None
     shared = not value.has_one_use()
@@ -133,7 +140,7 @@ def _inner(op: Operator, value: SSAValue) -> tuple[_Factor, _Factor, bool] | Non
 
 @dataclass(frozen=True)
 class _Costs:
-    """What `(x a) b` and `x (a b)` cost, each as its inner and its outer product."""
+    """The costs of `(x a) b` and `x (a b)`, each with its inner and outer product."""
 
     left: tuple[SymExpr, SymExpr]
     right: tuple[SymExpr, SymExpr]
@@ -156,7 +163,7 @@ def _costs(x: _Factor, a: _Factor, b: _Factor, batches: bool) -> _Costs | None:
 
 
 def _product(a: Dims, b: Dims, batches: bool) -> tuple[Dims, SymExpr] | None:
-    """The sizes of a product and its multiplications; None where it is not known how leading sizes broadcast."""
+    """Return the sizes and the multiplications of a product, or None if it is unknown how leading sizes broadcast."""
     rank = max(len(a), len(b)) - 2
     batch: list[SymExpr] = []
     for m, n in zip(_padded(a, rank), _padded(b, rank), strict=True):
@@ -173,7 +180,7 @@ def _padded(dims: Dims, rank: int) -> list[SymExpr]:
 
 
 def _pays(costs: _Costs | None, bounds: Mapping[str, Interval], to_left: bool, shared: bool) -> bool:
-    """Whether the other order is never dearer, and cheaper somewhere; a shared inner product is there in any case."""
+    """Return whether the other order is never costlier and sometimes cheaper; a shared inner product remains."""
     if costs is None:
         return False
     new, (inner, outer) = (costs.left, costs.right) if to_left else (costs.right, costs.left)
@@ -185,7 +192,7 @@ def _pays(costs: _Costs | None, bounds: Mapping[str, Interval], to_left: bool, s
 
 
 def _at_bounds(e: SymExpr, bounds: Mapping[str, Interval]) -> list[SymExpr]:
-    """An expression where variables that it is linear in are at their bounds: it is least at one of these."""
+    """Return an expression at the bounds of variables it is linear in; its minimum is at one of these."""
     corners: list[SymExpr] = [e]
     for v in e.free_vars():
         known = bounds.get(v.name, Interval(0, inf)) if isinstance(v.name, str) else Interval(0, inf)

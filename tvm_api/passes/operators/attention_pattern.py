@@ -1,8 +1,10 @@
-"""TVM's pattern of attention that is written out, and the rewriter that makes `nn.attention` of it.
+"""TVM's pattern of explicit attention, and the rewriter that turns it into `nn.attention`.
 
-Users of TVM say which form they have: the pattern is of that alone. What is attention, and how the operator takes it,
-says `attention_form.py`, as for the pass `fuse-attention`, which finds all forms. (The file of that name in
-`schedule/cpu/library/` is of another level: it reads what `topi` made of `nn.attention`, loops.)
+The pattern matches exactly the form that its options describe. The definition of attention, and its
+conversion to the
+operator, are in `attention_form.py`, which the pass `fuse-attention` uses to find all forms. (The file of
+the same name
+in `schedule/cpu/library/` works on loops: it matches the lowered `nn.attention` of `topi`.)
 """
 
 from __future__ import annotations
@@ -28,11 +30,13 @@ _LAYOUTS = ("BSNH", "BSH")
 def make_attention_rewrite_pattern(
     qkv_layout: str, out_layout: str, with_bias: bool, with_cast: bool, with_kv_repeat: bool = False
 ) -> tuple[DFPattern, Rewriter]:
-    """A pattern of attention that is written out, and the rewriter that makes `nn.attention` of a match.
+    """Return a pattern of explicit attention, and the rewriter that turns a match into `nn.attention`.
 
-    Layouts are `BSNH` (batch, length, heads, size) or `BSH`, of the inputs and of the result. `with_cast`: the softmax
-    is computed in another dtype. `with_kv_repeat`: keys and values are repeated before. What only looks like attention,
-    by its axes or shapes, the rewriter leaves. Raises `ValueError` for another layout.
+    Layouts are `BSNH` (batch, length, heads, size) or `BSH`, for the inputs and the result. `with_cast`: the
+    softmax is
+    computed in another dtype. `with_kv_repeat`: keys and values are repeated first. The rewriter rejects
+    matches whose
+    axes or shapes are not those of attention. Raises `ValueError` for other layouts.
     """
     for layout in (qkv_layout, out_layout):
         if layout not in _LAYOUTS:
@@ -48,7 +52,7 @@ def _input(heads: bool, repeated: bool) -> DFPattern:
 
 @dataclass
 class _WrittenOut:
-    """The pattern, and whether inputs and result have several heads, and what else there is."""
+    """The pattern and its options: the layouts of inputs and result, and optional parts."""
 
     heads: bool
     out_heads: bool
@@ -74,7 +78,7 @@ class _WrittenOut:
         return is_op("relax.astype")(pattern) if self.with_cast else pattern
 
     def rewrite(self, expr: Expr, matches: Matches) -> Expr:
-        """The match as attention, `expr` where it is none."""
+        """Return the match as attention, or `expr` if it is not attention."""
         root, product = expr.ssa.owner, matches[self._product].ssa.owner
         attention = read_attention(product, self.with_cast) if isinstance(product, Operator) else None
         if attention is None or not isinstance(product, Operator) or not isinstance(root, Operator):

@@ -1,4 +1,4 @@
-"""Multiply by several matrices at once."""
+"""Combine products of one tensor with several matrices."""
 
 from __future__ import annotations
 
@@ -23,22 +23,28 @@ from ....ir.rewriting.driver import Emit, rewrite_functions
 from ....ir.rewriting.edit import insert_before
 
 Check = Callable[[Any, list[Any], list[Any], dict[Any, Any]], bool]
-"""`check(x, weights, biases, bindings)`: whether products of x are combined; `biases` are none or one for each."""
+"""`check(x, weights, biases, bindings)` returns whether to combine products of x; there is a bias for each, or
+none.
+"""
 _ACTIVATIONS = frozenset(f"relax.nn.{n}" for n in ("relu", "gelu", "silu"))
 
 
 @dataclass(frozen=True)
 class CombineParallelMatmul(Pass):
-    """Products of one tensor with several matrices become one product with all of them side by side.
+    """Combines products of one tensor with several matrices into one product with the concatenated matrices.
 
     p = matmul(x, a); q = matmul(x, b)
     ->  y = split(matmul(x, concat((a, b), axis=1)), [4], axis=1); p = y[0]; q = y[1]
 
-    Where all of them are followed by the addition of a bias, that is done once, too, and so is what follows, where it
-    is the same of relu, gelu and silu. Matrices must differ, be of one rank, dtype and batch, and not depend on another
-    of the products. One of them, which comes last, may have a symbolic number of columns: `split` says where to, in
-    constants. `check(x, weights, biases, bindings)`, with handles, may refuse. Only products of one dataflow block are
-    combined. Without `mixed_batches` none with matrices of one rank are where their batches differ.
+    If all of them are followed by a bias addition it is combined as well, and so is a following relu, gelu or
+    silu that is
+    the same for all. The matrices must be distinct, of the same rank, dtype and batch, and independent of the
+    other
+    products. One of them, which comes last, may have a symbolic number of columns, since `split` takes constant
+    positions.
+    `check(x, weights, biases, bindings)`, with handles, may decline. Only products in one dataflow block are
+    combined.
+    Without `mixed_batches`, matrices of one rank are not combined if their batches differ.
     """
 
     name = "combine-parallel-matmul"
@@ -76,7 +82,7 @@ class CombineParallelMatmul(Pass):
 
 
 def _family(op: Operator) -> Hashable:
-    """What products that can be combined have in common, None for one that cannot be."""
+    """Return a key that is equal for products that can be combined, or None if one cannot be."""
     x, weights = op.operands
     t, out = weights.type, op.results[0].type
     if not isinstance(t, TensorType) or not isinstance(out, TensorType) or out.element is None or not out.rank:
@@ -87,7 +93,7 @@ def _family(op: Operator) -> Hashable:
 
 
 def _of_equal_batches(families: Iterable[list[Operator]]) -> list[list[Operator]]:
-    """The families where no other has the same tensor and matrices of the same rank, but of another batch."""
+    """Return the families for which no other has the same tensor and a matrix of the same rank but another batch."""
     batches: dict[Hashable, set[Hashable]] = {}
     keyed = [(products, *_batch(products[0])) for products in families]
     for _, key, batch in keyed:
@@ -96,7 +102,7 @@ def _of_equal_batches(families: Iterable[list[Operator]]) -> list[list[Operator]
 
 
 def _batch(op: Operator) -> tuple[Hashable, Hashable]:
-    """The tensor with the rank of the matrix, and the batch of the matrix."""
+    """Return the tensor and rank of the matrix as one key, and the batch of the matrix."""
     x, weights = op.operands
     assert isinstance(weights.type, TensorType) and weights.type.dims is not None
     return (x, len(weights.type.dims)), weights.type.dims[:-2]
@@ -104,7 +110,7 @@ def _batch(op: Operator) -> tuple[Hashable, Hashable]:
 
 @dataclass
 class _Branch:
-    """A product, and what is done with it and nothing else: a bias is added, an activation computed."""
+    """A product with its only users in sequence: bias addition and activation."""
 
     matmul: Operator
     ops: list[Operator]
@@ -139,9 +145,9 @@ class _Group:
             self._follow()
 
     def _depends(self, values: Iterable[SSAValue], members: set[Operation], seen: set[Operation]) -> bool:
-        """Whether values cannot be computed before the members; `seen` are ops that are known to be computable.
+        """Return whether values depend on the members; `seen` are ops known to be independent.
 
-        They cannot where they are computed from one of them, or with sizes that a cast of the block may bind later.
+        They depend on a member directly, or on sizes that a later cast of the block may bind.
         """
         start = min((self.order[b.matmul] for b in self.branches), default=len(self.order))
         stack, visited = [v.owner for v in values], set[Operation]()
@@ -158,7 +164,7 @@ class _Group:
         return False
 
     def _follow(self) -> None:
-        """Find out what all branches do with their products."""
+        """Collect the bias additions and activations that all branches have."""
         added = [_bias_of(b.matmul) for b in self.branches]
         biases = [bias for _, bias in present] if (present := [a for a in added if a is not None]) else []
         if len(present) == len(added) and self._can_join(biases):
@@ -178,7 +184,7 @@ class _Group:
         return len(kinds) == 1 and not self._depends(biases, {b.matmul for b in self.branches}, set())
 
     def combine(self) -> None:
-        """Replace the branches by fields of what is computed at once, where the first of them ends."""
+        """Replace the branches by fields of the combined product, at the end of the first branch."""
         anchor = min((b.ops[-1] for b in self.branches), key=self.order.__getitem__)
         weights = [b.matmul.operands[1] for b in self.branches]
         self._hoist([*weights, *self.biases], anchor)
@@ -198,7 +204,7 @@ class _Group:
             _replace(branch, relax.TupleGetItemOp(parts, i))
 
     def _hoist(self, values: Sequence[SSAValue], anchor: Operation) -> None:
-        """Move what stands behind `anchor` and `values` are computed from before it."""
+        """Move the operations after `anchor` that `values` depend on before it."""
         start = self.order[anchor]
         stack, needed = [v.owner for v in values], set[Operation]()
         while stack:
@@ -212,7 +218,7 @@ class _Group:
 
 
 def _is_dynamic(product: Operation) -> bool:
-    """Whether the number of columns is symbolic."""
+    """Return whether the number of columns is symbolic."""
     t = product.operands[1].type
     return isinstance(t, TensorType) and t.dims is not None and t.dims[-1].constant is None
 
@@ -225,14 +231,14 @@ def _replace(branch: _Branch, item: relax.TupleGetItemOp) -> None:
 
 
 def _only_user(value: SSAValue) -> Operator | None:
-    """The operator that uses a value, where nothing else does."""
+    """Return the only user of a value if it is an operator, or None."""
     users = {use.operation for use in value.uses}
     op = users.pop() if len(users) == 1 else None
     return op if isinstance(op, Operator) and op.parent is value.owner.parent else None  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _bias_of(matmul: Operator) -> tuple[Operator, SSAValue] | None:
-    """The addition of a bias to a product, which nothing else uses; and the bias, which has as many columns."""
+    """Return the bias addition that is the only user of a product, and the bias, or None."""
     product = matmul.results[0]
     op = _only_user(product)
     if op is None or op.name != "relax.add" or op.results[0].type != product.type:

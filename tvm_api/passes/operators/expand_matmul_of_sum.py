@@ -1,4 +1,4 @@
-"""Multiply by the terms of a sum one by one."""
+"""Distribute matrix products over sums."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from ....transforms.params.weights import is_of_weights
 
 @dataclass(frozen=True)
 class ExpandMatmulOfSum(Pass):
-    """Distributes a matrix product over a sum on its right (for low rank updates of weights).
+    """Distributes a matrix product over a sum on its right (for low-rank updates of weights).
 
     y = matmul(x, a + b)  ->  y = matmul(x, a) + matmul(x, b)
     y = matmul(x, permute_dims(a + b))  ->  y = matmul(x, permute_dims(a)) + matmul(x, permute_dims(b))
 
-    So it does over a sum of several terms. Where the addition broadcasts, where both of its terms are constants or
-    weights (the parameters after the first `num_input`), it stays.
+    Sums of several terms are supported. A sum remains if it broadcasts, or if both of its terms are constants
+    or weights
+    (the parameters after the first `num_input`).
     """
 
     name = "expand-matmul-of-sum"
@@ -51,7 +52,7 @@ def _matmul(op: Operator, emit: Emit) -> SSAValue | None:
 
 
 def _terms(total: Operator) -> list[SSAValue]:
-    """The terms of a sum of sums, in order."""
+    """Return the terms of nested sums, in order."""
     terms: list[SSAValue] = []
     stack = list(total.operands)[::-1]
     while stack:
@@ -65,7 +66,7 @@ def _terms(total: Operator) -> list[SSAValue]:
 
 
 def _sum_of(value: SSAValue) -> Operator | None:
-    """The addition that gives a value, where it may be expanded."""
+    """Return the addition that computes a value if it may be expanded, or None."""
     total = producer(value, "add")
     if total is None or total.tensor("x1").dims is None or any(t.type != value.type for t in total.operands):
         return None

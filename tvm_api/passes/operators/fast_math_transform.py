@@ -1,4 +1,4 @@
-"""Compute some functions approximately."""
+"""Approximate some functions."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True)
 class FastMathTransform(Pass):
-    """`exp`, `erf` and `tanh` of float32 become tensor functions that compute them by polynomials (`topi.fast_exp`, …).
+    """Replaces `exp`, `erf` and `tanh` of float32 by polynomial approximations (`topi.fast_exp`, …).
 
     y = tanh(x)  ->  y = call_tir(fast_tanh, (x,))
 
-    `topi/fast_math.py` says how close they are. Operators on other dtypes, and on unknown shapes, stay.
+    `topi/fast_math.py` documents the accuracy. Operators on other dtypes and on unknown shapes remain.
     """
 
     name = "fast-math-transform"

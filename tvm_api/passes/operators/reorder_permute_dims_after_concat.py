@@ -1,4 +1,4 @@
-"""Transpose once what several transposed tensors are joined to."""
+"""Transpose the concatenation of transposed tensors once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ....transforms.operators.rules import producer
 
 @dataclass(frozen=True)
 class ReorderPermuteDimsAfterConcat(Pass):
-    """Joins before it transposes, where every part is transposed in the same way.
+    """Concatenates before transposing, if all parts are transposed in the same way.
 
     y = concat((permute_dims(a), permute_dims(b)), axis=1)  ->  y = permute_dims(concat((a, b), axis=0))
     """
@@ -44,7 +44,7 @@ def _concat(op: Operator, emit: Emit) -> SSAValue | None:
 
 
 def _parts(op: Operator) -> list[SSAValue]:
-    """The tensors that are joined; none where they come in a tuple made elsewhere."""
+    """Return the concatenated tensors; none if they are fields of a tuple built elsewhere."""
     values = list(op.operands)
     if len(values) == 1 and isinstance(values[0].type, TupleType):
         producer_op = values[0].owner

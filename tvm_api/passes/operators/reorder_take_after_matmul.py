@@ -1,4 +1,4 @@
-"""Multiply before columns, or matrices, are chosen."""
+"""Multiply before taking columns or matrices."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from ....transforms.operators.rules import producer
 
 @dataclass(frozen=True)
 class ReorderTakeAfterMatmul(Pass):
-    """Takes columns of a product instead of columns of the matrix on its right.
+    """Takes columns of a product instead of columns of its right matrix.
 
     y = matmul(x, take(w, i, axis=1))  ->  y = take(matmul(x, w), i, axis=-1)
 
-    `i` is a vector; x and w are of known rank, w a matrix, or a batch of them as x is one. Where for each of a batch x
-    of matrices one of the matrices w is taken, `take(w, i, axis=0)`, x is multiplied by all of them side by side:
+    `i` is a vector; x and w are of known rank, and w is a matrix, or has the batch of x. If one of the matrices
+    w is taken
+    for each matrix in the batch x, `take(w, i, axis=0)`, x is multiplied by all matrices concatenated:
 
-    y = einsum("ijik->ijk", take(reshape(matmul(x, w'), …), i, axis=2)), w' of shape [K, E * N] for w of [E, K, N]
+    y = einsum("ijik->ijk", take(reshape(matmul(x, w'), …), i, axis=2)), w' of shape [K, E * N] for w of [E, K,
+    N]
     """
 
     name = "reorder-take-after-matmul"
@@ -83,5 +85,5 @@ def _dims(value: SSAValue) -> tuple[SymExpr, ...] | None:
 
 
 def _mode(taken: Operator) -> dict[str, str]:
-    """What the take says besides its axis."""
+    """Return the attributes of the take other than its axis."""
     return {n: taken.attr(n) for n in taken.ATTR_SPECS if n != "axis"}

@@ -1,1 +1,1 @@
-"""Passes that bind symbolic sizes, and that load parameters on demand."""
+"""Passes that bind symbolic sizes, and that load parameters lazily."""

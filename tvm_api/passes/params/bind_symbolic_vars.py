@@ -1,4 +1,4 @@
-"""Give symbolic variables values."""
+"""Bind symbolic variables to values."""
 
 from __future__ import annotations
 
@@ -19,9 +19,11 @@ from ....ir.rewriting.bind import bind_symbols, symbol_name
 class BindSymbolicVars(Pass):
     """Replace symbolic variables of Relax functions by values.
 
-    From Python: `BindSymbolicVars({"n": 4, "m": n_expr}, func_name="main")`. In text: `names` and `values` in step.
-    `func_name`: this function only; otherwise all that have the variables, but for a variable that is given by its
-    handle, which is its function's. Raises where a name is no variable of any.
+    In Python: `BindSymbolicVars({"n": 4, "m": n_expr}, func_name="main")`. In text: parallel lists `names` and
+    `values`.
+    `func_name` restricts the pass to one function; otherwise it applies to all functions with these variables,
+    where a
+    variable given by its handle is that of its own function. Raises if no function has a variable of a name.
     """
 
     name = "bind-symbolic-vars"

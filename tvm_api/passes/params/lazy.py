@@ -1,4 +1,4 @@
-"""Loading parameters where they are used, and handing results over as soon as they are there."""
+"""Lazy loading of parameters at their uses, and early hand-over of results."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ....transforms.bindings.to_non_dataflow import flatten_dataflow
 from ....transforms.params.weights import add_param, num_input, remove_params, set_num_input
 
 Load = Callable[[SSAValue, Operation], SSAValue]
-"""`load(parameter, before)` makes bindings before an op; it gives what stands for the parameter from there on."""
+"""`load(parameter, before)` emits bindings before an op and returns the loaded value of the parameter."""
 
 
 class LazyLoader:
-    """Replaces parameters by values that are loaded before their first use in a block, or around it.
+    """Replaces parameters by values loaded before their first use in a block or its branches.
 
-    A parameter whose type determines a symbolic variable is loaded before that is needed, too.
+    A parameter whose type determines a symbolic variable is also loaded before uses of that variable.
     """
 
     def __init__(self, func: relax.FuncOp, params: Sequence[SSAValue], load: Load):
@@ -41,7 +41,7 @@ class LazyLoader:
                 self._determined_by.setdefault(v, param)
 
     def run(self) -> None:
-        """Replace the parameters, in place; nothing uses them afterwards."""
+        """Replace the parameters in place; they are unused afterwards."""
         others = [p.type for p in self._func.params if p not in self._params]
         known = set(definable_vars(others))
         self._func.ret_type = erase_unbound(self._func.ret_type, known)
@@ -81,9 +81,9 @@ class LazyLoader:
 def hand_over(
     func: relax.FuncOp, outputs: Sequence[SSAValue], call: Callable[[int, SSAValue], Sequence[Operation]]
 ) -> None:
-    """Let a function hand over outputs by `call(index, value)` as soon as they are there, and return nothing, in place.
+    """Hand over each output with `call(index, value)` as soon as it is computed, and return nothing, in place.
 
-    There must be no dataflow block in the function: the calls have effects.
+    The function must not have dataflow blocks: the calls have effects.
     """
     block, end = func.body.block, func.return_op
     start = block.first_op
@@ -102,7 +102,7 @@ def hand_over(
 
 
 def _place(block: Block, value: SSAValue, start: Operation, end: Operation) -> Operation:
-    """Before which op a value is handed over: parameters first, what is part of the return expression last."""
+    """Return the op before which a value is handed over: parameters first, parts of the return expression last."""
     if not isinstance(value, OpResult):
         return start
     following = value.op.next_op
@@ -111,24 +111,26 @@ def _place(block: Block, value: SSAValue, start: Operation, end: Operation) -> O
 
 
 def inline_fields(value: SSAValue) -> list[SSAValue]:
-    """The fields of a tuple that is written in place; any other value by itself."""
+    """Return the fields of an inline tuple, or any other value itself."""
     producer = value.owner
     return list(producer.fields_) if isinstance(producer, relax.TupleOp) and name_of(value) is None else [value]
 
 
 GETTER = relax.CallableType.of([PrimType.of(i64), OBJECT], OBJECT)
-"""`fget_param(index, name)` gives a parameter."""
+"""`fget_param(index, name)` returns a parameter."""
 
 
 @dataclass(frozen=True)
 class LazyGetInput(Pass):
-    """Fetch the weights of public functions, the parameters after the first `num_input`, where they are used.
+    """Fetches the weights of public functions, the parameters after the first `num_input`, at their uses.
 
     f(x, w) {… w …}  ->  f(x, fget_param) {… w = match_cast(fget_param(0, "w")); w …}
 
-    `fget_param(index, name)` is a pure function that the caller passes; weights that are not used are never asked for.
-    They are asked for once, or once in each branch that is the first to use them.
-    Without the attribute `num_input` all parameters are weights; with it, it counts `fget_param`, too.
+    `fget_param(index, name)` is a pure function passed by the caller; unused weights are not fetched. Each is
+    fetched
+    once, or once in each branch that is the first to use it. Without the attribute `num_input` all parameters
+    are weights;
+    otherwise it is increased to count `fget_param`.
     """
 
     name = "lazy-get-input"
@@ -162,18 +164,19 @@ def _load_lazily(func: relax.FuncOp, inputs: int) -> None:
 
 NOTHING = tuple_type(())
 SETTER = relax.CallableType.of([PrimType.of(i64), OBJECT], NOTHING, pure=False)
-"""`fset_output(index, value)` takes a result."""
+"""`fset_output(index, value)` receives a result."""
 
 
 @dataclass(frozen=True)
 class LazySetOutput(Pass):
-    """Public functions give what they return to a function that the caller passes, each part as soon as it is there.
+    """Hands the results of public functions to a callback of the caller, each as soon as it is computed.
 
     f(x) {y = exp(x); return (y, x)}
     ->  f(x, fset_output) {fset_output(1, x); y = exp(x); fset_output(0, y); return ()}
 
-    `fset_output` returns the empty tuple. It is the last parameter, or with the attribute `num_input` the last of the
-    inputs, which are one more then. Dataflow blocks become plain bindings, since its calls have effects.
+    `fset_output` returns the empty tuple. It is the last parameter, or with the attribute `num_input` the last
+    input,
+    which increases that number. Dataflow blocks become plain bindings, since its calls have effects.
     """
 
     name = "lazy-set-output"

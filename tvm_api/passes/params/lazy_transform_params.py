@@ -1,4 +1,4 @@
-"""Load the weights that a transformation takes one by one, and store those that it gives one by one."""
+"""Load the weights of a transformation one by one, and store its results one by one."""
 
 from __future__ import annotations
 
@@ -30,15 +30,19 @@ _SUFFIX = "transform_params"
 
 @dataclass(frozen=True, init=False)
 class LazyTransformParams(Pass):
-    """Functions named `…transform_params` load weights where they use them, and store results as they come.
+    """Lets functions named `…transform_params` load weights where they use them, and store results as soon as
+    possible.
 
     f(params) {w = params[0]; t = exp(w); return (t,)}
     ->  f() {w = match_cast(get_item(0)); t = exp(w); kill(w); set_item(0, t); kill(t); return ()}
 
-    `fget_item` and `fset_item` are the names of packed functions; `fset_item=None` leaves the results to be returned.
-    `extra_get_item_params`, `extra_set_item_params`: variables that become parameters of the function and are passed
-    before the index. A weight is loaded once (once in each branch that is the first to use it) and killed after its
-    last use. Parameters that are no tensors stay, as `symbolic_var_holder`.
+    `fget_item` and `fset_item` are the names of packed functions; `fset_item=None` keeps the results as return
+    values.
+    `extra_get_item_params`, `extra_set_item_params`: variables that become parameters of the function and are
+    passed
+    before the index. A weight is loaded once (once in each branch that is the first to use it) and killed after
+    its
+    last use. Parameters other than tensors remain, such as `symbolic_var_holder`.
     """
 
     name = "lazy-transform-params"
@@ -68,7 +72,7 @@ class LazyTransformParams(Pass):
 
 
 class _LazyTransform:
-    """A function on its way from a tuple of weights to loading and storing them."""
+    """The rewriting of one function from a tuple of weights to lazy loads and stores."""
 
     def __init__(self, options: LazyTransformParams, func: relax.FuncOp):
         self.options = options
@@ -76,7 +80,7 @@ class _LazyTransform:
         self.killable: list[SSAValue] = []
 
     def run(self) -> None:
-        """Rewrite the function, in place."""
+        """Rewrite the function in place."""
         flatten_dataflow(self.func)
         weights = self._fields()
         self.names = NameSupply(variable_names(self.func, weights))
@@ -97,7 +101,7 @@ class _LazyTransform:
             kill_after_last_use(self.func, self.killable)
 
     def _fields(self) -> list[SSAValue]:
-        """The weights as parameters of their own: the fields of the only parameter where that is a tuple."""
+        """Return the weights as separate parameters: the fields if the only parameter is a tuple."""
         block = self.func.body.block
         params = list(block.args)
         if len(params) != 1 or not isinstance(params[0].type, TupleType):
@@ -118,7 +122,7 @@ class _LazyTransform:
         return list(fields)
 
     def _extra(self, var: Any) -> SSAValue:
-        """A parameter like a variable of the user's."""
+        """Return a parameter for a user's variable."""
         if not isinstance(var, Var):
             raise TiraxError("an extra parameter is a variable", expected="a relax.Var", found=type(var).__name__)
         return add_param(self.func.body.block, var.ssa.type, self.names.fresh(var.name_hint))
@@ -147,7 +151,7 @@ class _LazyTransform:
 
 
 def kill_after_last_use(func: relax.FuncOp, values: Sequence[SSAValue]) -> None:
-    """Say of values that they are needed no more after their last use, where that does not end the block."""
+    """Kill values after their last use, unless that ends the block."""
     order = {op: i for i, op in enumerate(func.walk())}
     last: dict[Operation, list[SSAValue]] = {}
     for value in dict.fromkeys(values):
@@ -162,7 +166,7 @@ def kill_after_last_use(func: relax.FuncOp, values: Sequence[SSAValue]) -> None:
 
 
 def _in_block(op: Operation, block: Block | None) -> Operation:
-    """The op of a block that is, or holds, `op`."""
+    """Return the op of a block that is `op` or contains it."""
     while op.parent is not block:
         outer = op.parent_op()
         assert outer is not None

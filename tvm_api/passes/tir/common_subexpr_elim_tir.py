@@ -1,10 +1,10 @@
-"""`common-subexpr-elim-tir`: index arithmetic that is written several times gets a name.
+"""`common-subexpr-elim-tir`: name index arithmetic that occurs several times.
 
     load %A[%i * 16 + %j]; store %x, %B[%i * 16 + %j]   ->   %cse_var_1 = let %i * 16 + %j; load %A[%cse_var_1]; …
 
-A name stands at the beginning of the innermost body that has all the places where it is used, behind what it is
-computed of. What reads memory is computed anew each time, and so is a division, whose divisor may be 0 where it does
-not run.
+A name is bound at the beginning of the innermost body that contains all its uses, after its operands.
+Expressions that
+read memory are not shared, and neither are divisions, whose divisor may be 0 where they do not run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ....transforms.tir.walk import functions, integer_type, remove_dead
 _ELIGIBLE = (tir.AddOp, tir.SubOp, tir.MulOp, tir.MinOp, tir.MaxOp)
 _DIVISIONS = (tir.FloorDivOp, tir.FloorModOp, tir.DivOp, tir.TruncModOp)
 _FIRST = (tir.RegionOp, tir.InitOp, tir.AllocBufferOp)
-"""What a body begins with."""
+"""The ops at the beginning of a body."""
 _Key = tuple[object, ...]
 
 
@@ -39,7 +39,9 @@ class CommonSubexprElimTIR(Pass):
     name = "common-subexpr-elim-tir"
     enable_cse_tir: bool = True
     identify_equiv_terms: bool = False
-    """Take expressions of one canonical form for the same, as `x * (y + z)` and `x * y + x * z`; that is named."""
+    """Identify expressions with the same canonical form, such as `x * (y + z)` and `x * y + x * z`, which is then
+    named.
+    """
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op) if self.enable_cse_tir else []:
@@ -48,7 +50,7 @@ class CommonSubexprElimTIR(Pass):
 
 @dataclass
 class _Expression:
-    """An expression: its values in the program, the places where these stand, its size as a tree."""
+    """An expression: its values in the program, their positions, and its size as a tree."""
 
     size: int
     values: dict[SSAValue, None] = field(default_factory=lambda: dict[SSAValue, None]())
@@ -64,7 +66,7 @@ class _Eliminator:
         self._headers: set[Operation] = set()
 
     def run(self) -> None:
-        """Count all uses, then name what has several, smaller expressions first."""
+        """Count all uses, then name expressions with several uses, smaller ones first."""
         for block in self.func.walk():
             if isinstance(block, tir.BlockOp):
                 self._headers.update(_own_header(block))
@@ -79,7 +81,7 @@ class _Eliminator:
             remove_dead(self.func)
 
     def _key(self, value: SSAValue) -> tuple[_Key, int] | None:
-        """What identifies an expression as a tree, and its size; None for what is no eligible one."""
+        """Return the structural key of an expression and its size, or None if it is not eligible."""
         if value not in self._keys:
             self._keys[value] = self._new_key(value)
         return self._keys[value]
@@ -134,9 +136,9 @@ class _Eliminator:
 
 
 def _own_header(block: tir.BlockOp) -> set[Operation]:
-    """Give the regions of a block, first in its body, and its init index arithmetic of their own: names come after.
+    """Copy the index arithmetic of a block's regions and init, which come first in its body, before any names.
 
-    The operations of both.
+    Returns the copied operations of both.
     """
     body = block.body.block
     header: set[Operation] = set()
@@ -158,7 +160,7 @@ def _own_header(block: tir.BlockOp) -> set[Operation]:
 
 
 def _own_operands(op: Operation, body: Block, copied: set[Operation]) -> None:
-    """Copies in front of an operation of what computes its operands in `body`."""
+    """Copy the operations in `body` that compute an operation's operands in front of it."""
     put = inserter(op)
 
     def insert(new: Operation) -> None:
@@ -173,7 +175,7 @@ def _own_operands(op: Operation, body: Block, copied: set[Operation]) -> None:
 
 
 def _tree(value: SSAValue) -> _Key:
-    """What tells how an expression is written."""
+    """Return the structure of an expression as a key."""
     owner = value.owner
     if not isinstance(owner, tir.BinaryExpr):
         return (sym_expr_of(value),)
@@ -181,7 +183,7 @@ def _tree(value: SSAValue) -> _Key:
 
 
 def _earliest(anchor: Operation, expression: SymExpr) -> Operation:
-    """The first operation of a body before which an expression can be computed."""
+    """Return the first operation of a body before which an expression can be computed."""
     parts = {v.value for v in expression.free_vars()}
     while (before := anchor.prev_op) is not None and not isinstance(before, _FIRST):
         if not parts.isdisjoint(before.results):
@@ -195,7 +197,7 @@ def _is_safe_divisor(value: SSAValue) -> bool:
 
 
 def _path(op: Operation) -> list[tuple[Block, Operation]]:
-    """The bodies around an operation with what of them it is in, outermost first."""
+    """Return the bodies around an operation, each with the op of it that contains the operation, outermost first."""
     path: list[tuple[Block, Operation]] = []
     current: Operation | None = op
     while current is not None and current.parent is not None and not isinstance(current, tir.FuncOp):
@@ -205,7 +207,7 @@ def _path(op: Operation) -> list[tuple[Block, Operation]]:
 
 
 def _common(paths: list[list[tuple[Block, Operation]]]) -> Operation:
-    """The first operation that has one of the places, in the innermost body that has all."""
+    """Return the first operation that contains one of the positions, in the innermost body that contains all."""
     depth = 0
     while all(len(p) > depth + 1 for p in paths) and len({p[depth + 1][0] for p in paths}) == 1:
         depth += 1

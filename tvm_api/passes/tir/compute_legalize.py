@@ -1,4 +1,4 @@
-"""`bf16-compute-legalize` and `fp8-compute-legalize`: what is computed in narrow floats is computed in wider ones.
+"""`bf16-compute-legalize` and `fp8-compute-legalize`: compute in wider floats what is computed in narrow ones.
 
 %c = tir.add %a, %b : bf16     ->     %c = cast(add(cast(%a), cast(%b)) : f32) : bf16
 """
@@ -23,15 +23,16 @@ from ....transforms.tir.walk import erase_with_tree, functions, remove_dead, val
 
 _COMPUTED = (*tir.BINARY.values(), tir.SelectOp, tir.CallIntrinOp, tir.DeviceCallOp)
 _FOLLOWS = (tir.LetOp, tir.BroadcastOp, tir.ShuffleOp)
-"""What is of the type of its operands."""
+"""Ops whose type is that of their operands."""
 _ACCESSES = (tir.LoadOp, tir.StoreOp, tir.ReadsOp, tir.WritesOp)
 
 
 def legalize(func: tir.FuncOp, is_narrow: Callable[[Attribute], bool], wide: Attribute) -> None:
-    """Compute in `wide` what the function computes in types for which `is_narrow` holds.
+    """Compute in `wide` what the function computes in the types selected by `is_narrow`.
 
-    Operands are converted, and results are converted back where they are stored: what is computed of what was computed
-    stays in the wide type, and so do names for it and the function's own buffers, as in TVM.
+    Operands are converted, and results are converted back where they are stored: intermediate values remain in
+    the wide
+    type, and so do their names and the function's own buffers, as in TVM.
     """
     if any(is_narrow(scalar_of(v.type)) for op in operations(func) for v in op.results) or _buffers(func, is_narrow):
         _Legalizer(is_narrow, wide).function(func)
@@ -39,7 +40,7 @@ def legalize(func: tir.FuncOp, is_narrow: Callable[[Attribute], bool], wide: Att
 
 
 def _buffers(func: tir.FuncOp, is_narrow: Callable[[Attribute], bool]) -> list[tir.AllocBufferOp]:
-    """The function's own buffers of a narrow type, of which nothing takes the address."""
+    """Return the function's own buffers of a narrow type whose address is not taken."""
     allocs = [op for op in operations(func) if isinstance(op, tir.AllocBufferOp) and is_narrow(op.result.type.dtype)]
     return [op for op in allocs if all(_is_access(use.operation) for use in op.result.uses)]
 
@@ -63,7 +64,7 @@ class _Legalizer:
                 self._operation(op)
 
     def _operation(self, op: Operation) -> None:
-        """Operands are visited before; `tir.if_then_else` is when its sides are, at the first `tir.yield`."""
+        """Visit an op after its operands; `tir.if_then_else` is visited with its sides, at the first `tir.yield`."""
         if isinstance(op, _COMPUTED):
             if any(self._is_narrow(v) for v in (*op.operands, *op.results)):
                 self._compute_wide(op)
@@ -81,7 +82,7 @@ class _Legalizer:
         return self.is_narrow(scalar_of(value.type))
 
     def _was_wide(self, value: SSAValue) -> bool:
-        """Whether a narrow value is a wide one, converted."""
+        """Return whether a narrow value is converted from a wide one."""
         owner = value.owner
         return self._is_narrow(value) and isinstance(owner, tir.CastOp) and scalar_of(owner.value.type) == self.wide
 
@@ -98,7 +99,7 @@ class _Legalizer:
         erase_with_tree(op)
 
     def _widen_reducer(self, op: tir.CommReducerOp) -> None:
-        """A reduction over threads combines in the wide type; its regions are visited after it."""
+        """Widen a reduction over threads; its regions are visited after it."""
         insert = inserter(op)
         for i, value in enumerate(op.identity):
             if self._is_narrow(value):
@@ -111,7 +112,7 @@ class _Legalizer:
                 set_type(arg, like(self.wide, arg.type))
 
     def _replace(self, old: SSAValue, new: SSAValue, insert: Callable[[Operation], None]) -> None:
-        """Use a new value, converted to the type of the old one, in place of that."""
+        """Replace a value by a new one, converted to the old type."""
         set_name(new, name_of(old))
         if new.type != old.type:
             insert(back := tir.CastOp(new, old.type))
@@ -119,7 +120,7 @@ class _Legalizer:
         old.replace_all_uses_with(new)
 
     def _widened(self, value: SSAValue, insert: Callable[[Operation], None]) -> SSAValue:
-        """A value in the wide type: what was converted to the narrow one before, a constant, or a conversion."""
+        """Return a value in the wide type: the source of a conversion, a constant, or a new conversion."""
         owner = value.owner
         if isinstance(owner, tir.ConstOp) and isinstance(owner.value, FloatAttr):
             insert(constant := tir.ConstOp(owner.value.value.data, self.wide))
@@ -134,14 +135,14 @@ class _Legalizer:
         return cast.result
 
     def _skip_conversion(self, op: tir.CastOp) -> None:
-        """`wide -> narrow -> wide` is nothing."""
+        """Remove `wide -> narrow -> wide`."""
         source = op.value.owner
         if isinstance(source, tir.CastOp) and source.value.type == op.result.type and self._is_narrow(op.value):
             op.result.replace_all_uses_with(source.value)
             erase_with_tree(op)
 
     def _yield(self, op: tir.YieldOp) -> None:
-        """A side of an expression, computed wide; the expression is wide when its last side is."""
+        """Yield the wide value of a side; the expression becomes wide at its last side."""
         parent = op.parent_op()
         if not isinstance(parent, tir.IfThenElseOp | tir.LetInOp) or not self._is_narrow(op.value):
             return
@@ -181,9 +182,9 @@ class _Legalizer:
 
 @dataclass(frozen=True)
 class BF16ComputeLegalize(Pass):
-    """Convert to float32 before and to bfloat16 after arithmetic; loads, stores and buffers stay.
+    """Convert to float32 before arithmetic and to bfloat16 after it; loads, stores and buffers remain.
 
-    A function stays as it is whose target computes in bfloat16.
+    Functions whose target computes in bfloat16 remain unchanged.
     """
 
     name = "bf16-compute-legalize"
@@ -196,9 +197,10 @@ class BF16ComputeLegalize(Pass):
 
 @dataclass(frozen=True)
 class FP8ComputeLegalize(Pass):
-    """Convert to `promote_dtype` before and back after arithmetic on 8 bit floats; loads, stores and buffers stay.
+    """Convert 8-bit floats to `promote_dtype` before arithmetic and back after it; loads, stores and buffers
+    remain.
 
-    A function stays as it is whose target computes in them.
+    Functions whose target computes in them remain unchanged.
     """
 
     name = "fp8-compute-legalize"

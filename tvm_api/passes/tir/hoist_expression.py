@@ -1,4 +1,4 @@
-"""`hoist-expression`, `hoist-if-then-else`: what is the same in all iterations stands around a loop: conditions, names.
+"""`hoist-expression`, `hoist-if-then-else`: hoist loop-invariant conditions and let-bound values out of loops.
 
     for %i {                                         for %i {
       for %j {                                         if %i < %n {
@@ -6,8 +6,10 @@
       }                                                }
     }                                                }
 
-Hoisted are conditions of branches, and of expressions that evaluate one of two sides, that are all there is in a loop:
-each side gets a copy of the loop in which the condition is decided. `hoist-if-then-else` does it for branches only:
+Conditions are hoisted if the branch, or the expression that evaluates one of two sides, is the only content
+of a loop:
+each side gets a copy of the loop with the condition resolved. `hoist-if-then-else` does so for branches
+only:
 
     for %i {if %c {S(%i)} else {T(%i)}}     ->     if %c {for %i {S(%i)}} else {for %i {T(%i)}}
 """
@@ -36,7 +38,7 @@ from ....transforms.tir.walk import erase_with_tree, functions, inline_branch, r
 
 
 class HoistedConditionals(IntFlag):
-    """Which conditions are hoisted; `BooleanExpression` lets the parts of `and` and `or` go separate ways."""
+    """The conditions to hoist; `BooleanExpression` hoists operands of `and` and `or` separately."""
 
     Never = 0
     IfElseStmt = 1
@@ -47,7 +49,9 @@ class HoistedConditionals(IntFlag):
 
 
 class HoistedLetBindings(IntFlag):
-    """Which named values are hoisted: those that a hoisted condition needs, those of statements, of expressions."""
+    """The let-bound values to hoist: those that a hoisted condition needs, those of statements, those of
+    expressions.
+    """
 
     Never = 0
     RequiredByCondition = 1
@@ -58,10 +62,12 @@ class HoistedLetBindings(IntFlag):
 
 @dataclass(frozen=True)
 class HoistExpression(Pass):
-    """Hoist out of loops as far as possible. The options, sums of flags, are those of TVM's `tir.HoistExpression`.
+    """Hoist conditions and values out of loops as far as possible.
 
-    Hoisted is what reads no memory (that may change in the loop) and divides by nothing but constants (the loop may
-    run not once). Conditions on loops that are bound to threads need `UsingBlockVar`.
+    The options are sums of flags, as in TVM's `tir.HoistExpression`. Hoisted values read no memory (which may
+    change in the
+    loop) and divide only by constants (the loop may not run at all). Conditions on thread-bound loops require
+    `UsingBlockVar`.
     """
 
     name = "hoist-expression"
@@ -74,7 +80,7 @@ class HoistExpression(Pass):
 
 
 def hoist(module: ModuleOp, conditionals: HoistedConditionals, lets: HoistedLetBindings) -> None:
-    """Hoist conditions and named values of all tensor functions out of loops, in place."""
+    """Hoist conditions and let-bound values of all tensor functions out of loops, in place."""
     for func in functions(module):
         _Hoister(conditionals, lets).block(func.body.block)
         remove_dead(func)
@@ -86,7 +92,7 @@ class _Hoister:
         self.lets = lets
 
     def block(self, block: Block) -> None:
-        """Outer loops first: what can go out of them has gone when the inner ones are looked at."""
+        """Visit outer loops first, so that inner ones contain only what cannot be hoisted further."""
         for op in list(block.ops):
             if isinstance(op, tir.ForOp):
                 self._loop(op)
@@ -107,7 +113,7 @@ class _Hoister:
                 self.block(region.block)
 
     def _candidates(self, block: Block) -> Iterator[SSAValue]:
-        """The conditions in a block that no other statement stands beside, outer ones first."""
+        """Yield the conditions that are the only statements of their bodies, outer ones first."""
         statements = [op for op in block.ops if not _is_expression(op)]
         alone = len(statements) <= 1 and not any(s.regions for s in statements)
         if HoistedConditionals.IfElseExpr in self.conditionals and alone:
@@ -142,7 +148,7 @@ class _Hoister:
         return is_invariant(condition, loop)
 
     def _hoist_lets(self, loop: tir.ForOp) -> None:
-        """Put what names in a loop stand for in front of it, where it is evaluated in each iteration anyway."""
+        """Hoist let-bound values that are evaluated in each iteration anyway out of a loop."""
         for op in list(_unconditional(loop.body.block)):
             if isinstance(op, tir.LetOp) and is_invariant(op.value, loop) and self._is_hoistable(op):
                 insert = inserter(loop)
@@ -177,7 +183,7 @@ _DIVISIONS = (tir.DivOp, tir.TruncModOp, tir.FloorDivOp, tir.FloorModOp)
 
 
 def _is_expression(op: Operation) -> bool:
-    """Whether an op is no statement that does something."""
+    """Return whether an op is an expression instead of a statement with effects."""
     if isinstance(op, tir.IfThenElseOp | tir.LetInOp):
         return all(_is_expression(inner) for region in op.regions for inner in region.block.ops)
     return isinstance(op, _QUIET) or is_side_effect_free(op)
@@ -189,7 +195,7 @@ def _is_inside(op: Operation | Block, loop: tir.ForOp) -> bool:
 
 
 def is_invariant(value: SSAValue, loop: tir.ForOp) -> bool:
-    """Whether a value is the same in all iterations, reads no memory, and may be computed if there is no iteration."""
+    """Return whether a value is loop-invariant, reads no memory, and may be computed if the loop does not run."""
     owner = value.owner
     if not _is_inside(owner, loop):
         return True
@@ -214,12 +220,12 @@ def _uses_thread(value: SSAValue) -> bool:
 
 
 def copy_before(value: SSAValue, loop: tir.ForOp, insert: Callable[[Operation], None]) -> SSAValue:
-    """A copy in front of a loop of what computes an invariant value in it."""
+    """Copy the computation of a loop-invariant value in front of the loop."""
     return copied_tree(value, insert, lambda v: not _is_inside(v.owner, loop))
 
 
 def _unconditional(block: Block) -> Iterator[Operation]:
-    """The operations of a block and of loops and blocks in it, not those of branches."""
+    """Yield the operations of a block and of nested loops and blocks, except for branches."""
     for op in block.ops:
         yield op
         if isinstance(op, tir.ForOp | tir.BlockOp | tir.AttrOp | tir.LaunchThreadOp):
@@ -247,7 +253,7 @@ def _name_before(op: tir.LetInOp, loop: tir.ForOp) -> None:
 
 
 def _branch_around(loop: tir.ForOp, condition: SSAValue) -> tir.IfOp:
-    """A branch in place of a loop: on each side a copy of the loop in which the condition is decided."""
+    """Replace a loop by a branch with a copy of the loop on each side, in which the condition is resolved."""
     insert = inserter(loop)
     outside = copy_before(condition, loop, insert)
     sides = [_specialize_loop(loop, condition, holds) for holds in (True, False)]
@@ -262,7 +268,7 @@ def _branch_around(loop: tir.ForOp, condition: SSAValue) -> tir.IfOp:
 
 
 def _specialize_loop(loop: tir.ForOp, condition: SSAValue, holds: bool) -> Region:
-    """A copy of a loop in which a condition holds or not; nothing where nothing is left to do."""
+    """Return a copy of a loop in which a condition is true or false; empty if nothing remains."""
     copy = loop.clone()
     known = tir.ConstOp(holds, i1)
     block = Block([known, copy])
@@ -283,7 +289,7 @@ def _specialize_loop(loop: tir.ForOp, condition: SSAValue, holds: bool) -> Regio
 
 
 def _fold(op: tir.BinaryExpr) -> None:
-    """`and` and `or` of what is known."""
+    """Simplify `and` and `or` with constant operands."""
     for one, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
         value = sym_expr_of(one).constant
         if value is not None:
@@ -292,7 +298,7 @@ def _fold(op: tir.BinaryExpr) -> None:
 
 
 def _clean(op: Operation) -> None:
-    """Remove a branch that is decided, and a statement in which nothing is left to do."""
+    """Remove a resolved branch, and a statement without content."""
     if isinstance(op, tir.IfOp) and (side := sym_expr_of(op.cond).constant) is not None:
         inline_branch(op, bool(side))
     elif isinstance(op, tir.ForOp | tir.IfOp | tir.BlockOp | tir.AttrOp) and all(map(_does_nothing, op.regions)):
@@ -308,11 +314,13 @@ _VARIANTS = ("basic",)
 
 @dataclass(frozen=True)
 class HoistIfThenElse(Pass):
-    """Move branches that are all there is in a loop out of it, as far as their conditions allow.
+    """Hoist branches that are the only content of a loop out of it, as far as their conditions allow.
 
-    The condition may read nothing: what it reads may change in the loop. The variable of a loop that is bound to
-    threads is of no such condition, but with `support_block_scope_hoisting` and without the variant "basic". Raises
-    `NameLookupError` for another variant.
+    The condition must not read memory, which may change in the loop. Conditions on thread-bound loop variables
+    are not
+    hoisted, except with `support_block_scope_hoisting` and without the variant "basic". Raises
+    `NameLookupError` for other
+    variants.
     """
 
     name = "hoist-if-then-else"

@@ -1,11 +1,13 @@
-"""`inject-virtual-thread`: what virtual threads do is written out, and each has memory of its own.
+"""`inject-virtual-thread`: expand virtual threads, each with memory of its own.
 
     launch_thread "vthread" 2 {v: B = allocate [4]; B[i] = A[i * 2 + v]; C[i * 2 + v] = B[i]}
       ->  B = allocate [8]; B[i + 0 * 4] = A[i * 2 + 0]; B[i + 1 * 4] = A[i * 2 + 1]; C[i * 2 + 0] = B[i + 0 * 4]; …
 
-A statement is written out for each thread where it depends on the thread: on its number, or on memory that does. Others
-run once. A statement with loops inside, or of 16 threads and more, is written as a loop over threads instead. Threads
-of the tag `vthread` share memory that is alike in all of them; those of `cthread` share nothing.
+Statements are repeated for each thread if they depend on the thread: on its index, or on memory that does.
+Others run
+once. A statement that contains loops, or for 16 or more threads, becomes a loop over the threads instead.
+Threads with
+the tag `vthread` share memory that is equal in all of them; those of `cthread` share nothing.
 """
 
 from __future__ import annotations
@@ -34,16 +36,17 @@ from ....transforms.tir.walk import erase_with_tree, functions, remove_dead
 from ...handles.arith.analyzer import Analyzer
 
 _LONG = 16
-"""So many threads are a loop, always."""
+"""The number of threads from which a loop is always used."""
 _WRITES = 2
-"""The bit of the mask of an access by address that says that it writes."""
+"""The bit in the mask of an access by address that marks a write."""
 
 
 @dataclass(frozen=True)
 class InjectVirtualThread(Pass):
-    """Write virtual threads out. Run it after `flatten-buffer`.
+    """Expand virtual threads. Run it after `flatten-buffer`.
 
-    Raises `UnsupportedError` where their number is no constant, and where a buffer covers its memory in part only.
+    Raises `UnsupportedError` if their number is not constant, and for a buffer that covers only a part of its
+    memory.
     """
 
     name = "inject-virtual-thread"
@@ -58,7 +61,7 @@ class InjectVirtualThread(Pass):
 
 
 class _Threads:
-    """The threads of one statement."""
+    """The threads of one launch statement."""
 
     def __init__(self, launch: tir.LaunchThreadOp):
         count = sym_expr_of(launch.extent).constant
@@ -74,7 +77,7 @@ class _Threads:
         self.touched = _thread_dependent(launch)
 
     def write_out(self) -> None:
-        """Put what the threads do in the place of the statement."""
+        """Replace the statement by the expanded threads."""
         body = self.launch.body.block
         for alloc in [op for op in operations(self.launch) if isinstance(op, tir.AllocateOp | tir.AllocBufferOp)]:
             if not self.shares or alloc.result in self.touched:
@@ -87,7 +90,7 @@ class _Threads:
     # Memory
 
     def _multiply(self, alloc: tir.AllocateOp | tir.AllocBufferOp) -> None:
-        """Let memory hold what each thread has there, one after the other along the first dimension."""
+        """Enlarge memory to hold the data of each thread, concatenated along the first dimension."""
         if isinstance(alloc, tir.AllocBufferOp):
             self._widen(alloc.result, alloc.result.type.dims)
             return
@@ -101,7 +104,7 @@ class _Threads:
         alloc.extents_attr = dims_attr([first * self.count, *rest])
 
     def _widen(self, buffer: SSAValue, dims: Sequence[SymExpr]) -> None:
-        """Give a buffer `count` times the elements; each access is one of the thread's part."""
+        """Enlarge a buffer by the factor `count`, and redirect each access to the thread's part."""
         old = cast(tir.BufferType, buffer.type)
         set_type(buffer, old.with_shape([dims[0] * self.count, *dims[1:]]))
         for user in [use.operation for use in buffer.uses]:
@@ -113,12 +116,12 @@ class _Threads:
                     self._shift(address, product(dims))
 
     def _shift(self, access: Operation, size: SymExpr) -> None:
-        """An access by address begins in the part of the thread, which has `size` elements."""
+        """Offset an access by address to the thread's part of `size` elements."""
         if isinstance(access, tir.CallIntrinOp) and access.func.data == "tvm_access_ptr":
             access.operands[2] = self._thread_index(access.operands[2], size, access)
 
     def _thread_index(self, index: SSAValue, size: SymExpr, user: Operation) -> SSAValue:
-        """`index + thread * size`, as short as it can be, in front of its user."""
+        """Return `index + thread * size`, simplified, in front of its user."""
         ramp = index.owner if isinstance(index.owner, tir.RampOp) else None
         base = index if ramp is None else ramp.operands[0]
         dtype = cast(IntegerType, base.type)
@@ -144,7 +147,7 @@ class _Threads:
         return number.result
 
     def _number(self, body: Block) -> None:
-        """The number that a thread asks for; threads that share memory have none of their own."""
+        """Replace the thread's index in a body; threads that share memory have none of their own."""
         for op in [] if self.shares else list(body.walk()):
             if isinstance(op, tir.DeviceCallOp) and op.func.data == "tvm_context_id":
                 op.results[0].replace_all_uses_with(self.launch.index)
@@ -153,7 +156,7 @@ class _Threads:
     # Statements
 
     def _block(self, block: Block) -> None:
-        """Write out the statements of a block that depend on the thread."""
+        """Expand the statements of a block that depend on the thread."""
         statements = [op for op in block.ops if not is_expression(op)]
         for k, op in enumerate(statements):
             if not self._depends(op):
@@ -166,7 +169,7 @@ class _Threads:
                 self._write([op])
 
     def _depends(self, op: Operation) -> bool:
-        """Whether a statement, apart from those inside of it, is another one for each thread."""
+        """Return whether a statement, apart from nested ones, depends on the thread."""
         if isinstance(op, tir.StoreOp | tir.EvaluateOp) and not self.shares:
             return True
         if isinstance(op, tir.StoreOp) and _memory(op.buffer) in self.touched:
@@ -174,7 +177,7 @@ class _Threads:
         return not isinstance(op, tir.DeclBufferOp | tir.YieldOp) and _mentions(op.operands, self.touched)
 
     def _write(self, ops: Sequence[Operation]) -> None:
-        """Statements for each thread, in their place."""
+        """Replace statements by copies for each thread."""
         if self.count < _LONG and not any(isinstance(o, tir.ForOp) for op in ops for o in op.walk()):
             body = Block()
             for number in range(self.count):
@@ -196,7 +199,9 @@ class _Threads:
 
 
 def _full_dims(declaration: tir.DeclBufferOp, size: SymExpr) -> Sequence[SymExpr]:
-    """The dimensions of a buffer that covers its memory. Raises `UnsupportedError` where it covers a part of it."""
+    """Return the dimensions of a buffer that covers its memory. Raises `UnsupportedError` if it covers only a
+    part.
+    """
     t = declaration.result.type
     if product(t.dims) != size or t.with_shape(t.dims).offset != t.offset or t.strides != t.with_shape(t.dims).strides:
         where = location_of(declaration)
@@ -205,14 +210,14 @@ def _full_dims(declaration: tir.DeclBufferOp, size: SymExpr) -> Sequence[SymExpr
 
 
 def _memory(value: SSAValue) -> SSAValue:
-    """What a buffer or an address lies in: what allocates it, or a parameter."""
+    """Return the allocation or parameter that a buffer or address is based on."""
     while isinstance(value.owner, tir.DeclBufferOp | tir.BufferDataOp):
         value = value.owner.operands[0]
     return value
 
 
 def _mentions(values: Iterable[SSAValue], touched: set[SSAValue]) -> bool:
-    """Whether expressions read what depends on the thread."""
+    """Return whether expressions depend on the thread."""
     todo = list(values)
     while todo:
         value = todo.pop()
@@ -226,7 +231,7 @@ def _mentions(values: Iterable[SSAValue], touched: set[SSAValue]) -> bool:
 
 
 def _thread_dependent(launch: tir.LaunchThreadOp) -> set[SSAValue]:
-    """The number of the thread, and what depends on it: variables, memory in which something is stored that does."""
+    """Return the values that depend on the thread: its index, variables, and memory with dependent contents."""
     touched: set[SSAValue] = {launch.index}
     statements = [op for op in operations(launch)[1:] if not is_expression(op)]
     known = 0
@@ -239,7 +244,7 @@ def _thread_dependent(launch: tir.LaunchThreadOp) -> set[SSAValue]:
 
 
 def _assigned_values(op: Operation) -> list[SSAValue]:
-    """What a statement gives a value."""
+    """Return the values that a statement assigns."""
     if isinstance(op, tir.StoreOp):
         return [_memory(op.buffer)]
     if isinstance(op, tir.EvaluateOp):
@@ -248,7 +253,7 @@ def _assigned_values(op: Operation) -> list[SSAValue]:
 
 
 def _accesses(op: tir.EvaluateOp) -> list[tir.CallIntrinOp]:
-    """The accesses by address in a call."""
+    """Return the accesses by address in a call."""
     todo, accesses = [op.value], list[tir.CallIntrinOp]()
     while todo:
         owner = todo.pop().owner

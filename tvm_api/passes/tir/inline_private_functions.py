@@ -35,11 +35,13 @@ from ....transforms.tir.walk import erase_with_tree, functions, integer_type, va
 
 @dataclass(frozen=True)
 class InlinePrivateFunctions(Pass):
-    """Puts the bodies of private tensor functions where tensor functions call them.
+    """Inline private tensor functions at their calls in tensor functions.
 
-    Buffers of the callee become those of the caller, or views of them; symbolic sizes become what the call makes of
-    them. A function that gives a scalar is inlined where that is one expression. Functions stay that call themselves,
-    that have a target of their own, and whose sizes are computed at the call; those that nothing mentions any more go.
+    Buffers of the callee become those of the caller, or views of them; symbolic sizes are replaced by those of
+    the call.
+    A function that returns a scalar is inlined if its body is a single expression. Functions remain if they are
+    recursive,
+    have a target of their own, or have sizes that are computed at the call; unused ones are removed.
     """
 
     name = "tir-inline-private-functions"
@@ -59,7 +61,7 @@ class InlinePrivateFunctions(Pass):
 
 
 def _inline(caller: tir.FuncOp, callee: tir.FuncOp, call: tir.CallOp) -> bool:
-    """Put a copy of the callee's body in place of a call, where that can be; whether it was."""
+    """Replace a call by a copy of the callee's body if possible, and return whether it was."""
     place = _place(callee, call)
     if place is None or not callee.private or _target(callee) not in (None, _target(caller)):
         return False
@@ -87,9 +89,10 @@ def _inline(caller: tir.FuncOp, callee: tir.FuncOp, call: tir.CallOp) -> bool:
 
 
 def _place(callee: tir.FuncOp, call: tir.CallOp) -> Operation | None:
-    """Where the body goes: a statement's at that which evaluates the call, an expression at the call; None if nowhere.
+    """Return the op at which to insert the body: the statement that evaluates the call, or the call itself; None
+    if neither.
 
-    The body of a function that gives a scalar must be an expression, for the call may be part of one.
+    The body of a function that returns a scalar must be an expression, since the call may be part of one.
     """
     returns = [op for op in callee.walk() if isinstance(op, tir.ReturnOp)]
     if callee.ret_type is not None:
@@ -105,7 +108,7 @@ def _target(func: tir.FuncOp) -> object:
 
 
 def _argument(param: SSAValue, arg: SSAValue, insert: Callable[[Operation], None]) -> SSAValue:
-    """What stands for a parameter: the argument, the buffer whose address it is, or a view of what is there."""
+    """Return the replacement of a parameter: the argument, the buffer with this address, or a view at it."""
     if not isinstance(param.type, tir.BufferType):
         return arg
     if isinstance(arg.owner, tir.BufferDataOp) and arg.owner.buffer.type == param.type:
@@ -116,13 +119,13 @@ def _argument(param: SSAValue, arg: SSAValue, insert: Callable[[Operation], None
 
 
 def _is_computed(address: SSAValue) -> bool:
-    """Whether an address is no variable: neither a name, nor memory, nor where a buffer is."""
+    """Return whether an address is computed: neither a variable, nor memory, nor a buffer's address."""
     owner = address.owner
     return isinstance(owner, Operation) and is_expression(owner) and not isinstance(owner, tir.BufferDataOp)
 
 
 def _name_addresses(param: SSAValue) -> None:
-    """A buffer at an address that is computed is declared at a name for it: in TVM its address is a variable."""
+    """Bind computed buffer addresses to names: in TVM a buffer's address is a variable."""
     for buffer in [use.operation for use in param.uses if isinstance(use.operation, tir.DeclBufferOp)]:
         inserter(buffer)(let := tir.LetOp(param))
         set_name(let.result, f"{name_of(buffer.result) or name_of(param)}_view_data")
@@ -130,7 +133,7 @@ def _name_addresses(param: SSAValue) -> None:
 
 
 def _sizes(caller: tir.FuncOp, callee: tir.FuncOp, call: tir.CallOp) -> dict[Var, SymExpr] | None:
-    """The callee's symbolic variables in terms of the caller's; None where one is computed at the call."""
+    """Return the callee's symbolic variables in terms of the caller's, or None if one is computed at the call."""
     noted = call.attributes.get(tir.CallOp.SIZES)
     if isinstance(noted, DictionaryAttr):
         sizes: dict[str, SymExpr | SSAValue] = {n: cast(SymAttr, e).data for n, e in noted.data.items()}
@@ -154,7 +157,7 @@ def _sizes(caller: tir.FuncOp, callee: tir.FuncOp, call: tir.CallOp) -> dict[Var
 
 
 def _named(value: SymExpr | SSAValue, var: Var, caller: tir.FuncOp) -> SymExpr | None:
-    """An expression over the caller's symbolic variables; None for one that needs other values."""
+    """Return an expression over the caller's symbolic variables, or None if it needs other values."""
     expr = sym_expr_of(value) if isinstance(value, SSAValue) else value
     integers = [(p, integer_type(p)) for p in caller.params]
     expr = expr.substitute({Var(p, t): Var(str(name_of(p)), t) for p, t in integers if t is not None})
@@ -164,7 +167,7 @@ def _named(value: SymExpr | SSAValue, var: Var, caller: tir.FuncOp) -> SymExpr |
 
 
 def _symbols(func: tir.FuncOp) -> list[Var]:
-    """The symbolic variables that a function mentions."""
+    """Return the symbolic variables in a function."""
     symbols: dict[Var, None] = {}
     for op in func.walk():
         for value in values_of(op):

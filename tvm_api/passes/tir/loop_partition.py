@@ -1,9 +1,11 @@
-"""`loop-partition`: the iterations for which a condition holds anyway get a loop of their own, without the condition.
+"""`loop-partition`: split off the iterations for which a condition always holds, and drop the condition in
+them.
 
     for %i to n {if likely(%i < 11) {S}}     ->     for %i to min(n, 11) {S};  for %i = min(n, 11) to n {if … {S}}
 
-Looked at are loops of unknown extent with conditions that are said to be likely, and all conditions in loops with the
-annotation `pragma_loop_partition_hint`.
+Candidates are loops of unknown extent with conditions marked as likely, and all conditions in loops
+annotated with
+`pragma_loop_partition_hint`.
 """
 
 from __future__ import annotations
@@ -42,10 +44,10 @@ _KINDS = (ForKind.SERIAL, ForKind.PARALLEL, ForKind.VECTORIZED, ForKind.UNROLLED
 
 @dataclass(frozen=True)
 class LoopPartition(Pass):
-    """Split loops; with `partition_const_loop` those of constant extent, too. `T.likely` goes.
+    """Partition loops, with `partition_const_loop` also those of constant extent, and remove `T.likely`.
 
-    A part of one iteration is no loop, but with `no_unroll_loop_with_extent_one`. A loop with the hint that cannot be
-    split is unrolled with `unroll_loop_with_partition_hint_no_interval`.
+    A part with one iteration is not a loop, unless `no_unroll_loop_with_extent_one`. With
+    `unroll_loop_with_partition_hint_no_interval` a loop with the hint that cannot be split is unrolled.
     """
 
     name = "loop-partition"
@@ -69,7 +71,7 @@ class _Partitioner:
         self.analyzer = Analyzer()
 
     def operations(self, ops: list[Operation], hinted: bool) -> None:
-        """Split the loops among operations, and those in them."""
+        """Partition the loops among operations, recursively."""
         for op in ops:
             if isinstance(op, tir.ForOp):
                 self._loop(op, _take_hint(op) or hinted)
@@ -99,7 +101,7 @@ class _Partitioner:
             loop.properties["kind_attr"] = StringAttr(ForKind.UNROLLED.value)
 
     def _split(self, loop: tir.ForOp, hinted: bool) -> list[tir.ForOp]:
-        """The parts of a loop, where its conditions say that there are some."""
+        """Return the parts of a loop, or an empty list if its conditions do not split it."""
         range_ = _Range()
         decided: list[_Branch] = []
         for branch in [op for op in loop.walk() if isinstance(op, _Branch)]:
@@ -126,7 +128,7 @@ class _Partitioner:
         return [part for part in parts if part.parent is not None]
 
     def _part(self, loop: tir.ForOp, start: SymExpr, stop: SymExpr, branches: list[_Branch], holds: bool) -> tir.ForOp:
-        """A copy of a loop over a part of its range, in which branches are taken that are certain there."""
+        """Return a copy of a loop over a part of its range, with the branches resolved that always hold there."""
         part = _loop_over(loop, start, self.analyzer.simplify(stop - start))
         copies = dict(zip(_inside(loop), _inside(part)[-len(_inside(loop)) :], strict=True))
         for inner in part.walk():
@@ -141,7 +143,7 @@ class _Partitioner:
 
 
 def _take_hint(loop: tir.ForOp) -> bool:
-    """Whether a loop is annotated with the hint, which goes."""
+    """Remove the hint annotation from a loop, and return whether there was one."""
     notes = {} if loop.annotations is None else dict(loop.annotations.data)
     if HINT not in notes:
         return False
@@ -154,14 +156,14 @@ def _take_hint(loop: tir.ForOp) -> bool:
 
 @dataclass
 class _Range:
-    """Where all conditions hold: from `low`, to below `high`; no limit where None."""
+    """The range in which all conditions hold, from `low` to `high`, exclusive; None is unbounded."""
 
     low: SymExpr | None = None
     high: SymExpr | None = None
 
 
 def _once(loop: tir.ForOp) -> list[Operation]:
-    """The body of a loop of one iteration in place of the loop."""
+    """Inline the body of a loop with one iteration."""
     first = bound_expr(loop.min)
     start = Materializer(inserter(loop))(first, cast(IntegerType, loop.loop_var.type))
     loop.loop_var.replace_all_uses_with(start)
@@ -176,7 +178,7 @@ def _inside(loop: tir.ForOp) -> list[Operation]:
 
 
 def _plain(condition: SSAValue) -> tuple[SSAValue, bool]:
-    """A condition, and whether it is said to be likely."""
+    """Return a condition without its `likely` mark, and whether it had one."""
     owner = condition.owner
     if isinstance(owner, tir.CallIntrinOp) and owner.func.data == "likely":
         return owner.call_args[0], True
@@ -184,7 +186,9 @@ def _plain(condition: SSAValue) -> tuple[SSAValue, bool]:
 
 
 def _narrow(range_: _Range, condition: SSAValue, loop: tir.ForOp, branch: _Branch) -> bool:
-    """Narrow the range to where `condition` holds for all iterations of the loops inside; false where it cannot be."""
+    """Narrow the range to where `condition` holds for all iterations of the inner loops; return False if
+    impossible.
+    """
     parts = _conjunction(sym_expr_of(condition))
     limits = [_limit(part, loop, branch) for part in parts]
     if not parts or any(limit is None for limit in limits):
@@ -198,7 +202,7 @@ def _narrow(range_: _Range, condition: SSAValue, loop: tir.ForOp, branch: _Branc
 
 
 def _conjunction(condition: SymExpr) -> list[Op]:
-    """The parts of a condition that all hold; none where one is no comparison by order."""
+    """Return the conjuncts of a condition, or none if one is not an order comparison."""
     if not isinstance(condition, Op):
         return []
     if condition.kind == "and":
@@ -208,7 +212,7 @@ def _conjunction(condition: SymExpr) -> list[Op]:
 
 
 def _limit(part: Op, loop: tir.ForOp, branch: _Branch) -> tuple[SymExpr | None, SymExpr | None] | None:
-    """(low, high) of the loop variable where a comparison holds; None where it does not follow from one alone."""
+    """Return the bounds (low, high) that a comparison implies for the loop variable, or None if it does not."""
     difference = part.args[0] - part.args[1]
     if part.kind in ("gt", "ge"):
         difference = -difference
@@ -227,7 +231,7 @@ def _limit(part: Op, loop: tir.ForOp, branch: _Branch) -> tuple[SymExpr | None, 
 
 
 def _inner_bounds(loop: tir.ForOp, branch: _Branch) -> dict[SSAValue, Ends | None]:
-    """The ranges of the loop variables between a loop and a branch in it."""
+    """Return the ranges of the loop variables between a loop and a nested branch."""
     inner: list[tir.ForOp] = []
     op = branch.parent_op()
     while op is not None and op is not loop:
@@ -250,7 +254,7 @@ def _is_inside(variable: Var, loop: tir.ForOp) -> bool:
 
 
 def _loop_over(loop: tir.ForOp, start: SymExpr, extent: SymExpr) -> tir.ForOp:
-    """A copy of a loop over a part of its range, counted from 0."""
+    """Return a copy of a loop over a part of its range, with the variable starting from 0."""
     insert = inserter(loop)
     build = Materializer(insert)
     dtype = cast(IntegerType, loop.loop_var.type)

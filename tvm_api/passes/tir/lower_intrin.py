@@ -1,4 +1,4 @@
-"""`lower-intrin`: intrinsics of floats that LLVM has become LLVM's."""
+"""`lower-intrin`: replace floating-point intrinsics by LLVM's."""
 
 from __future__ import annotations
 
@@ -24,18 +24,20 @@ _LLVM = {
     "log": "llvm.log",
     "pow": "llvm.pow",
 }
-"""TVM's names -> LLVM's, of those that are compiled as TVM's are."""
+"""TVM's names -> LLVM's, of the intrinsics that are compiled as in TVM."""
 
 
 @dataclass(frozen=True)
 class LowerIntrin(Pass):
-    """Calls of intrinsics of 32- and 64-bit floats by LLVM's names, and products that are added to in one step.
+    """Replace intrinsics of 32- and 64-bit floats by LLVM's, and contract multiply-adds.
 
     y = T.sqrt(a)   ->  y = T.call_llvm_pure_intrin("float32", "llvm.sqrt", 1, a)
-    y = a * b + c   ->  y = T.call_llvm_pure_intrin("float32", "llvm.fmuladd", 3, a, b, c), which is rounded once
+    y = a * b + c   ->  y = T.call_llvm_pure_intrin("float32", "llvm.fmuladd", 3, a, b, c), which is rounded
+    once
 
-    As TVM's pass of this name for its target `llvm`. Other intrinsics stay: they are lowered on the way to LLVM, as
-    these are where the pass is not run.
+    As in TVM's pass of this name for the target `llvm`. Other intrinsics, and these without the pass, are
+    lowered during
+    code generation.
     """
 
     name = "lower-intrin"
@@ -50,7 +52,7 @@ class LowerIntrin(Pass):
 
 
 def _lowered(op: Operation) -> tuple[str, list[SSAValue]] | None:
-    """LLVM's name for an operation, and its arguments; None where it stays."""
+    """Return LLVM's name of an operation and its arguments, or None if it remains."""
     if not isinstance(op, tir.CallIntrinOp | tir.AddOp) or scalar_of(op.results[0].type) not in (f32, f64):
         return None
     if isinstance(op, tir.CallIntrinOp):

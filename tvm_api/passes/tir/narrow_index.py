@@ -1,8 +1,9 @@
-"""`narrow-data-type` and `force-narrow-index-to-int32`: loop variables, indices and extents of int64 become int32.
+"""`narrow-data-type` and `force-narrow-index-to-int32`: int64 loop variables, indices and extents become
+int32.
 
 for %i : i64 = 0 to 16 {load %A[%i * 8]}     ->     for %i : i32 = 0 to 16 {load %A[%i * 8]}
 
-The first where all that is computed of them fits, the second everywhere.
+The first pass does so if all values fit, the second one always.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ from ....transforms.tir.walk import bind_loop, erase_with_tree, functions, value
 
 
 def is_wide(t: Attribute) -> bool:
-    """Whether a type is int64, or a vector of it."""
+    """Return whether a type is int64 or a vector of it."""
     return scalar_of(t) == i64
 
 
 def wide(values: Iterable[SSAValue]) -> list[SSAValue]:
-    """Those of type int64."""
+    """Return the values of type int64."""
     return [v for v in values if is_wide(v.type)]
 
 
 def narrow_expr(e: SymExpr) -> SymExpr:
-    """An expression in int32."""
+    """Convert an expression to int32."""
     return retyped(e, i32, {v: Var(v.name, i32) for v in e.free_vars() if v.dtype == i64})
 
 
 def narrow_attribute(attr: Attribute) -> Attribute:
-    """Expressions in properties and in the types of buffers, in int32."""
+    """Convert expressions in properties and in buffer types to int32."""
     if isinstance(attr, SymAttr):
         return SymAttr(narrow_expr(attr.data))
     if isinstance(attr, ArrayAttr):
@@ -60,7 +61,7 @@ def narrow_attribute(attr: Attribute) -> Attribute:
 
 
 def narrow_operation(op: Operation, *, buffers: bool) -> None:
-    """Make int64 int32 in what an operation defines and in its properties; in buffers' types where `buffers`."""
+    """Convert int64 to int32 in the results and properties of an operation; in buffer types if `buffers`."""
     for value in values_of(op):
         if buffers or not isinstance(value.type, tir.BufferType):
             set_type(value, narrow_attribute(value.type))
@@ -81,10 +82,11 @@ _USERS = (*_ARITHMETIC, tir.LoadOp, tir.ForOp, tir.IfOp, tir.EvaluateOp, tir.IfT
 
 @dataclass(frozen=True)
 class NarrowDataType(Pass):
-    """Narrow the index arithmetic of a function to `target_bits`, 32 (64 changes nothing), where all of it fits.
+    """Narrow the index arithmetic of a function to `target_bits`, 32 (64 changes nothing), if all of it fits.
 
-    A function stays as it is where something may not fit, or where int64 is data, too: it is loaded, stored or passed.
-    Raises `UnsupportedError` for other widths.
+    A function remains unchanged if something may not fit, or if int64 is also data: loaded, stored or passed.
+    Raises
+    `UnsupportedError` for other widths.
     """
 
     name = "narrow-data-type"
@@ -142,7 +144,7 @@ def _counts_zeros(op: Operation) -> bool:
 
 
 def _count_upper_half(op: Operation) -> None:
-    """Leading zeros of what has 32 bits now as of 64: `clz(i) - 32 + 64`."""
+    """Adjust the count of leading zeros of an operand that is now 32 bits wide: `clz(i) - 32 + 64`."""
     (count,) = op.results
     block = cast(Block, op.parent)
     narrow, full = (tir.ConstOp(bits, count.type) for bits in (32, 64))
@@ -154,10 +156,11 @@ def _count_upper_half(op: Operation) -> None:
 
 @dataclass(frozen=True)
 class ForceNarrowIndexToInt32(Pass):
-    """Make all int64 int32. It is for the caller to know that nothing is as large as 2**31.
+    """Convert all int64 to int32. The caller must ensure that all values are below 2**31.
 
-    A scalar that is passed to a function is int32 then, too. Raises `UnsupportedError` where int64 is what a function
-    computes with: for buffers and results of int64, and for scalars that other functions of the module pass.
+    Scalar parameters become int32 as well. Raises `UnsupportedError` if a function computes with int64 data:
+    for buffers
+    and results of int64, and for scalars that other functions of the module pass.
     """
 
     name = "force-narrow-index-to-int32"

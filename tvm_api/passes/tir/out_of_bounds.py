@@ -1,4 +1,4 @@
-"""Accesses that are outside of their buffers for certain, in some iteration."""
+"""Detection of accesses that are certainly out of bounds in some iteration."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ Access = tir.LoadOp | tir.StoreOp
 
 
 def oob_checker() -> Callable[[Any], Any]:
-    """TVM's `tir.analysis.OOBChecker()`: gives a module back, or raises `ScheduleError` for what is out of bounds.
+    """Return TVM's `tir.analysis.OOBChecker()`: it returns a module, or raises `ScheduleError` for out-of-bounds
+    accesses.
 
-    What is not known to be outside is taken for inside: what is under a condition, in loops of unknown length, and
-    indices that are no sums of different loop variables, whose bounds need not be reached.
+    Accesses that may be in bounds are accepted: those under conditions, in loops of unknown extent, and with
+    indices that
+    are not sums of distinct loop variables, whose bounds may not be attained.
     """
 
     def check(mod: Any) -> Any:
@@ -36,7 +38,7 @@ def oob_checker() -> Callable[[Any], Any]:
 
 
 def _may_not_run(op: Operation) -> bool:
-    """Whether what is in a statement may never run."""
+    """Return whether the body of a statement may never run."""
     if isinstance(op, tir.ForOp):
         return (bound_expr(op.extent).constant or 0) <= 0
     conditional = isinstance(op, tir.BlockOp) and op.predicate is not None
@@ -44,13 +46,13 @@ def _may_not_run(op: Operation) -> bool:
 
 
 class _Checker:
-    """Walks one function; knows the ranges of loops."""
+    """Checks one function, with the ranges of its loops."""
 
     def __init__(self) -> None:
         self.analyzer = Analyzer()
 
     def block(self, block: Block) -> None:
-        """Raise `ScheduleError` for the first access of a body that is out of bounds."""
+        """Raise `ScheduleError` for the first out-of-bounds access of a body."""
         with self.analyzer.scope():
             for op in block.ops:
                 self._operation(op)

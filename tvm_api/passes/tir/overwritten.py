@@ -1,4 +1,4 @@
-"""Stores that later ones overwrite before anything reads them."""
+"""Removal of stores that are overwritten before they are read (dead stores)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Box = list[arith.IntervalSet]
 
 @dataclass
 class _Sweep:
-    """Loops, one inside of the other, around one store, some of whose iterations a condition may leave out."""
+    """Nested loops around a single store, where a condition may skip iterations."""
 
     store: tir.StoreOp
     domain: dict[PrimExpr, Range]
@@ -32,15 +32,15 @@ class _Sweep:
 
     @property
     def indices(self) -> list[Range]:
-        """Where one iteration stores."""
+        """The indices stored to in one iteration."""
         return [Range.from_min_extent(PrimExpr(i), const(1, i.type)) for i in self.store.indices]
 
     def at_most(self) -> Box:
-        """A box around all elements that are stored into."""
+        """Return a box that contains all stored elements."""
         return arith.estimate_region_upper_bound(self.indices, self.domain, self.condition)
 
     def exactly(self) -> Box | None:
-        """The elements that are stored into, where they are a box; a loop that they do not depend on must run."""
+        """Return the stored elements if they are a box, or None; a loop that they do not depend on must run."""
         named = {v for i in self.store.indices for v in bound_expr(i).free_vars()}
         others = [r for v, r in self.domain.items() if to_sym(v) not in named]
         if not all(Analyzer().can_prove(OPS["ge"](to_sym(r.extent), Const(1))) for r in others):
@@ -49,9 +49,10 @@ class _Sweep:
 
 
 def remove_overwritten(root: Operation) -> None:
-    """Remove, below `root`, stores and loops around them all of whose elements a later statement of their block stores.
+    """Remove stores below `root`, with the loops around them, that a later statement of their block overwrites
+    completely.
 
-    In between nothing reads the buffer or ends the function, and nothing knows the buffer's address.
+    No statement in between may read the buffer or return, and the buffer's address must not be taken.
     """
     for block in [b for op in operations(root) for region in op.regions for b in region.blocks]:
         sweeps = [(op, covered) for op in block.ops if (covered := _sweep(op)) is not None]
@@ -90,7 +91,7 @@ def _statements(blocks: Iterable[Block]) -> Iterator[Operation]:
 
 
 def _covers(later: _Sweep, earlier: _Sweep) -> bool:
-    """Whether what is stored later holds all that is stored earlier."""
+    """Return whether the later store covers all elements of the earlier one."""
     if later.store.buffer is not earlier.store.buffer:
         return False
     outer, inner, known = later.exactly(), earlier.at_most(), Analyzer()
@@ -107,7 +108,7 @@ def _covers(later: _Sweep, earlier: _Sweep) -> bool:
 
 
 def _unread(first: Operation, last: Operation, sweep: _Sweep) -> bool:
-    """Whether nothing from one statement to another reads the buffer, whose address nothing takes."""
+    """Return whether no statement between two others reads the buffer, whose address is not taken."""
     buffer: SSAValue = sweep.store.buffer
     if any(not isinstance(use.operation, tir.LoadOp | tir.StoreOp) for use in buffer.uses):
         return False
@@ -126,7 +127,7 @@ def _reads(op: Operation, buffer: SSAValue) -> bool:
 
 
 def _remove(op: Operation, store: tir.StoreOp) -> None:
-    """What the value does besides is still done."""
+    """Remove a store, but keep other effects of its value."""
     if is_pure(store.value.owner):
         erase_with_tree(op)
         return

@@ -1,4 +1,4 @@
-"""`pointer-value-type-rewrite`: memory that is accessed by vectors of one width alone has such vectors for elements.
+"""`pointer-value-type-rewrite`: give memory accessed only by vectors of one width a vector element type.
 
 %A : buffer<[16], f32>; load %A[ramp(%i * 4, 1, 4)]; load %A[%i * 4 + 1]
   ->  %A : buffer<[4], vector<4xf32>>; load %A[%i * 4 div 4]; shuffle [load %A[(%i * 4 + 1) div 4]] [1]
@@ -28,16 +28,18 @@ from ....transforms.tir.walk import functions, remove_dead
 from ...handles.arith.analyzer import Analyzer, ModularSet
 
 _ANY_POINTER = (tir.CallExternOp, tir.CallPureExternOp, tir.CallPackedOp)
-"""What takes an address without a word on what is there."""
+"""Calls that take an untyped address."""
 _Access = tir.LoadOp | tir.StoreOp
 
 
 @dataclass(frozen=True)
 class PointerValueTypeRewrite(Pass):
-    """Give memory the type of the vectors that are loaded from and stored to it, parameters too.
+    """Give memory, including parameters, the type of the vectors that are loaded from it and stored to it.
 
-    All vectors must have one number of lanes and begin at its multiples; single elements may be read, out of a vector,
-    and are not written. The last extent is a multiple of the lanes. Memory whose elements are addressed stays.
+    All vectors must have the same number of lanes and start at its multiples; single elements may be read, by
+    extraction
+    from a vector, but not written. The last extent must be a multiple of the lanes. Memory whose address is
+    taken remains.
     """
 
     name = "pointer-value-type-rewrite"
@@ -48,13 +50,13 @@ class PointerValueTypeRewrite(Pass):
 
 
 def own_memory(func: tir.FuncOp) -> list[SSAValue]:
-    """The memory that a function allocates or has a name for: buffers and addresses."""
+    """Return the memory that a function allocates or has a name for: buffers and addresses."""
     kinds = (tir.AllocBufferOp, tir.AllocateOp, tir.LetOp)
     return [op.results[0] for op in operations(func) if isinstance(op, kinds)]
 
 
 def rewrite_value_types(func: tir.FuncOp, memory: list[SSAValue], *, scalar_reads: bool) -> None:
-    """Change the types of those of `memory` for which it can be done; where `scalar_reads` single elements are read."""
+    """Change the types in `memory` where possible; `scalar_reads` allows reads of single elements."""
     changed = False
     for root in memory:
         memory_use = _memory(root)
@@ -68,7 +70,7 @@ def rewrite_value_types(func: tir.FuncOp, memory: list[SSAValue], *, scalar_read
 
 @dataclass
 class _Memory:
-    """Memory, the addresses and buffers that stand for it, and the accesses of its elements."""
+    """Memory, with its addresses and buffers and the accesses of its elements."""
 
     root: SSAValue
     values: list[SSAValue]
@@ -76,14 +78,14 @@ class _Memory:
 
     @property
     def extents(self) -> list[SymExpr]:
-        """The last extent of each buffer, and of what is allocated."""
+        """The last extent of each buffer and of the allocation."""
         owner = self.root.owner
         allocated = [owner.extents[-1]] if isinstance(owner, tir.AllocateOp) and owner.extents else []
         return [*allocated, *(v.type.dims[-1] for v in self.values if isinstance(v.type, BufferType))]
 
 
 def _memory(root: SSAValue) -> _Memory | None:
-    """All that is done with memory; None where it has elements of several types, or something else is done, too."""
+    """Return all uses of memory, or None if it has elements of several types, or there are other uses."""
     if not isinstance(root.type, BufferType | HandleType):
         return None
     memory = _Memory(root, [root])
@@ -107,7 +109,7 @@ def _is_plain(t: BufferType) -> bool:
 
 
 def _lanes(memory: _Memory, scalar_reads: bool) -> int:
-    """The number of elements that are always accessed together; 1 where they are not."""
+    """Return the number of elements that are always accessed together; 1 if they are not."""
     if not isinstance(memory.root.type, BufferType | HandleType) or not _is_scalar(memory.root.type.dtype):
         return 1
     analyzer, steps = Analyzer(), list[int]()
@@ -126,7 +128,7 @@ def _lanes(memory: _Memory, scalar_reads: bool) -> int:
 
 
 def _is_scalar(dtype: Attribute) -> bool:
-    """Whether elements are numbers, of at least a byte each."""
+    """Return whether elements are scalars of at least one byte."""
     return not isinstance(dtype, VectorType) and is_dtype(dtype) and bit_width(dtype) >= 8
 
 
@@ -136,7 +138,7 @@ def _is_addressed(op: tir.LoadOp) -> bool:
 
 
 def _width(index: SSAValue, analyzer: Analyzer) -> int:
-    """The lanes of an access that begins at a multiple of them; 1 for any other."""
+    """Return the lanes of an access that is aligned to them, and 1 for any other access."""
     ramp = index.owner
     if not isinstance(ramp, tir.RampOp) or is_scalable(index.type) or _constant(ramp.stride) != 1:
         return 1
@@ -168,7 +170,7 @@ def _rewrite(memory: _Memory, lanes: int) -> None:
 
 
 def _in_vectors(t: Attribute, lanes: int) -> BufferType | HandleType:
-    """The type of a buffer, or of an address, with vectors for elements."""
+    """Return the type of a buffer or address with vector elements."""
     assert isinstance(t, BufferType | HandleType)
     dtype = VectorType(t.dtype, [lanes])
     if isinstance(t, HandleType):
@@ -177,12 +179,12 @@ def _in_vectors(t: Attribute, lanes: int) -> BufferType | HandleType:
 
 
 def _divided(extents: Sequence[SymExpr], lanes: int) -> list[SymExpr]:
-    """Extents, the last one of which is counted in vectors."""
+    """Return extents with the last one counted in vectors."""
     return [*extents[:-1], extents[-1] // lanes]
 
 
 def _index_vector(op: _Access, first: SSAValue, lanes: int) -> None:
-    """The last index becomes that of the vector in which the element `first` lies."""
+    """Replace the last index by that of the vector that contains the element `first`."""
     insert, dtype = inserter(op), cast(IntegerType, first.type)
     number = _constant(first)
     insert(constant := tir.ConstOp(lanes if number is None else number // lanes, dtype))
@@ -194,7 +196,7 @@ def _index_vector(op: _Access, first: SSAValue, lanes: int) -> None:
 
 
 def _take_out(op: tir.LoadOp, lane: int) -> None:
-    """A vector is loaded, and one lane of it taken, in place of an element."""
+    """Replace the load of an element by the extraction of a lane from a vector."""
     set_type(op.result, element_type(op.buffer, op.indices))
     element = tir.ShuffleOp([op.result], [lane])
     cast(Block, op.parent).insert_op_after(element, op)

@@ -1,4 +1,4 @@
-"""`remove-no-op`: what has no effect goes: empty loops and branches, unused names and buffers, evaluated constants."""
+"""`remove-no-op`: remove empty loops and branches, unused variables and buffers, and evaluated constants."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from .overwritten import remove_overwritten
 class RemoveNoOp(Pass):
     """Remove statements without effect, inner ones first.
 
-    A store of what stands there already is one, and so are the stores into a buffer that nothing reads; with
-    `use_dataflow_analysis` those that later statements of their block overwrite, too. Options may come from
+    This includes stores of the value already there, and stores to a buffer that is never read; with
+    `use_dataflow_analysis` also stores overwritten by later statements of their block. Options may be set by
     `PassContext(config={"tir.RemoveNoOp": {…}})`.
     """
 
     name = "remove-no-op"
     use_dataflow_analysis: bool = False
     max_simplification_steps: int = 0
-    """Accepted for TVM's sake: the analysis is bounded anyway."""
+    """Accepted for compatibility with TVM: the analysis is bounded anyway."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = configured(self, "tir.RemoveNoOp")
@@ -84,13 +84,13 @@ def _is_no_op(op: Operation) -> bool:
 
 
 def _evaluate(name: tir.LetOp) -> None:
-    """A name that nothing uses goes; what its value does stays."""
+    """Remove an unused variable, but keep the effects of its value."""
     insert_before(name, tir.EvaluateOp(name.value))
     erase_with_tree(name)
 
 
 def _never_runs(loop: tir.ForOp) -> bool:
-    """Whether a loop has no iteration, wherever the loops around it are."""
+    """Return whether a loop never runs, for all iterations of the loops around it."""
     extent = bound_expr(loop.extent)
     if extent.constant is not None:
         return extent.constant <= 0
@@ -120,7 +120,7 @@ def _without_else(branch: tir.IfOp) -> None:
 
 
 def _keeps_what_is_there(op: tir.StoreOp) -> bool:
-    """`A[i] = A[i]`, where nothing is stored between the two."""
+    """Return whether a store is `A[i] = A[i]` without a store in between."""
     source = op.value.owner
     if not isinstance(source, tir.LoadOp) or source.buffer is not op.buffer or source.parent is not op.parent:
         return False
@@ -133,7 +133,7 @@ def _keeps_what_is_there(op: tir.StoreOp) -> bool:
 
 
 def _is_same_place(first: Sequence[SSAValue], second: Sequence[SSAValue], at: Operation) -> bool:
-    """Whether indices are equal wherever the loops around are, by the conditions there."""
+    """Return whether indices are equal for all iterations of the surrounding loops, under the conditions there."""
     if all(same_tree(a, b) for a, b in zip(first, second, strict=True)):
         return True
     if not all(isinstance(i.type, IntegerType) for i in (*first, *second)):
@@ -155,7 +155,7 @@ def _is_same_place(first: Sequence[SSAValue], second: Sequence[SSAValue], at: Op
 
 
 def _tell_names(known: Analyzer, expr: SymExpr) -> None:
-    """Tell the analyzer what the names in an expression stand for."""
+    """Add the values of the variables in an expression to the analyzer."""
     for variable in expr.free_vars():
         let = None if variable.value is None else variable.value.owner
         if isinstance(let, tir.LetOp) and _is_lasting(value := sym_expr_of(let.value)):
@@ -164,13 +164,13 @@ def _tell_names(known: Analyzer, expr: SymExpr) -> None:
 
 
 def _is_lasting(expr: SymExpr) -> bool:
-    """Whether an expression is the same wherever its variables are: it reads no memory."""
+    """Return whether an expression has the same value everywhere: it reads no memory."""
     owners = [v.value.owner for v in expr.free_vars() if v.value is not None]
     return all(isinstance(o, Block | tir.LetOp) for o in owners)
 
 
 def _is_never_read(op: tir.StoreOp) -> bool:
-    """Whether a buffer of the function itself is only stored into."""
+    """Return whether a buffer of the function itself is only stored to."""
     if not isinstance(op.buffer.owner, tir.AllocBufferOp):
         return False
     return all(isinstance(use.operation, tir.StoreOp) for use in op.buffer.uses)

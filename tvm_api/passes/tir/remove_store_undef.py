@@ -1,4 +1,4 @@
-"""`remove-store-undef`: stores of values that depend on `T.undef()` go, for they may leave what is there."""
+"""`remove-store-undef`: remove stores of values that depend on `T.undef()`, which may keep the old contents."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ....transforms.tir.walk import erase_with_tree, functions, remove_dead
 
 @dataclass(frozen=True)
 class RemoveStoreUndef(Pass):
-    """Remove stores of undefined values, and names for these.
+    """Remove stores of undefined values, and variables bound to them.
 
-    Raises `VerifyError`, with all places, where an index of a load or a store is undefined.
+    Raises `VerifyError`, with all locations, if an index of a load or a store is undefined.
     """
 
     name = "remove-store-undef"
@@ -34,7 +34,7 @@ class RemoveStoreUndef(Pass):
 
 
 def _undefined(func: tir.FuncOp) -> set[SSAValue]:
-    """The values that depend on `T.undef()`; of a choice both sides must, or the condition."""
+    """Return the values that depend on `T.undef()`; a select does if both sides do, or its condition."""
     undefined: set[SSAValue] = set()
     for op in operations(func):
         for inner in op.walk() if isinstance(op, tir.IfThenElseOp | tir.LetInOp) else [op]:
@@ -53,7 +53,7 @@ def _depends(op: Operation, undefined: set[SSAValue]) -> bool:
 
 
 def _yielded_values(op: Operation) -> list[SSAValue]:
-    """What the regions of an expression give."""
+    """Return the values yielded by the regions of an expression."""
     ends = [region.block.last_op for region in op.regions if isinstance(op, tir.IfThenElseOp | tir.LetInOp)]
     return [v for end in ends if isinstance(end, tir.YieldOp) for v in end.operands]
 

@@ -1,10 +1,13 @@
-"""`renormalize-split-pattern`: index arithmetic of split loops divides first and takes remainders of quotients.
+"""`renormalize-split-pattern`: divide first in index arithmetic of split loops, and take remainders of
+quotients.
 
     (i * 128 + t) % 256 // 8   ->   (i * 16 + t // 8) % 32
     (i * 128 + t) // 256       ->   (i + t // 128) // 2
     i * 128 + t < 640          ->   (i + t // 128) // 5 < 1
 
-So what is known of `t` (`t < 128`) lets `simplify` see the loop `i` alone, as TVM's schedules for GPUs expect.
+With the range of `t` (`t < 128`), `simplify` then reduces these to the loop variable `i`, as TVM's
+schedules for GPUs
+expect.
 """
 
 from __future__ import annotations
@@ -31,9 +34,9 @@ from ...handles.arith.terms import Term, build, const, expression_of, raw, term_
 
 @dataclass(frozen=True)
 class RenormalizeSplitPattern(Pass):
-    """Divide before remainders are taken, and compare quotients: integers of 32 and 64 bits, by constants.
+    """Divide before taking remainders, and compare quotients, of 32- and 64-bit integers by constants.
 
-    `x % 12 // 4` is `x // 4 % 3`, `x < 4` is `x // 4 < 1`.
+    `x % 12 // 4` becomes `x // 4 % 3`, and `x < 4` becomes `x // 4 < 1`.
     """
 
     name = "renormalize-split-pattern"
@@ -47,7 +50,7 @@ class RenormalizeSplitPattern(Pass):
 
 
 _PARTS = (tir.BinaryExpr, tir.NotOp)
-"""Parts of expressions, which are rewritten where the whole is used."""
+"""Parts of expressions, which are rewritten with the expression that uses them."""
 
 
 def _renormalize_operands(user: Operation) -> None:
@@ -71,7 +74,7 @@ def _build_before(term: Term, user: Operation) -> SSAValue:
 
 
 def _renormalized(term: Term, memo: dict[Term, Term]) -> Term:
-    """A term whose parts are renormalized, the innermost first."""
+    """Return a term with renormalized parts, innermost first."""
     done = memo.get(term)
     if done is None:
         args = [_renormalized(a, memo) for a in term.args]
@@ -134,4 +137,4 @@ _RULES: dict[str, list[tuple[tuple[object, ...], _Rule]]] = {
     "gt": [(("gt", ("const", "c"), ("any", "x")), _bounded)],
     "ge": [(("ge", ("any", "x"), ("const", "c")), _not_bounded)],
 }
-"""By the operation that a term is: patterns, the first that fits, and what stands there then."""
+"""By operation: patterns, of which the first match applies, with their replacement."""

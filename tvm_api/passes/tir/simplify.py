@@ -1,4 +1,6 @@
-"""`simplify`: TVM's `tir.transform.Simplify`, which brings conditions to the normal forms of `rewrite_simplify`."""
+"""`simplify`: TVM's `tir.transform.Simplify`, which brings conditions to the normal forms of
+`rewrite_simplify`.
+"""
 
 from __future__ import annotations
 
@@ -30,10 +32,10 @@ from .value_propagation import KnownContents
 
 @dataclass(frozen=True)
 class Simplify(Pass):
-    """Simplify expressions to TVM's normal forms, remove branches that are decided and stores of what is there already.
+    """Simplify expressions to TVM's normal forms, and remove resolved branches and stores of values already there.
 
-    The options are the extensions of the analyzer's `rewrite_simplify`; `PassContext(config={"tir.Simplify": {…}})`
-    gives them, too.
+    The options are the extensions of the analyzer's `rewrite_simplify`, also set by
+    `PassContext(config={"tir.Simplify": {…}})`.
     """
 
     name = "simplify"
@@ -41,9 +43,9 @@ class Simplify(Pass):
     convert_boolean_to_and_of_ors: bool = False
     apply_constraints_to_boolean_branches: bool = False
     propagate_knowns_to_prove_conditional: bool = False
-    """Follow what buffers hold from stores and promises to conditions."""
+    """Propagate buffer contents from stores and assumptions to conditions."""
     propagate_knowns_to_simplify_expressions: bool = False
-    """The same, to what is stored."""
+    """Propagate buffer contents to stored values."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = configured(self, "tir.Simplify")
@@ -53,7 +55,7 @@ class Simplify(Pass):
 
     @property
     def extensions(self) -> Extension:
-        """The extensions of the rules that are switched on."""
+        """The enabled extensions of the rules."""
         chosen = {
             Extension.TransitivelyProveInequalities: self.transitively_prove_inequalities,
             Extension.ConvertBooleanToAndOfOrs: self.convert_boolean_to_and_of_ors,
@@ -66,7 +68,7 @@ class Simplify(Pass):
 
 
 class _Normalizer(Simplifier):
-    """Simplifies one function, conditions to their normal forms."""
+    """Simplifies one function, with conditions in normal form."""
 
     EXPRESSIONS: ClassVar[tuple[type[Operation], ...]] = (*Simplifier.EXPRESSIONS, ValueOp)
 
@@ -86,7 +88,7 @@ class _Normalizer(Simplifier):
         return bool(self._rewritten(condition).number) or self.rules.can_prove(expression_of(condition))
 
     def bodies(self, op: Operation) -> None:
-        """What the statement stores is not known after it."""
+        """Visit the bodies of a statement, and forget the contents that it stores to."""
         contents = self.contents
         if contents is not None:
             contents.forget_stores(op)
@@ -104,7 +106,7 @@ class _Normalizer(Simplifier):
         return self._normal(value, condition, user) if dtype == i1 else super().shorter(value, condition, dtype, user)
 
     def _normal(self, value: SSAValue, condition: SymExpr, user: Operation) -> SSAValue:
-        """The normal form of a condition in front of its user, or what is known of it."""
+        """Return the normal form of a condition in front of its user, or its constant value."""
         known, term = self.decision(condition), term_of(value)
         result = const(known, i1) if known is not None else self._rewritten(term)
         if result.op != "const" and self._by_lets(result) is not None:
@@ -112,15 +114,15 @@ class _Normalizer(Simplifier):
         return value if result is term else _build_before(result, user)
 
     def _by_lets(self, condition: Term) -> int | float | None:
-        """What a condition is where the values of names are put into it; None where that decides nothing."""
+        """Evaluate a condition with the values of variables substituted, or return None if that is inconclusive."""
         for name, value in self.lets.items():
             condition = substituted(condition, term_of(name), value)
         return self._rewritten(condition).number
 
     def _let(self, op: tir.LetOp) -> None:
-        """A name of a constant or of another name is that; of others the value is remembered, to decide conditions.
+        """Substitute a variable bound to a constant or another variable; record other values to decide conditions.
 
-        A name that a buffer is declared with stays, as in TVM.
+        A variable used to declare a buffer remains, as in TVM.
         """
         if any(isinstance(use.operation, tir.DeclBufferOp) for use in op.result.uses):
             return
@@ -132,7 +134,7 @@ class _Normalizer(Simplifier):
             self.lets[op.result] = value
 
     def conversion(self, op: tir.CastOp) -> None:
-        """What can be one integer only is that."""
+        """Replace a conversion with a single possible integer value by that value."""
         if op.result.type in (i32, i64) and is_float(op.value.type):
             bound = self.rules.const_int_bound(PrimExpr(op.result))
             if bound.min_value == bound.max_value:
@@ -151,7 +153,7 @@ class _Normalizer(Simplifier):
             self.contents.store(op)
 
     def _inline(self, op: tir.StoreOp, contents: KnownContents) -> None:
-        """What is stored, with what is known in the place of elements."""
+        """Replace loads in a stored value by known contents."""
         value = term_of(op.value)
         known = contents.resolved(value)
         if known is not value:
@@ -188,7 +190,7 @@ class _Normalizer(Simplifier):
             outside.join(term_of(op.cond), ways[0], ways[1])
 
     def _branch_decision(self, op: tir.IfOp | tir.IfThenElseOp, condition: SymExpr) -> bool | None:
-        """What the condition of a branch is by what is known of variables, of names and of buffers."""
+        """Evaluate the condition of a branch with the known values of variables and buffers, or return None."""
         known = self.decision(condition)
         if known is None and op.cond in self.lets:
             number = self._by_lets(term_of(op.cond))
@@ -198,7 +200,7 @@ class _Normalizer(Simplifier):
         return known
 
     def _by_contents(self, condition: Term, contents: KnownContents) -> bool | None:
-        """What a condition is by what buffers hold; None where that decides nothing."""
+        """Evaluate a condition with the contents of buffers, or return None if that is inconclusive."""
         resolved = contents.resolved(condition)
         if resolved is condition:
             return None
@@ -209,7 +211,7 @@ class _Normalizer(Simplifier):
     def _ways(
         self, op: tir.IfOp | tir.IfThenElseOp, known: bool | None
     ) -> tuple[KnownContents | None, KnownContents | None]:
-        """What is known at the beginning of both sides of a branch: a decided one is no branch."""
+        """Return the contents known at the beginning of both sides of a branch; None for a side that is never taken."""
         if self.contents is None or known is not None:
             return self.contents, self.contents
         taken, other = self.contents.copy(), self.contents.copy()
@@ -229,7 +231,7 @@ class _Normalizer(Simplifier):
 
 
 def _build_before(term: Term, user: Operation) -> SSAValue:
-    """The value of a term, computed in front of its user."""
+    """Return the value of a term, computed in front of its user."""
     block = Block()
     new = plant(expression_of(term).ssa, block, {})
     inline_before(block, user)

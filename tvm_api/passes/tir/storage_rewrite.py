@@ -1,4 +1,6 @@
-"""`storage-rewrite`: `share-buffers` that leaves buffers where they were declared, at addresses in shared memory."""
+"""`storage-rewrite`: like `share-buffers`, but buffers remain declared in place, at addresses in shared
+memory.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,12 @@ from .tagged_memory import merge_tagged
 
 @dataclass(frozen=True)
 class StorageRewrite(Pass):
-    """Share allocations of constant size, drop unused memory, and hoist all. Run it after `flatten-buffer`.
+    """Share allocations of constant size, remove unused memory, and hoist all allocations. Run it after
+    `flatten-buffer`.
 
-    Buffers stay, where they were declared, at the addresses that they share. What is allocated of memory with a tag is
-    one piece (`tagged_memory`). What is accessed by vectors of one width alone has such vectors for elements then.
+    Buffers remain declared in place, at the addresses that they share. Allocations of memory with a tag are
+    merged into one
+    (`tagged_memory`). Memory accessed only by vectors of one width then gets a vector element type.
     """
 
     name = "storage-rewrite"
@@ -40,7 +44,7 @@ class StorageRewrite(Pass):
 
 
 def _split(func: tir.FuncOp) -> list[tir.DeclBufferOp]:
-    """Declared buffers that are compact, as buffers at the addresses of memory."""
+    """Turn declared compact buffers into buffers at the addresses of memory."""
     buffers: list[tir.DeclBufferOp] = []
     for op in [a for a in operations(func) if isinstance(a, tir.AllocBufferOp) and a.declared]:
         t = op.result.type
@@ -57,7 +61,7 @@ def _split(func: tir.FuncOp) -> list[tir.DeclBufferOp]:
 
 
 def _join(buffers: Sequence[tir.DeclBufferOp]) -> None:
-    """The opposite of `_split`, where a buffer still follows its memory and takes all of it."""
+    """Undo `_split` for buffers that still follow their memory and cover all of it."""
     for buffer in [b for b in buffers if b.parent is not None]:
         memory, t = buffer.data.owner, buffer.result.type
         if not isinstance(memory, tir.AllocateOp) or memory.next_op is not buffer:

@@ -1,4 +1,4 @@
-"""Memory of a kind that has a tag, `local.L0A`, is one piece: what is allocated of it lies behind each other.
+"""Merge the allocations of memory with a tag, such as `local.L0A`, into one.
 
 A = allocate [200] f32 "local.L0A"; B = allocate [200] i16 "local.L0A"; B[i]
   ->  A = allocate [300] f32 "local.L0A"; B is at A; B[i + 400]
@@ -19,13 +19,13 @@ from ....ir.rewriting.edit import inserter, set_type
 from ....transforms.tir.walk import erase_with_tree, memory_bits
 
 _ALIGNED = 32
-"""Each part begins at a multiple of so many bits."""
+"""The alignment of each part, in bits."""
 _PLAIN = ("", "dyn", "barrier", "workspace", "vtcm")
-"""Tags of memory that is allocated as often as one likes."""
+"""Tags of memory that may be allocated any number of times."""
 
 
 def merge_tagged(block: Block) -> None:
-    """Make the allocations of a body that are of one tagged scope one, where they have one constant extent each."""
+    """Merge the allocations of a body in one tagged scope, if each has a single constant extent."""
     merged: dict[str, list[tir.AllocateOp]] = {}
     for op in block.ops:
         if isinstance(op, tir.AllocateOp) and op.scope.data.partition(".")[2] not in _PLAIN and _bits(op) is not None:
@@ -35,7 +35,7 @@ def merge_tagged(block: Block) -> None:
 
 
 def _bits(op: tir.AllocateOp) -> int | None:
-    """The bits of an allocation that can be part of another one: only elements of buffers in it are used."""
+    """Return the size in bits of an allocation that can be merged: only buffer elements in it are used; else None."""
     count = op.extents[0].constant if len(op.extents) == 1 else None
     buffers = [use.operation for use in op.result.uses]
     plain = all(isinstance(b, tir.DeclBufferOp) and b.result.type.rank == 1 and _is_accessed(b.result) for b in buffers)
@@ -64,7 +64,7 @@ def _align_up(bits: int) -> int:
 
 
 def _shift(buffer: tir.DeclBufferOp, start: int) -> None:
-    """Let a buffer begin earlier by so many elements, which nothing accesses."""
+    """Shift the start of a buffer back by a number of elements, which are not accessed."""
     t = buffer.result.type
     set_type(buffer.result, t.replaced(shape=dims_attr([t.dims[0] + start])))
     for use in list(buffer.result.uses):

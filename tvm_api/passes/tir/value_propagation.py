@@ -1,9 +1,12 @@
-"""What buffers hold: followed from stores and promises to the loads behind them.
+"""Contents of buffers, propagated from stores and assumptions to later loads.
 
-A fact says of the elements `B[q]` for which conditions on `q` hold that they are `value`, an expression of `q` and of
-variables. A store adds one and takes the element from the others; a branch makes facts depend on its condition; a loop
-turns what an iteration knows of its element into what is known of all. What is not followed (a buffer whose address is
-taken, stores at indices that several iterations share) is forgotten.
+A fact states that the elements `B[q]`, for all `q` that satisfy conditions, equal `value`, an expression of
+`q` and of
+variables. A store adds a fact and removes the element from others; a branch makes facts depend on its
+condition; a loop
+generalizes the facts of an iteration to all iterations. Anything unsupported (a buffer whose address is
+taken, stores
+at indices shared by several iterations) is forgotten.
 """
 
 from __future__ import annotations
@@ -22,12 +25,12 @@ from ....transforms.tir.walk import bound_expr
 from ...handles.arith.terms import FALSE, TRUE, Term, build, const, mentions, raw, substituted, term_of
 
 _MOST_FACTS = 32
-"""Of one buffer: older ones are forgotten."""
+"""The maximal number of facts about one buffer; older ones are dropped."""
 
 
 @dataclass(frozen=True)
 class _Fact:
-    """`buffer[places] == value` for all places for which the conditions hold."""
+    """`buffer[places] == value` for all places that satisfy the conditions."""
 
     buffer: SSAValue
     places: tuple[Term, ...]
@@ -35,7 +38,7 @@ class _Fact:
     value: Term
 
     def at(self, indices: Sequence[Term], term: Term) -> Term:
-        """A term of the fact for one element."""
+        """Return a term of the fact for one element."""
         for place, index in zip(self.places, indices, strict=True):
             term = substituted(term, place, index)
         return term
@@ -49,7 +52,7 @@ class _Fact:
 
 
 class KnownContents:
-    """The facts that hold at a place of a program; `holds` proves a condition there."""
+    """The facts that hold at a program point; `holds` proves a condition there."""
 
     def __init__(self, holds: Callable[[Term], bool]):
         self._holds = holds
@@ -58,7 +61,7 @@ class KnownContents:
     # Reading
 
     def resolved(self, term: Term) -> Term:
-        """A term with what is known in the place of loads."""
+        """Return a term with loads replaced by known values."""
         args = [self.resolved(a) for a in term.args]
         if any(a is not b for a, b in zip(args, term.args, strict=True)):
             term = raw(term.op, *args, dtype=term.dtype, value=term.value)
@@ -77,7 +80,7 @@ class KnownContents:
     # Statements
 
     def store(self, op: tir.StoreOp) -> None:
-        """An element, or neighbouring ones, hold another value from here on."""
+        """Record the new value of an element, or of adjacent ones."""
         indices, value = [term_of(i) for i in op.indices], self.resolved(term_of(op.value))
         if not _is_followed(op.buffer) or any(_loads(i) for i in indices):
             self._forget(op.buffer)
@@ -94,7 +97,7 @@ class KnownContents:
             self._add(_Fact(op.buffer, places, tuple(here), element))
 
     def assume(self, condition: Term) -> None:
-        """A condition holds; of `a || B[i] == x` that is known where `a` does not."""
+        """Assume a condition; for `a || B[i] == x` the equation is known where `a` is false."""
         if condition.op == "and":
             for side in condition.args:
                 self.assume(side)
@@ -119,20 +122,20 @@ class KnownContents:
         self._facts = [f for f in self._facts if f.buffer is not buffer]
 
     def forget_stores(self, op: Operation) -> None:
-        """Nothing is known of what is stored into anywhere below an operation that is not followed."""
+        """Forget the contents stored to anywhere below an operation."""
         for store in _stores(op):
             self._forget(store.buffer)
 
     # Branches
 
     def copy(self) -> KnownContents:
-        """The same facts, of a way that a program takes."""
+        """Copy the facts, for one path of the program."""
         out = KnownContents(self._holds)
         out._facts = list(self._facts)
         return out
 
     def join(self, condition: Term, taken: KnownContents, other: KnownContents) -> None:
-        """What is known behind a branch, by what is known at the ends of its two ways."""
+        """Set the facts after a branch from those at the ends of its two sides."""
         decidable = not _loads(condition)
         facts: list[_Fact] = []
         for fact in self._facts:
@@ -148,7 +151,7 @@ class KnownContents:
     # Loops
 
     def enter(self, loop: tir.ForOp) -> KnownContents:
-        """What is known before the loop, behind it but for what the loop does; this becomes what an iteration knows."""
+        """Enter a loop: return the facts after it that it does not invalidate, and set those known in an iteration."""
         before, ends = self._facts, (_first(loop), _end(loop))
         after = KnownContents(self._holds)
         for fact in before:
@@ -169,7 +172,7 @@ class KnownContents:
         return after
 
     def leave(self, loop: tir.ForOp, after: KnownContents, entered: Sequence[_Fact]) -> None:
-        """What is known behind a loop: what was before and stays, and of each iteration what it learns."""
+        """Set the facts after a loop: those from before that remain valid, and those learned in every iteration."""
         inside = {id(r) for op in loop.walk() for r in _defined(op)} - {id(loop.loop_var)}
         learnt = [f for f in self._facts if all(_added(o, [f]) is None for o in entered)]
         self._facts = list(after._facts)
@@ -180,12 +183,12 @@ class KnownContents:
 
     @property
     def facts(self) -> list[_Fact]:
-        """All that is known."""
+        """All known facts."""
         return list(self._facts)
 
 
 def _general(fact: _Fact, loop: tir.ForOp) -> _Fact | None:
-    """What the iterations know of the element of each, as one fact about all elements; None where they overlap."""
+    """Generalize a fact about each iteration's element to all elements, or return None if they overlap."""
     variable = term_of(loop.loop_var)
     shifts = _shifts(fact.buffer, loop)
     if shifts is None or not any(mentions(c, variable) for c in fact.conditions):
@@ -204,7 +207,7 @@ def _general(fact: _Fact, loop: tir.ForOp) -> _Fact | None:
 
 @dataclass(frozen=True)
 class _Shift:
-    """A store at the loop's variable plus a constant along one axis."""
+    """A store at the loop variable plus a constant along one axis."""
 
     axis: int
     offset: int
@@ -219,7 +222,9 @@ def _minus(term: Term, number: int) -> Term:
 
 
 def _shifts(buffer: SSAValue, loop: tir.ForOp) -> list[_Shift] | None:
-    """Where a loop stores into a buffer; None where that is not the variable plus a constant along one axis."""
+    """Return the stores of a loop to a buffer, or None if one is not at the variable plus a constant along one
+    axis.
+    """
     variable = term_of(loop.loop_var)
     shifts: list[_Shift] = []
     for store in _stores(loop):
@@ -234,7 +239,7 @@ def _shifts(buffer: SSAValue, loop: tir.ForOp) -> list[_Shift] | None:
 
 
 def _distance(index: Term, variable: Term) -> int | None:
-    """The constant that an index is more than a variable."""
+    """Return the constant difference of an index and a variable, or None."""
     if index is variable:
         return 0
     if index.op in ("add", "sub") and index.args[0] is variable and index.args[1].op == "const":
@@ -244,14 +249,14 @@ def _distance(index: Term, variable: Term) -> int | None:
 
 
 def _offset(condition: Term, place: Term, variable: Term) -> int | None:
-    """c, where a condition is `place == variable + c`."""
+    """Return c if a condition is `place == variable + c`, or None."""
     if condition.op != "eq" or condition.args[0] is not place:
         return None
     return _distance(condition.args[1], variable)
 
 
 def _added(fact: _Fact, facts: Iterable[_Fact]) -> tuple[Term, ...] | None:
-    """The conditions that a fact has gained among others; None where it is not there any more."""
+    """Return the conditions that a fact has gained in `facts`, or None if it is gone."""
     for other in facts:
         same = other.buffer is fact.buffer and other.value is fact.value
         if same and other.conditions[: len(fact.conditions)] == fact.conditions:
@@ -263,7 +268,7 @@ _PLACES: dict[Attribute, list[SSAValue]] = {}
 
 
 def _places(buffer: SSAValue) -> tuple[Term, ...]:
-    """The variables that stand for the indices of an element."""
+    """Return the variables for the indices of an element."""
     assert isinstance(buffer.type, tir.BufferType)
     types = [e.dtype for e in buffer.type.dims]
     out: list[Term] = []
@@ -276,7 +281,7 @@ def _places(buffer: SSAValue) -> tuple[Term, ...]:
 
 
 def _box(places: Sequence[Term], indices: Sequence[Term]) -> list[Term] | None:
-    """The conditions for a place to be among those of a store: of one element, or of neighbouring lanes."""
+    """Return the conditions that a place is among those of a store, of one element or of adjacent lanes."""
     conditions: list[Term] = []
     for place, index in zip(places, indices, strict=True):
         if index.op == "ramp" and index.args[1].number == 1 and not is_scalable(index.dtype):
@@ -294,7 +299,7 @@ def _fits(indices: Sequence[Term], places: Sequence[Term]) -> bool:
 
 
 def _lane(value: Term, indices: Sequence[Term], places: Sequence[Term]) -> Term | None:
-    """The value that is stored at a place."""
+    """Return the value stored at a place, or None."""
     ramps = [(i, p) for i, p in zip(indices, places, strict=True) if i.op == "ramp"]
     if not ramps:
         return value if lanes_of(value.dtype) == 1 else None
@@ -311,7 +316,7 @@ def _sides(condition: Term) -> list[Term]:
 
 
 def _equation(condition: Term) -> tuple[Term, Term] | None:
-    """An element and what it is equal to, an integer expression without loads."""
+    """Return an element and the load-free integer expression that it equals, or None."""
     if condition.op != "eq" or not isinstance(condition.args[0].dtype, IntegerType):
         return None
     for element, value in (condition.args, condition.args[::-1]):
@@ -337,7 +342,7 @@ def _or(a: Term, b: Term) -> Term:
 
 
 def _loads(term: Term) -> bool:
-    """Whether a term depends on memory, or on what is not known to be the same each time."""
+    """Return whether a term depends on memory or may change between evaluations."""
     return term.op in ("load", "call", "if") or any(map(_loads, term.args)) or _is_opaque(term)
 
 
@@ -347,7 +352,7 @@ def _is_opaque(term: Term) -> bool:
 
 
 def _is_followed(buffer: SSAValue) -> bool:
-    """Whether a buffer is memory of its own, used by loads and stores of elements alone."""
+    """Return whether a buffer is memory of its own, used only by loads and stores of elements."""
     owner = buffer.owner
     own = (
         isinstance(owner, tir.AllocBufferOp)
@@ -374,7 +379,7 @@ def _is_serial(loop: tir.ForOp) -> bool:
 
 
 def _end(loop: tir.ForOp) -> Term:
-    """The first number behind those of a loop."""
+    """Return the end of a loop's range, exclusive."""
     return term_of(from_sym(bound_expr(loop.min) + bound_expr(loop.extent)).ssa)
 
 

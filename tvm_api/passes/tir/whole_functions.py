@@ -1,4 +1,4 @@
-"""`bind-target`, `annotate-entry-func` and `Filter`: what tensor functions say of themselves, and which stay."""
+"""`bind-target`, `annotate-entry-func` and `Filter`: attributes of tensor functions, and their removal."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ HOST_FUNC = "tir.is_host_func"
 
 @dataclass(frozen=True)
 class BindTarget(Pass):
-    """Give the attribute `target` to the tensor functions that have none.
+    """Set the attribute `target` of tensor functions that have none.
 
-    Functions with `tir.is_host_func` get the target's host (`llvm` where it has none) instead of that note.
+    Functions with `tir.is_host_func` get the target's host (by default `llvm`), and that attribute is removed.
     """
 
     name = "bind-target"
@@ -37,7 +37,7 @@ class BindTarget(Pass):
                 with_attr(func, "target", host if HOST_FUNC in attrs else target)
 
     def _targets(self) -> tuple[tir.TargetAttr, tir.TargetAttr]:
-        """The target, and that of the host, which is its own host."""
+        """Return the target, and its host, which is its own host."""
         described = getattr(self.target, "__tirax_script_value__", None)
         target = tir.TargetAttr.of(self.target) if described is None else described()
         host = target.config.get("host", {"kind": "llvm"})
@@ -49,9 +49,9 @@ ENTRY = "tir.is_entry_func"
 
 @dataclass(frozen=True)
 class AnnotateEntryFunc(Pass):
-    """Give the attribute `tir.is_entry_func` to the tensor function, or to the only one that is not private.
+    """Set the attribute `tir.is_entry_func` of the only tensor function, or the only public one.
 
-    Where several are public nothing changes.
+    With several public functions nothing changes.
     """
 
     name = "annotate-entry-func"
@@ -69,7 +69,7 @@ def _always(_func: PrimFunc) -> bool:
 
 @dataclass(frozen=True)
 class Filter(Pass):
-    """Remove the tensor functions for which `fcond(func)` is false. Who calls them must go, too."""
+    """Remove the tensor functions for which `fcond(func)` is false. Their callers must be removed, too."""
 
     name = "filter"
     fcond: Callable[[PrimFunc], bool] = field(default=_always)

@@ -1,4 +1,4 @@
-"""`tvm.script.parser`: the languages of TVMScript by TVM's paths."""
+"""`tvm.script.parser`: the languages of TVMScript under TVM's paths."""
 
 from ..._names import provide, refusing
 from .. import ir, tir

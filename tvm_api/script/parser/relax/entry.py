@@ -1,4 +1,4 @@
-"""`tvm.script.parser.relax.entry`: what the names of `R` give that stand for struct info."""
+"""`tvm.script.parser.relax.entry`: the results of the names in `R` for struct info."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .....handles.struct_info import (
 
 
 class ObjectProxy(StructInfoProxy):
-    """The struct info of anything; `R.Object` and `R.Object()` alike."""
+    """The struct info of any object; `R.Object` and `R.Object()` are equal."""
 
     __tirax_script_dialect__ = "relax.Object"
 
@@ -29,7 +29,7 @@ Object = ObjectProxy
 
 
 class TensorProxy(StructInfoProxy):
-    """`R.Tensor`: gives the struct info itself."""
+    """`R.Tensor`, which returns the struct info itself."""
 
     __tirax_script_dialect__ = "relax.Tensor"
 
@@ -38,7 +38,7 @@ class TensorProxy(StructInfoProxy):
 
 
 class ShapeProxy(StructInfoProxy):
-    """`R.Shape`: gives the struct info itself."""
+    """`R.Shape`, which returns the struct info itself."""
 
     __tirax_script_dialect__ = "relax.Shape"
 
@@ -47,7 +47,7 @@ class ShapeProxy(StructInfoProxy):
 
 
 class PrimProxy(StructInfoProxy):
-    """`R.Prim`: gives the struct info itself."""
+    """`R.Prim`, which returns the struct info itself."""
 
     __tirax_script_dialect__ = "relax.Prim"
 
@@ -56,7 +56,7 @@ class PrimProxy(StructInfoProxy):
 
 
 class TupleProxy(StructInfoProxy):
-    """`R.Tuple`: gives the struct info itself."""
+    """`R.Tuple`, which returns the struct info itself."""
 
     __tirax_script_dialect__ = "relax.Tuple"
 
@@ -65,7 +65,7 @@ class TupleProxy(StructInfoProxy):
 
 
 class CallableProxy(StructInfoProxy):
-    """`R.Callable`: gives the struct info itself."""
+    """`R.Callable`, which returns the struct info itself."""
 
     __tirax_script_dialect__ = "relax.Callable"
 
