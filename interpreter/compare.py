@@ -39,10 +39,10 @@ def symbolic_vars(func: Function) -> list[Var]:
     """The symbolic variables of a function's parameters."""
     types = [p.type for p in func.params]
     buffers = [e for t in types if isinstance(t, tir.BufferType) for e in t.exprs()]
-    found = dict.fromkeys(free_symbolic_vars(types))
+    variables = dict.fromkeys(free_symbolic_vars(types))
     for e in buffers:
-        found.update(dict.fromkeys(e.free_vars()))
-    return list(found)
+        variables.update(dict.fromkeys(e.free_vars()))
+    return list(variables)
 
 
 def symbolic_sizes(func: Function, sizes: Sequence[int] = SIZES) -> Iterator[dict[str, int]]:
@@ -176,9 +176,9 @@ def compare(
             if not _takes(theirs[name], values, chosen):
                 why = "the types of its parameters change"
                 continue
-            found = _disagreement(expected, after, name, values, packed, tolerance)
-            if found is not None:
-                result.disagreement = Disagreement(name, chosen, values, *found)
+            outcomes = _disagreement(expected, after, name, values, packed, tolerance)
+            if outcomes is not None:
+                result.disagreement = Disagreement(name, chosen, values, *outcomes)
                 return result
             result.compared[name] = result.compared.get(name, 0) + 1
         if name not in result.compared:
@@ -272,20 +272,20 @@ def _disagreement(
     tolerance: float,
 ) -> tuple[Any, Any] | None:
     try:
-        found = observe(after, name, values, packed)
+        actual = observe(after, name, values, packed)
     except InterpreterError as error:
         return expected, str(error)
-    found = _without_status(expected, found)
-    return None if same_values(expected, found, tolerance) else (expected, found)
+    actual = _without_status(expected, actual)
+    return None if same_values(expected, actual, tolerance) else (expected, actual)
 
 
-def _without_status(expected: Any, found: Any) -> Any:
+def _without_status(expected: Any, actual: Any) -> Any:
     """What was found, but for the status of a tensor function that gave nothing before `lower-asserts`: 0, success."""
-    match expected, found:
+    match expected, actual:
         case (None, list()), (np.integer() as status, list()) if status == 0:
-            return None, found[1]
+            return None, actual[1]
         case _:
-            return found
+            return actual
 
 
 def observe(module: ModuleOp, name: str, values: list[Any], packed: Any = None) -> Any:
@@ -347,6 +347,6 @@ def same_values(a: Any, b: Any, least: float = 0.0) -> bool:
 
 def assert_same_meaning(before: Any, after: Any, **options: Any) -> None:
     """Raise `MeaningError`, which shows the inputs, where `first_disagreement(before, after, **options)` finds one."""
-    found = first_disagreement(before, after, **options)
-    if found is not None:
-        raise MeaningError("the programs do not mean the same", notes=str(found).split("\n"))
+    disagreement = first_disagreement(before, after, **options)
+    if disagreement is not None:
+        raise MeaningError("the programs do not mean the same", notes=str(disagreement).split("\n"))

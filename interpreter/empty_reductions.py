@@ -72,7 +72,7 @@ class InitRun:
         nest, block = self.nest, self.nest.block
         if not all(self.interpreter.get_values(nest.conditions)):
             return
-        driven = {i: int(self.interpreter.get_values((block.bindings[i],))[0]) for i in nest.driven}
+        driven = {i: int(self.interpreter.get_values((block.bindings[i],))[0]) for i in nest.bound_iterators}
         if nest.bounded and not all(value in self.domains[i] for i, value in driven.items()):
             return
         known = {**free, **driven}

@@ -106,10 +106,10 @@ class Environment:
         from ..runtime.ndarray import NDArray
         from ..runtime.registry import get_global_func, list_global_func_names
 
-        found = get_global_func(name, allow_missing=True)
-        if found is None:
+        registered = get_global_func(name, allow_missing=True)
+        if registered is None:
             raise unknown_name("packed function", name, [*(self._packed or ()), *list_global_func_names()])
-        return lambda *args: found(*(a.view(NDArray) if isinstance(a, np.ndarray) else a for a in args))
+        return lambda *args: registered(*(a.view(NDArray) if isinstance(a, np.ndarray) else a for a in args))
 
 
 # Interpreter functions given as tables: op type -> implementation.

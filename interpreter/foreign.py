@@ -38,13 +38,13 @@ def call_extern(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
     except AttributeError:
         message = f"{op.name}: this process has no C function '{op.func.data}'"
         raise InterpreterError(message, location=location_of(op)) from None
-    given = [_argument(op, a) for a in args]
-    function.argtypes = [type(a) for a in given]
+    arguments = [_argument(op, a) for a in args]
+    function.argtypes = [type(a) for a in arguments]
     if isinstance(op.result.type, tir.HandleType):
         function.restype = ctypes.c_void_p
-        return (np.uint64(function(*given) or 0),)
+        return (np.uint64(function(*arguments) or 0),)
     function.restype = None if op.result.type == tir.VOID else _c_type(op, op.result.type)
-    result = function(*given)
+    result = function(*arguments)
     return (None if function.restype is None else scalars.of_type(result, op.result.type),)
 
 

@@ -171,17 +171,17 @@ class _Dependence:
 
     def of_targets(self, stores: Iterable[tir.StoreOp]) -> tuple[int, ...]:
         """The loops that all the stores' places depend on; none where two stores depend on different ones."""
-        found = {self._of(store.indices) for store in stores}
-        return tuple(sorted(found.pop())) if len(found) == 1 else ()
+        dependences = {self._of(store.indices) for store in stores}
+        return tuple(sorted(dependences.pop())) if len(dependences) == 1 else ()
 
     def _of(self, values: Iterable[SSAValue]) -> frozenset[int]:
         return frozenset[int]().union(*map(self._of_value, values))
 
     def _of_value(self, value: SSAValue) -> frozenset[int]:
-        found = self._known.get(value)
-        if found is None:
-            found = self._known[value] = self._of(_sources(value))
-        return found
+        loops = self._known.get(value)
+        if loops is None:
+            loops = self._known[value] = self._of(_sources(value))
+        return loops
 
 
 def _sources(value: SSAValue) -> list[SSAValue]:

@@ -108,8 +108,8 @@ DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 
 def fraction(of: Arithmetic, high: Word, low: Word, digits: int = 53) -> Real:
     """A multiple of 2**-digits from 0 on and below 1: the first digits of two words."""
-    whole = (high << (digits - 32)) | (low >> (64 - digits)) if digits > 32 else high >> (32 - digits)
-    return of.product(of.real(whole), 2.0**-digits)
+    bits = (high << (digits - 32)) | (low >> (64 - digits)) if digits > 32 else high >> (32 - digits)
+    return of.product(of.real(bits), 2.0**-digits)
 
 
 def open_fraction(of: Arithmetic, high: Word, low: Word) -> Real:
@@ -135,7 +135,7 @@ def exponential(of: Arithmetic, words: tuple[Word, Word, Word, Word], rate: floa
 def normal(of: Arithmetic, words: tuple[Word, Word, Word, Word], mean: float, std: float) -> Real:
     """Distributed normally, by Box and Muller: the radius is of the first two words, the angle of the others."""
     radius = of.sqrt(_minus_log(of, open_fraction(of, words[0], words[1])) * 2.0)
-    unit = of.let(of.product(radius, _cos_of_turn(of, fraction(of, words[2], words[3]))))
+    unit = of.let(of.product(radius, _cos_2pi(of, fraction(of, words[2], words[3]))))
     return of.product(unit, std) + mean
 
 
@@ -149,7 +149,7 @@ def _minus_log(of: Arithmetic, x: Real) -> Real:
     return of.let((of.product(of.real(exponent), math.log(2.0)) + log_m) * -1.0)
 
 
-def _cos_of_turn(of: Arithmetic, u: Real) -> Real:
+def _cos_2pi(of: Arithmetic, u: Real) -> Real:
     """cos(2 pi u) of 0 <= u < 1, which is sin(2 pi v) with |v| <= 1/4."""
     v = of.let(of.absolute(u - 0.5) - 0.25)
     return of.let(of.product(v, _polynomial(of, of.let(of.product(v, v)), _SIN_TERMS)))

@@ -46,8 +46,8 @@ def make_interpreter(
 
 def _reference(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
     """An operation of another dialect that says what it means; several results are a tuple."""
-    found = op.reference(*args)
-    return found if len(op.results) > 1 else (found,)
+    results = op.reference(*args)
+    return results if len(op.results) > 1 else (results,)
 
 
 @nesting_checked()

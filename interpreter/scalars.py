@@ -26,11 +26,11 @@ def limits(dtype: Any) -> tuple[int, int]:
 
 def inside(indices: Any, extent: int) -> Any:
     """The indices, as int64. Raises `IndexError` where one is not from 0 to the extent: none counts from the end."""
-    found = np.asarray(indices)
-    outside = found[(found < 0) | (found >= extent)]
+    array = np.asarray(indices)
+    outside = array[(array < 0) | (array >= extent)]
     if outside.size:
         raise IndexError(f"index {outside.flat[0]} is outside of 0 to {extent}")
-    return found.astype(np.int64)
+    return array.astype(np.int64)
 
 
 def wide(x: Any) -> Any:
@@ -159,9 +159,9 @@ def power(x: Any, y: Any) -> Any:
     x, y = np.asarray(x), np.asarray(y)
     if x.dtype.kind not in "iu" or y.dtype.kind not in "iu":
         return np.power(x, y)
-    whole = np.power(x, np.maximum(y, 0))
+    integral = np.power(x, np.maximum(y, 0))
     inverse = np.where(x == 1, 1, np.where(x == -1, 1 - 2 * (y & 1), 0))
-    return np.where(y < 0, inverse, whole).astype(whole.dtype)[()]
+    return np.where(y < 0, inverse, integral).astype(integral.dtype)[()]
 
 
 FLOAT_INTRINSICS: dict[str, Callable[..., Any]] = {

@@ -210,8 +210,8 @@ class TirSemantics:
         extents |= {n: int(interpreter.get_values((v,))[0]) for n, v in sizes.items() if isinstance(v, SSAValue)}
         with self.env.function(op.func.data):
             self.env.variables.update(extents)
-            given = [self._as_buffer(a, p.type) for a, p in zip(args, callee.params, strict=True)]
-        results = yield self.call(interpreter, callee, tuple(given))
+            buffers = [self._as_buffer(a, p.type) for a, p in zip(args, callee.params, strict=True)]
+        results = yield self.call(interpreter, callee, tuple(buffers))
         return tuple(results) or (None,)
 
     def _as_buffer(self, value: Any, t: Attribute) -> Any:
@@ -248,9 +248,9 @@ class TirSemantics:
         match = op.buffer.owner
         if not isinstance(match, tir.MatchBufferOp):
             return (args[0].reshape(-1),)
-        whole = i.get_values((_root(match),))[0]
-        offset = 0 if match.result.type.elem_offset is not None else _address(args[0]) - _address(whole)
-        return (whole.reshape(-1)[offset // whole.itemsize :],)
+        root = i.get_values((_root(match),))[0]
+        offset = 0 if match.result.type.elem_offset is not None else _address(args[0]) - _address(root)
+        return (root.reshape(-1)[offset // root.itemsize :],)
 
     def call_packed(self, _i: Interpreter, op: tir.CallPackedOp, args: PythonValues) -> PythonValues:
         result = self.env.packed(op.func.data)(*args)
@@ -291,10 +291,10 @@ def _const(_i: Interpreter, op: tir.ConstOp, _args: PythonValues) -> PythonValue
 
 
 def _reinterpret(_i: Interpreter, op: tir.ReinterpretOp, args: PythonValues) -> PythonValues:
-    wanted = numpy_dtype(scalar_of(op.result.type))
+    dtype = numpy_dtype(scalar_of(op.result.type))
     if lanes_of(op.value.type) == lanes_of(op.result.type):
-        return (np.asarray(args[0]).view(wanted)[()],)
-    lanes = np.ascontiguousarray(np.atleast_1d(args[0])).view(wanted)
+        return (np.asarray(args[0]).view(dtype)[()],)
+    lanes = np.ascontiguousarray(np.atleast_1d(args[0])).view(dtype)
     return (lanes if lanes_of(op.result.type) > 1 else lanes[0],)
 
 

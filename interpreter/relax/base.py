@@ -34,7 +34,7 @@ def _unique(op: Any, x: Any, sorted_: Any, index: Any, inverse: Any, counts: Any
         order = np.argsort(more[0])
         values, rank = np.take(values, order, axis=axis or 0), np.argsort(order)
         more = [more[0][order], rank[more[1]], more[2][order]]
-    fields = [values, *(m for m, wanted in zip(more, (index, inverse, counts), strict=True) if wanted)]
+    fields = [values, *(m for m, requested in zip(more, (index, inverse, counts), strict=True) if requested)]
     return tuple(fields) if len(fields) > 1 else values
 
 

@@ -49,9 +49,9 @@ def _pool_backward(op: Any, grad: Array, data: Array) -> Array:
     padded = np.pad(x, pad, constant_values=-np.inf)
     there = inside = np.pad(np.ones(x.shape[2:]), widths)
     if op.attr("count_include_pad"):
-        given, rank = op.attr("padding"), op.RANK
+        padding, rank = op.attr("padding"), op.RANK
         there = inside.copy()
-        there[tuple(slice(0, n + given[i] + given[i + rank]) for i, n in enumerate(x.shape[2:]))] = 1
+        there[tuple(slice(0, n + padding[i] + padding[i + rank]) for i, n in enumerate(x.shape[2:]))] = 1
     total = np.zeros(padded.shape)
     for at, where in _windows(op, g.shape[2:]):
         window, part = padded[(..., *where)], g[(..., *at)][(..., *([None] * op.RANK))]

@@ -97,8 +97,8 @@ def _pool(op: Any, data: Array) -> Array:
     padded = np.pad(x, [(0, 0), (0, 0), *padding], constant_values=lowest if largest else 0)
     there = np.pad(np.ones(x.shape[2:], x.dtype), padding)
     if op.attr("count_include_pad"):
-        given, rank = op.attr("padding"), op.RANK
-        there[tuple(slice(0, n + given[i] + given[i + rank]) for i, n in enumerate(x.shape[2:]))] = 1
+        widths, rank = op.attr("padding"), op.RANK
+        there[tuple(slice(0, n + widths[i] + widths[i + rank]) for i, n in enumerate(x.shape[2:]))] = 1
     size, strides, dilation = op.attr("pool_size"), op.attr("strides"), op.attr("dilation")
     rows = zip(padded.shape[2:], size, strides, dilation, strict=True)
     out = [(n - (k - 1) * d - 1) // s + 1 for n, k, s, d in rows]

@@ -184,12 +184,12 @@ class RelaxSemantics:
 
     def call_tir_inplace(self, interpreter: Machine, op: relax.CallTIRInplaceOp, args: PythonValues) -> Steps:
         fresh = self.outputs(op)
-        given = [np.array(a) for a in args]
-        outputs = [fresh[i] if where < 0 else given[where] for i, where in enumerate(op.indices)]
+        copies = [np.array(a) for a in args]
+        outputs = [fresh[i] if where < 0 else copies[where] for i, where in enumerate(op.indices)]
         new = [fresh[i] for i, where in enumerate(op.indices) if where < 0]
         scalars = [np.int64(self.env.evaluate(v.data)) for v in op.tir_vars or ()]
         func = interpreter.get_op_for_symbol(op.callee)
-        yield self.tir.call(interpreter, func, (*given, *new, *scalars))  # pyright: ignore[reportArgumentType]
+        yield self.tir.call(interpreter, func, (*copies, *new, *scalars))  # pyright: ignore[reportArgumentType]
         return self.result(op, outputs)
 
     def call_dps_packed(self, interpreter: Machine, op: relax.CallDPSPackedOp, args: PythonValues) -> Steps:
@@ -241,8 +241,8 @@ def _group(op: Any, args: PythonValues) -> list[Any]:
             out.append(None)
         elif isinstance(arg, tuple):
             values = [next(rest) for _ in arg]
-            whole = len(arg) == 1 and isinstance(arg[0].type, TupleType) and not op.SPREAD
-            out.append(values[0] if whole else tuple(values))
+            is_tuple = len(arg) == 1 and isinstance(arg[0].type, TupleType) and not op.SPREAD
+            out.append(values[0] if is_tuple else tuple(values))
         else:
             out.append(next(rest))
     return out
