@@ -42,11 +42,11 @@ def broadcast_shapes(shapes: Sequence[Sequence[SymExpr]]) -> list[SymExpr]:
     out: list[SymExpr] = [Const(1, d.dtype) for d in longest]
     for shape in shapes:
         for i, extent in enumerate(shape, rank - len(shape)):
-            known, given = out[i].constant, extent.constant
-            if known == 1 or (known is None and given not in (None, 1)):
+            known, other = out[i].constant, extent.constant
+            if known == 1 or (known is None and other not in (None, 1)):
                 out[i] = extent
-            elif known is not None and given not in (None, 1, known):
-                raise ShapeError("the shapes do not broadcast", expected=f"{known} or 1 in dimension {i}", found=given)
+            elif known is not None and other not in (None, 1, known):
+                raise ShapeError("the shapes do not broadcast", expected=f"{known} or 1 in dimension {i}", found=other)
     return out
 
 

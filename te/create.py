@@ -68,18 +68,18 @@ def build_func(
 
 def mentioned_vars(func: tir.FuncOp) -> list[Var]:
     """The symbolic variables that `func` mentions, in order of first occurrence, each once."""
-    found: dict[Var, None] = {}
+    variables: dict[Var, None] = {}
     for param in func.params:
         if isinstance(param.type, tir.BufferType):
-            found.update((v, None) for e in param.type.exprs() for v in e.free_vars())
+            variables.update((v, None) for e in param.type.exprs() for v in e.free_vars())
     for op in operations(func):
         if isinstance(op, ValueOp):
-            found.update((v, None) for v in op.expr.data.free_vars())
+            variables.update((v, None) for v in op.expr.data.free_vars())
         elif isinstance(op, tir.AllocBufferOp) and isinstance(op.result.type, tir.BufferType):
-            found.update((v, None) for e in op.result.type.exprs() for v in e.free_vars())
+            variables.update((v, None) for e in op.result.type.exprs() for v in e.free_vars())
         elif isinstance(op, tir.ForOp) and isinstance(op.extent, SymExpr):
-            found.update((v, None) for v in op.extent.free_vars())
-    return list(found)
+            variables.update((v, None) for v in op.extent.free_vars())
+    return list(variables)
 
 
 def undetermined_vars(func: tir.FuncOp) -> list[Var]:
@@ -356,7 +356,7 @@ def _stages(roots: Sequence[Tensor]) -> list[Stage]:
 
     And `DTypeError`, which is TVM's TypeError, for a scan.
     """
-    given = {t.op for t in roots}
+    inputs = {t.op for t in roots}
     done: dict[Stage, None] = {}
     stack: list[tuple[Stage, bool]] = [(t.op, False) for t in reversed(roots)]
     while stack:
@@ -364,7 +364,7 @@ def _stages(roots: Sequence[Tensor]) -> list[Stage]:
         if ready:
             done[op] = None
         elif op not in done:
-            if isinstance(op, PlaceholderOp) and op not in given:
+            if isinstance(op, PlaceholderOp) and op not in inputs:
                 raise TiraxError(
                     f"the input '{op.name}' is not among the arguments", hint="list it in create_prim_func"
                 )

@@ -75,15 +75,15 @@ def _attrs(attrs: Mapping[str, Any]) -> DictionaryAttr:
 
 
 def _outputs(te_func: Callable[..., Any], result: Any, inputs: Sequence[Tensor]) -> list[Tensor]:
-    found = list(result) if isinstance(result, list | tuple) else [result]
-    if not found or not all(isinstance(t, Tensor) for t in found):
+    outputs = list(result) if isinstance(result, list | tuple) else [result]
+    if not outputs or not all(isinstance(t, Tensor) for t in outputs):
         raise TiraxError(
             f"the tensor function {getattr(te_func, '__name__', te_func)} must return tensors",
             expected="a te.Tensor, or a list of them",
             found=type(result).__name__,
         )
     out: list[Tensor] = []
-    for t in found:
+    for t in outputs:
         repeated = any(t is other for other in (*inputs, *out))
         out.append(compute(t.dims, t, "compute") if repeated else t)
     return out

@@ -87,7 +87,7 @@ class Statements:
     def _place(self, value: PrimExpr) -> SSAValue:
         return place(value, self._block, dict(self._buffers))
 
-    def _stand_in(self, value: SSAValue, name: str) -> SSAValue:
+    def _placeholder(self, value: SSAValue, name: str) -> SSAValue:
         """What expressions name in place of a value of the function."""
         out = placeholder_value(value.type, None)
         set_name(out, name)
@@ -145,7 +145,7 @@ class Statements:
         """`value` as it is here, under a name."""
         self._add(op := tir.LetOp(self._place(value)))
         set_name(op.result, name)
-        return PrimExpr(self._stand_in(op.result, name))
+        return PrimExpr(self._placeholder(op.result, name))
 
     def array(self, name: str, dtype: Attribute, extent: int) -> Array:
         """New variables, as many as `extent`, of this place alone; each has to be set before it is read."""
@@ -155,7 +155,7 @@ class Statements:
         alloc = tir.AllocBufferOp(tir.BufferType.of([Const(extent)], dtype))
         set_name(alloc.result, name)
         self._add_first(alloc)
-        return self._stand_in(alloc.result, name)
+        return self._placeholder(alloc.result, name)
 
     @contextmanager
     def _inside(self, block: Block) -> Iterator[None]:
@@ -179,7 +179,7 @@ class Statements:
         annotations: dict[str, Any] | None = {tir.WRITTEN_OUT_LATE: True} if written_out else None
         self._add(tir.ForOp(Const(0, dtype), bound, Region(body), kind, annotations=annotations))
         with self._inside(body):
-            yield PrimExpr(self._stand_in(body.args[0], name))
+            yield PrimExpr(self._placeholder(body.args[0], name))
 
     @contextmanager
     def loops(self, name: str, dims: Sequence[SymExpr], parallel: bool = False, first: int = 0) -> Iterator[Indices]:

@@ -56,17 +56,17 @@ def extern(
     names = [name] if len(shapes) == 1 else [f"{name}_v{i}" for i in range(len(shapes))]
 
     def body(b: Statements, *outs: Tensor) -> None:
-        made = fcompute([Buffer(t.buffer) for t in inputs], [Buffer(t.buffer) for t in outs])
-        if isinstance(made, Stmt):
-            b.add(made)
+        result = fcompute([Buffer(t.buffer) for t in inputs], [Buffer(t.buffer) for t in outs])
+        if isinstance(result, Stmt):
+            b.add(result)
             return
-        if isinstance(made, PrimExpr):
-            made = [made]
-        if not callable(made):
-            for call in made:
+        if isinstance(result, PrimExpr):
+            result = [result]
+        if not callable(result):
+            for call in result:
                 b.evaluate(call)
         else:
-            made(b, *outs)
+            result(b, *outs)
 
     specs = list(zip(names, shapes, dtypes, strict=True))
     out = filled(specs, inputs, body, name, tag, attrs)
@@ -82,18 +82,18 @@ def _shapes(shape: Any) -> list[list[SymExpr]]:
 
 def _dtypes(dtype: str | Sequence[str] | None, inputs: Sequence[Tensor], count: int) -> list[Attribute]:
     if dtype is None:
-        found = {t.type for t in inputs}
-        if len(found) != 1:
+        types = {t.type for t in inputs}
+        if len(types) != 1:
             raise DTypeError(
                 "te.extern: the inputs do not say the dtype of the outputs",
                 expected="inputs of one dtype, or `dtype`",
                 found=", ".join(t.dtype for t in inputs) or "no inputs",
             )
-        return [next(iter(found))] * count
-    given = [dtype] * count if isinstance(dtype, str) else list(dtype)
-    if len(given) != count:
-        raise TiraxError("te.extern: as many dtypes as shapes are needed", expected=count, found=len(given))
-    return [dtype_of(d) for d in given]
+        return [next(iter(types))] * count
+    dtypes = [dtype] * count if isinstance(dtype, str) else list(dtype)
+    if len(dtypes) != count:
+        raise TiraxError("te.extern: as many dtypes as shapes are needed", expected=count, found=len(dtypes))
+    return [dtype_of(d) for d in dtypes]
 
 
 def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc | tir.FuncOp, name: str | None = None) -> Any:
@@ -155,7 +155,7 @@ def _type(param: SSAValue) -> tir.BufferType:
 
 def _symbols(params: Sequence[SSAValue], tensors: Sequence[Tensor]) -> dict[Var, SymExpr]:
     """What the symbolic extents of the parameters are for the given tensors."""
-    found: dict[Var, SymExpr] = {}
+    bindings: dict[Var, SymExpr] = {}
     for param, tensor in zip(params, tensors, strict=False):
         t = _type(param)
         if t.dtype != tensor.type:
@@ -164,17 +164,17 @@ def _symbols(params: Sequence[SSAValue], tensors: Sequence[Tensor]) -> dict[Var,
             raise ShapeError(
                 f"extern_primfunc: '{tensor.name}' has another rank", expected=len(t.dims), found=tensor.ndim
             )
-        for dim, given in zip(t.dims, tensor.dims, strict=True):
+        for dim, extent in zip(t.dims, tensor.dims, strict=True):
             if isinstance(dim, Var):
-                found.setdefault(dim, given)
-            wanted = dim.substitute(found)
-            if None not in (wanted.constant, given.constant) and wanted.constant != given.constant:
+                bindings.setdefault(dim, extent)
+            expected = dim.substitute(bindings)
+            if None not in (expected.constant, extent.constant) and expected.constant != extent.constant:
                 raise ShapeError(
                     f"extern_primfunc: '{tensor.name}' has another shape",
-                    expected=wanted.constant,
-                    found=given.constant,
+                    expected=expected.constant,
+                    found=extent.constant,
                 )
-    return found
+    return bindings
 
 
 def _check_scalars(func: tir.FuncOp, symbols: Mapping[Var, SymExpr]) -> None:

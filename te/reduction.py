@@ -152,16 +152,16 @@ class Reducer:
             start = tuple(convert(i, s).astype(s.type) for i, s in zip(_as_tuple(init), sources, strict=True))
         if axes:
             return make_reduce(self.combiner, sources, axes, where, start)
-        found = self._of_one_point(sources, where, start)
-        return found if isinstance(expr, list | tuple) else found[0]
+        results = self._of_one_point(sources, where, start)
+        return results if isinstance(expr, list | tuple) else results[0]
 
     def _of_one_point(self, sources: Values, where: PrimExpr | None, start: Values | None) -> Values:
         """Over no axes there is one point: its sources, joined with what is there before them."""
-        found = sources if start is None else self.combiner.combine(start, sources)
+        results = sources if start is None else self.combiner.combine(start, sources)
         if where is None:
-            return found
+            return results
         before = self.combiner.identity([s.type for s in sources]) if start is None else start
-        return tuple(if_then_else(where, f, b) for f, b in zip(found, before, strict=True))
+        return tuple(if_then_else(where, f, b) for f, b in zip(results, before, strict=True))
 
     def _elementwise(self, values: Sequence[Any]) -> PrimExpr:
         if any(v is None for v in values):

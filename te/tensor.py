@@ -192,8 +192,8 @@ class Tensor:
 
     def __getitem__(self, indices: Any) -> Any:
         """The element at `indices`; with fewer of them than dimensions a slice that takes the rest."""
-        given = tuple(indices) if isinstance(indices, tuple | list) else (indices,)
-        return self(*given) if len(given) >= len(self.dims) else TensorSlice(self, given)
+        index = tuple(indices) if isinstance(indices, tuple | list) else (indices,)
+        return self(*index) if len(index) >= len(self.dims) else TensorSlice(self, index)
 
     def __repr__(self) -> str:
         return f"Tensor(shape=[{', '.join(map(str, self.dims))}], op.name={self.op.name})"
@@ -323,7 +323,7 @@ def _scalar(value: Any) -> PrimExpr:
 def _inputs(body: tuple[PrimExpr, ...] | Reduce) -> tuple[Tensor, ...]:
     """The tensors that a body reads, in order of first occurrence."""
     roots = body if isinstance(body, tuple) else (*body.sources, *(body.init or ()))
-    found: dict[Tensor, None] = {}
+    tensors: dict[Tensor, None] = {}
     seen: set[SSAValue] = set()
     stack = [e.ssa for e in reversed(roots)]
     while stack:
@@ -332,6 +332,6 @@ def _inputs(body: tuple[PrimExpr, ...] | Reduce) -> tuple[Tensor, ...]:
             continue
         seen.add(value)
         if isinstance(value.owner, LoadOp) and value.owner.buffer in _TENSORS:
-            found[_TENSORS[value.owner.buffer]] = None
+            tensors[_TENSORS[value.owner.buffer]] = None
         stack.extend(reversed(children(value)))
-    return tuple(found)
+    return tuple(tensors)

@@ -170,8 +170,8 @@ def _part(
     """Set start, length and samples of the parts of a region in a dimension."""
     offset = 0.5 if half_pixel else 0.0
     start, end = (rois(r, c).astype(f32) * scale - offset for c in (column, column + 2))
-    whole = end - start if half_pixel else tx.maximum(end - start, tx.const(1.0, f32))
-    length = tx.div(whole, tx.const(float(parts), f32))
+    size = end - start if half_pixel else tx.maximum(end - start, tx.const(1.0, f32))
+    length = tx.div(size, tx.const(float(parts), f32))
     bounds.set(tx.const(2 * k, i64), start)
     bounds.set(tx.const(2 * k + 1, i64), length)
     counts.set(tx.const(k, i64), tx.const(ratio, i64) if ratio else tx.ceil(length).astype(i64))

@@ -57,8 +57,8 @@ def _first(data: Tensor, out_dims: Sequence[SymExpr], places: Places, windows: W
         batch, channel, *at = (i[p] for p in places)
         points = _points(at, offsets, windows)
         value, number = padded(*arranged(places, [batch, channel, *points])), _flat(offsets, size)
-        found = tx.logical_and(_is_best(value, best(*i)), *_inside(points, data, places, padding))
-        return red.min(tx.select(found, number, tx.max_value(number.type)), axis=offsets)
+        is_match = tx.logical_and(_is_best(value, best(*i)), *_inside(points, data, places, padding))
+        return red.min(tx.select(is_match, number, tx.max_value(number.type)), axis=offsets)
 
     return over_axes(out_dims, element, "pool_first", "")
 
@@ -108,46 +108,46 @@ def pool_backward(
     counts = _counts(data, grad.dims, places, windows, counted or none) if kind == "avg" else None
     offsets = _offsets(size, data.dims[places[-1]].dtype)
 
-    def passed_on(places_of: list[PrimExpr], offsets: Sequence[PrimExpr], found: Sequence[PrimExpr]) -> PrimExpr:
+    def passed_on(places_of: list[PrimExpr], offsets: Sequence[PrimExpr], window: Sequence[PrimExpr]) -> PrimExpr:
         """What a point gets from the window `found`, of which it is the one with these offsets."""
         value = grad(*places_of)
         if first is not None:
             value = tx.select(tx.equal(first(*places_of), _flat(offsets, size)), value, tx.const(0, grad.type))
         if counts is not None:
-            value = tx.div(value, tx.maximum(counts(*found), tx.const(1, grad.type)))
+            value = tx.div(value, tx.maximum(counts(*window), tx.const(1, grad.type)))
         return value
 
     def near(i: Indices) -> Any:
         """Of neighbouring points: the last window that begins before, and as many before it as overlap."""
         batch, channel, *at = (i[p] for p in places)
         inside: list[PrimExpr] = []
-        found: list[PrimExpr] = []
+        window: list[PrimExpr] = []
         own: list[PrimExpr] = []
         for n, v in enumerate(at):
             moved, step = tx.simplified(v + tx.const(padding[n][0], v.type)), tx.const(strides[n], v.type)
             back = earlier.get(n, tx.const(0, v.type))
-            found.append(tx.simplified(tx.floordiv(moved, step) - back))
+            window.append(tx.simplified(tx.floordiv(moved, step) - back))
             own.append(tx.simplified(tx.floormod(moved, step) + back * step))
-            inside += [tx.less_equal(tx.const(0, v.type), found[n])] if n in earlier else []
+            inside += [tx.less_equal(tx.const(0, v.type), window[n])] if n in earlier else []
             inside += [tx.less(own[n], tx.const(size[n], v.type))] if size[n] % strides[n] else []
             end = grad.dims[places[n + 2]]
             if (end - (data.dims[places[n + 2]] + (padding[n][0] - 1)) // strides[n]).constant != 1:
-                inside.append(tx.less(found[n], from_sym(end)))
-        value = passed_on(arranged(places, [batch, channel, *found]), own, found)
+                inside.append(tx.less(window[n], from_sym(end)))
+        value = passed_on(arranged(places, [batch, channel, *window]), own, window)
         value = tx.if_then_else(tx.logical_and(*inside), value, tx.const(0, grad.type)) if inside else value
         return red.sum(value, axis=list(earlier.values())) if earlier else value
 
     def element(i: Indices) -> Any:
         batch, channel, *at = (i[p] for p in places)
         inside: list[PrimExpr] = []
-        found: list[PrimExpr] = []
+        window: list[PrimExpr] = []
         for n, (v, k) in enumerate(zip(at, offsets, strict=True)):
             step = tx.const(strides[n], v.type)
             moved = tx.simplified(v + tx.const(padding[n][0], v.type) - k * tx.const(dilation[n], v.type))
-            found.append(tx.floordiv(moved, step))
+            window.append(tx.floordiv(moved, step))
             inside += [tx.less_equal(tx.const(0, v.type), moved), tx.equal(tx.floormod(moved, step), 0)]
-            inside.append(tx.less(found[n], from_sym(grad.dims[places[n + 2]])))
-        value = passed_on(arranged(places, [batch, channel, *found]), offsets, found)
+            inside.append(tx.less(window[n], from_sym(grad.dims[places[n + 2]])))
+        value = passed_on(arranged(places, [batch, channel, *window]), offsets, window)
         return red.sum(tx.if_then_else(tx.logical_and(*inside), value, tx.const(0, grad.type)), axis=offsets)
 
     several = {n: -(-k // s) for n, (k, s) in enumerate(zip(size, strides, strict=True)) if k > s}
@@ -193,12 +193,12 @@ def nll_loss_backward(
 
     wide = wide_type(dtype)
     total = over_axes(targets.dims, lambda i: weight(i).astype(wide), "nll_loss_weight", "injective")
-    whole = rd.sum(total) if reduction == "mean" and targets.ndim else total
+    weight_sum = rd.sum(total) if reduction == "mean" and targets.ndim else total
 
     def element(i: Indices) -> PrimExpr:
         own = [*i[:axis], *i[axis + 1 :]]
         value = zero - (grad(*own) if reduction == "none" else grad()) * weight(own)
-        value = tx.div(value.astype(wide), whole()).astype(dtype) if reduction == "mean" else value
+        value = tx.div(value.astype(wide), weight_sum()).astype(dtype) if reduction == "mean" else value
         return tx.if_then_else(tx.equal(targets(*own).astype(classes.dtype), i[axis]), value, zero)
 
     return over_axes(predictions.dims, element, "nll_loss_backward", "injective")

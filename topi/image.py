@@ -116,7 +116,7 @@ def resize(data: Tensor, shape: Sequence[SymExpr], places: Sequence[int], how: R
     ends = list(zip(how.roi[:rank], how.roi[rank:], scales, strict=True))
     nearest = how.method == "nearest_neighbor"
     mixed = data
-    steps = sorted(zip(places, ends, strict=True), key=lambda step: _turn(step[0], data.dims, shape))
+    steps = sorted(zip(places, ends, strict=True), key=lambda step: _resize_order(step[0], data.dims, shape))
     for p, end in () if nearest else steps:
         mixed = _along(mixed, p, shape[p], how, end, wide)
 
@@ -136,7 +136,7 @@ def resize(data: Tensor, shape: Sequence[SymExpr], places: Sequence[int], how: R
     return compute(list(shape), element, "resize", "resize")
 
 
-def _turn(axis: int, old: Sequence[SymExpr], new: Sequence[SymExpr]) -> tuple[bool, int]:
+def _resize_order(axis: int, old: Sequence[SymExpr], new: Sequence[SymExpr]) -> tuple[bool, int]:
     """When it is a dimension's turn."""
     before, after = old[axis].constant, new[axis].constant
     grows = before is None or after is None or after > before
@@ -182,7 +182,7 @@ def _inside(at: Sequence[PrimExpr], spatial: Sequence[tuple[PrimExpr, SymExpr, S
     return tx.logical_and(*bounds)
 
 
-def mixed(data: Tensor, axis: int, places: Tensor, weights: Tensor) -> Tensor:
+def interpolate(data: Tensor, axis: int, places: Tensor, weights: Tensor) -> Tensor:
     """`data` with the dimension `axis` mixed anew: `places` and `weights` are (new extent, taps)."""
     taps = weights.dims[1].constant or 0
     dims = [*data.dims[:axis], places.dims[0], *data.dims[axis + 1 :]]

@@ -67,8 +67,8 @@ def einsum_of(subscripts: str, xs: Sequence[Tensor]) -> Tensor:
     left, arrow, result = subscripts.replace(" ", "").partition("->")
     inputs = left.split(",")
     if len(inputs) != len(xs) or any(len(t) != x.ndim for t, x in zip(inputs, xs, strict=False)):
-        found = ", ".join(f"rank {x.ndim}" for x in xs)
-        raise ShapeError("einsum: the tensors do not fit the subscripts", expected=subscripts, found=found)
+        ranks = ", ".join(f"rank {x.ndim}" for x in xs)
+        raise ShapeError("einsum: the tensors do not fit the subscripts", expected=subscripts, found=ranks)
     if not arrow:
         result = "".join(sorted(c for c in set(left) if c.isalpha() and left.count(c) == 1))
     extents = {c: d for t, x in zip(inputs, xs, strict=True) for c, d in zip(t, x.dims, strict=True)}

@@ -261,21 +261,21 @@ def _shift(longer: SymExpr) -> SymExpr:
 def _banded_softmax(scores: Tensor, band: Band) -> Tensor:
     """The softmax of the columns of each row that `band` allows, and 0 for the others."""
 
-    def allowed(i: Indices) -> PrimExpr:
+    def in_band(i: Indices) -> PrimExpr:
         low, high = band(i[1])
         return tx.logical_and(low <= i[2], i[2] < high)
 
     least, zero = tx.min_value(scores.type), tx.const(0, scores.type)
-    masked = compute(scores.dims, lambda *i: tx.select(allowed(i), scores(*i), least), "masked")
+    masked = compute(scores.dims, lambda *i: tx.select(in_band(i), scores(*i), least), "masked")
     top = rd.at_least_lowest(masked, 2, keepdims=True)
     powers = compute(
-        scores.dims, lambda *i: tx.select(allowed(i), tx.exp(masked(*i) - top(i[0], i[1], 0)), zero), "powers"
+        scores.dims, lambda *i: tx.select(in_band(i), tx.exp(masked(*i) - top(i[0], i[1], 0)), zero), "powers"
     )
     total = rd.sum(powers, 2, keepdims=True)
 
     def weight(*i: PrimExpr) -> PrimExpr:
-        whole = total(i[0], i[1], 0)
-        return tx.div(powers(*i), tx.select(tx.equal(whole, zero), tx.const(1, whole.type), whole))
+        row_sum = total(i[0], i[1], 0)
+        return tx.div(powers(*i), tx.select(tx.equal(row_sum, zero), tx.const(1, row_sum.type), row_sum))
 
     return compute(scores.dims, weight, "weights")
 

@@ -51,7 +51,7 @@ class _TirArithmetic:
         return reinterpret(f64, bits)
 
 
-def _drawn(
+def _generate(
     seed: Tensor, offset: Tensor, shape: Any, dtype: Attribute, element: Element, *inputs: Tensor, name: str = "random"
 ) -> Tensor:
     """A tensor of `element` of the words that belong to each index."""
@@ -88,7 +88,7 @@ def uniform(seed: Tensor, offset: Tensor, shape: Any, low: float, high: float, d
         number = of.let(_rounded(philox.uniform(of, philox.fraction(of, words[0], words[1], digits), low, high), dtype))
         return tx.select(tx.less(number, tx.const(high, dtype)), number, tx.const(low, dtype))
 
-    return _drawn(seed, offset, shape, dtype, element, name="uniform")
+    return _generate(seed, offset, shape, dtype, element, name="uniform")
 
 
 def normal(seed: Tensor, offset: Tensor, shape: Any, mean: float, std: float, dtype: Attribute) -> Tensor:
@@ -97,7 +97,7 @@ def normal(seed: Tensor, offset: Tensor, shape: Any, mean: float, std: float, dt
     def element(of: philox.Arithmetic, words: Any, _: Indices) -> PrimExpr:
         return _rounded(philox.normal(of, words, mean, std), dtype)
 
-    return _drawn(seed, offset, shape, dtype, element, name="normal")
+    return _generate(seed, offset, shape, dtype, element, name="normal")
 
 
 def exponential(seed: Tensor, offset: Tensor, shape: Any, rate: float, dtype: Attribute) -> Tensor:
@@ -106,7 +106,7 @@ def exponential(seed: Tensor, offset: Tensor, shape: Any, rate: float, dtype: At
     def element(of: philox.Arithmetic, words: Any, _: Indices) -> PrimExpr:
         return _rounded(philox.exponential(of, words, rate), dtype)
 
-    return _drawn(seed, offset, shape, dtype, element, name="exponential")
+    return _generate(seed, offset, shape, dtype, element, name="exponential")
 
 
 def bernoulli(seed: Tensor, offset: Tensor, shape: Any, p: Tensor, dtype: Attribute) -> Tensor:
@@ -117,7 +117,7 @@ def bernoulli(seed: Tensor, offset: Tensor, shape: Any, p: Tensor, dtype: Attrib
         chance = p(*broadcast_indices(p.dims, i, dims)).astype(f64)
         return tx.less(philox.fraction(of, words[0], words[1]), chance).astype(dtype)
 
-    return _drawn(seed, offset, shape, dtype, element, p, name="bernoulli")
+    return _generate(seed, offset, shape, dtype, element, p, name="bernoulli")
 
 
 def randint(seed: Tensor, offset: Tensor, shape: Any, low: PrimExpr, high: PrimExpr, dtype: Attribute) -> Tensor:
@@ -129,7 +129,7 @@ def randint(seed: Tensor, offset: Tensor, shape: Any, low: PrimExpr, high: PrimE
         drawn = tx.floormod(philox.integer(*words[:2]), width)
         return (reinterpret(i64, drawn) + first).astype(dtype)
 
-    return _drawn(seed, offset, shape, dtype, element, name="randint")
+    return _generate(seed, offset, shape, dtype, element, name="randint")
 
 
 def bits(seed: Tensor, offset: Tensor, shape: Any, dtype: Attribute) -> Tensor:
@@ -138,7 +138,7 @@ def bits(seed: Tensor, offset: Tensor, shape: Any, dtype: Attribute) -> Tensor:
     def element(_of: philox.Arithmetic, words: Any, _i: Indices) -> PrimExpr:
         return (words[0] if bit_width(dtype) == 32 else philox.integer(*words[:2])).astype(dtype)
 
-    return _drawn(seed, offset, shape, dtype, element, name="bits")
+    return _generate(seed, offset, shape, dtype, element, name="bits")
 
 
 def permutation(seed: Tensor, offset: Tensor, shape: Any, dtype: Attribute) -> Tensor:

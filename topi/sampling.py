@@ -62,10 +62,10 @@ def grid_sample(data: Tensor, grid: Tensor, method: str, padding_mode: str, alig
         for corner in itertools.product(*taps):
             inside = tx.logical_and(*(_inside(at, e) for (at, _), e in zip(corner, extents, strict=True)))
             index = [at.astype(e.dtype) for (at, _), e in zip(corner, extents, strict=True)]
-            found = data(n, c, *index).astype(wide)
+            pixel = data(n, c, *index).astype(wide)
             for _, weight in corner:
-                found = found * weight
-            value = value + tx.if_then_else(inside, found, tx.const(0.0, wide))
+                pixel = pixel * weight
+            value = value + tx.if_then_else(inside, pixel, tx.const(0.0, wide))
         return value.astype(data.type)
 
     names = ["n", "c", *"dhw"[-len(extents) :]]
@@ -163,10 +163,10 @@ def crop_and_resize(
         at = [position(box, v, k) for k, v in enumerate(inner)]
         value: PrimExpr = tx.const(0.0, wide)
         for corner in itertools.product(*(taps(x, e) for x, e in zip(at, extents, strict=True))):
-            found = data(*arranged(places, [image, channel, *(index for index, _ in corner)])).astype(wide)
+            pixel = data(*arranged(places, [image, channel, *(index for index, _ in corner)])).astype(wide)
             for _, weight in corner:
-                found = found * weight
-            value = value + found
+                pixel = pixel * weight
+            value = value + pixel
         there = tx.logical_and(*(_inside(x, e) for x, e in zip(at, extents, strict=True)))
         return tx.if_then_else(there, value, tx.const(outside, wide)).astype(dtype)
 

@@ -166,10 +166,10 @@ class _Sorting:
         left, right = b.cell("left", i64, start), b.cell("right", i64, middle.value)
         taken, put = b.cell("taken", i64, 0), b.cell("put", i64, start)
         with b.repeat_while(tx.less(put.value, end.value)):
-            behind = tx.if_then_else(
+            take_left = tx.if_then_else(
                 tx.less(right.value, end.value), self.passes(rest, order, right.value, left.value), False
             )
-            taken.set(tx.if_then_else(tx.less(left.value, middle.value), behind, True).astype(i64))
+            taken.set(tx.if_then_else(tx.less(left.value, middle.value), take_left, True).astype(i64))
             source = tx.select(tx.equal(taken.value, 1), right.value, left.value)
             b.store(out, (*rest, tx.const(0, i64), put.value), order(*_at(rest, self.axis, source)))
             right.set(right.value + taken.value)
@@ -283,10 +283,10 @@ def multinomial_from_uniform(prob: Tensor, uniform: Tensor, rows: Tensor, dtype:
     extent = prob.dims[1]
     k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
 
-    def passed(i: Indices) -> object:
+    def is_passed(i: Indices) -> object:
         row = rows(*i).astype(prob.dims[0].dtype)
         return red.sum(tx.less_equal(sums(row, k), uniform(*i)).astype(i64), axis=k)
 
-    count = over_axes(uniform.dims, passed, "T_passed", "comm_reduce")
+    count = over_axes(uniform.dims, is_passed, "T_passed", "comm_reduce")
     last = from_sym(extent - 1)
     return over_axes(uniform.dims, lambda i: tx.minimum(count(*i), last).astype(dtype), "T_multinomial", "injective")

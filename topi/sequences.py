@@ -23,7 +23,7 @@ def reverse_sequence(a: Tensor, seq_lengths: Tensor | None, seq_axis: int = 1, b
     along, batch = normalize_axis(seq_axis, a.ndim), normalize_axis(batch_axis, a.ndim)
     extent = from_sym(a.dims[along])
 
-    def turned(i: Indices) -> PrimExpr:
+    def reversed_index(i: Indices) -> PrimExpr:
         at = i[along]
         if seq_lengths is None:
             return extent - 1 - at
@@ -31,7 +31,9 @@ def reverse_sequence(a: Tensor, seq_lengths: Tensor | None, seq_axis: int = 1, b
         last = tx.if_then_else(length > extent, extent - 1 - at, length - 1 - at)
         return tx.if_then_else(tx.logical_or(length <= 1, length <= at), at, last)
 
-    return over_axes(a.dims, lambda i: a(*i[:along], turned(i), *i[along + 1 :]), "T_reverse_sequence", "injective")
+    return over_axes(
+        a.dims, lambda i: a(*i[:along], reversed_index(i), *i[along + 1 :]), "T_reverse_sequence", "injective"
+    )
 
 
 def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axis: int = 0) -> Tensor:

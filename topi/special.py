@@ -83,8 +83,8 @@ def _lgamma(x: PrimExpr) -> PrimExpr:
     value = _where(low, factor - tx.log(tx.abs_(_where(tiny, x, sine))) - above, above)
     zero = tx.logical_or(tx.equal(x, _number(1)), tx.equal(x, _number(2)))
     value = _where(zero, _number(0), value)
-    whole = tx.less_equal(x, _number(-(2.0**52)))
-    return _where(tx.logical_or(whole, tx.equal(x, _number(math.inf))), _number(math.inf), value)
+    is_pole = tx.less_equal(x, _number(-(2.0**52)))
+    return _where(tx.logical_or(is_pole, tx.equal(x, _number(math.inf))), _number(math.inf), value)
 
 
 def _digamma_above(x: PrimExpr) -> PrimExpr:

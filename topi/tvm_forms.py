@@ -123,8 +123,8 @@ def concatenate(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
         for before, own, start in zip(tensors, tensors[1:], starts[1:], strict=False):
             at = at - from_sym(before.dims[place])
             known = start.constant
-            behind = tx.less_equal(zero_like(start), at) if known is None else tx.less_equal(int(known), i[place])
-            out = tx.if_then_else(behind, own(*i[:place], at, *i[place + 1 :]), out)
+            in_or_past = tx.less_equal(zero_like(start), at) if known is None else tx.less_equal(int(known), i[place])
+            out = tx.if_then_else(in_or_past, own(*i[:place], at, *i[place + 1 :]), out)
         return out
 
     return over_axes(dims, element, "T_concat", "injective")

@@ -58,7 +58,7 @@ def key(x: PrimExpr, descending: bool) -> PrimExpr:
     integer = key_type(x.type)
     bits = reinterpret(integer, x)
     if is_float(x.type):
-        ordered = _turned(bits) - _least_number(x.type)
+        ordered = _order_bits(bits) - _least_number(x.type)
     else:
         ordered = bits if x.type in (i32, i64) else bits ^ _sign(integer)
     return ~ordered if descending else ordered
@@ -68,7 +68,7 @@ def element(ordered: PrimExpr, dtype: Attribute, descending: bool) -> PrimExpr:
     """The element that has a key."""
     ordered = ~ordered if descending else ordered
     if is_float(dtype):
-        return reinterpret(dtype, _turned(ordered + _least_number(dtype)))
+        return reinterpret(dtype, _order_bits(ordered + _least_number(dtype)))
     return ordered if dtype in (i32, i64) else reinterpret(dtype, ordered ^ _sign(key_type(dtype)))
 
 
@@ -76,7 +76,7 @@ def _sign(integer: IntegerType) -> PrimExpr:
     return tx.const(-(1 << (bit_width(integer) - 1)), integer)
 
 
-def _turned(bits: PrimExpr) -> PrimExpr:
+def _order_bits(bits: PrimExpr) -> PrimExpr:
     """The bits of a float as an integer that grows with it, and back."""
     return bits ^ ((bits >> bit_width(bits.type) - 1) & ~_sign(key_type(bits.type)))
 
@@ -179,15 +179,15 @@ class VectorSort:
         """Keys that are not greater than the pivot stay, the others go to the spare room; how many stay."""
         b = self.statements
         left = b.cell("left", i64, 0)
-        whole = b.let("whole", tx.floordiv(part.size, self.lanes))
-        with b.loop("c", whole) as c:
+        full = b.let("whole", tx.floordiv(part.size, self.lanes))
+        with b.loop("c", full) as c:
             at = b.let("at", c * self.lanes)
             v = b.let("v", self.vector(part.first + at))
             is_left = b.let("is_left", tx.less_equal(v, pivot))
             self.put(part.first + left.value, self.compress(v, is_left))
             self.put(part.spare + (at - left.value), self.compress(v, tx.logical_not(is_left)))
             left.set(left.value + _count(is_left))
-        at = b.let("at", whole * self.lanes)
+        at = b.let("at", full * self.lanes)
         v = b.let("v", self.vector(part.first + at))
         inside = b.let("inside", self.before(at, part.size))
         is_left = b.let("is_left", tx.logical_and(inside, tx.less_equal(v, pivot)))
@@ -366,8 +366,8 @@ class _Network:
         let, top = self.statements.let, 1 << mask.bit_length() - 1
         with self._loop("block", self.registers // (2 * top)) as block, self._loop("k", top) as k:
             start, step = block * (2 * top * self.lanes), k * self.lanes
-            behind = top * self.lanes + step if mask == top else (2 * top - 1) * self.lanes - step
-            a, b = let("a", start + step), let("b", start + behind)
+            distance = top * self.lanes + step if mask == top else (2 * top - 1) * self.lanes - step
+            a, b = let("a", start + step), let("b", start + distance)
             yield (a, let("x", self.vector(a))), (b, let("y", self.vector(b)))
 
     @contextmanager

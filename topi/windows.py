@@ -236,9 +236,9 @@ def pool(
         for n, p in enumerate(places[2:]):
             before, after = counted[n] if counted is not None else (0, 0)
             extent, start = data.dims[p] + (before + after), padding[n][0] - before
-            whole = (before, after) == padding[n]
+            covers_padding = (before, after) == padding[n]
             inside = _inside(i[p], extent, start, size[n], strides[n], dilation[n])
-            count = count * (tx.const(size[n], dtype) if whole else inside)
+            count = count * (tx.const(size[n], dtype) if covers_padding else inside)
         return tx.div(total(*i), tx.maximum(count, tx.const(1, dtype)).astype(wide)).astype(data.type)
 
     return over_axes(out_shape, mean, "pool_avg", "elemwise")
@@ -300,8 +300,8 @@ def adaptive_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places, ki
 
 def _longest(n: SymExpr, m: SymExpr) -> SymExpr:
     """At least the length of the longest window."""
-    whole = (n % m).constant == 0
-    return n // m if whole else (n + (m - 1)) // m + 1
+    divides = (n % m).constant == 0
+    return n // m if divides else (n + (m - 1)) // m + 1
 
 
 def pixel_shuffle(x: Tensor, factor: int) -> Tensor:
@@ -341,15 +341,15 @@ def col2im(
     def element(*i: PrimExpr) -> Any:
         batch, channel, *at = i
         steps = [v + b - w * d for v, (b, _), w, d in zip(at, padding, window, dilation, strict=True)]
-        whole = [tx.floordiv(v, tx.const(s, v.type)) for v, s in zip(steps, strides, strict=True)]
+        quotients = [tx.floordiv(v, tx.const(s, v.type)) for v, s in zip(steps, strides, strict=True)]
         there = [
             tx.logical_and(tx.equal(tx.floormod(v, tx.const(s, v.type)), 0), q >= 0, q < from_sym(n))
-            for v, q, s, n in zip(steps, whole, strides, blocks, strict=True)
+            for v, q, s, n in zip(steps, quotients, strides, blocks, strict=True)
         ]
         row, column = channel, tx.const(0, channel.type)
         for w, k in zip(window, block, strict=True):
             row = row * k + w
-        for q, n in zip(whole, blocks, strict=True):
+        for q, n in zip(quotients, blocks, strict=True):
             column = column * from_sym(n) + q
         return red.sum(columns(batch, row, column), axis=window, where=tx.logical_and(*there))
 

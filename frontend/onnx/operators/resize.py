@@ -204,7 +204,7 @@ def _by_tables(node: Node, x: Value, rows: Sequence[_Axis], how: Resampling) -> 
         else:
             weights = Value.constant(taps.weights)
             value = node.emit(
-                node.call_te(image.mixed, _bound(node, value), r.axis, Value.constant(taps.places), weights)
+                node.call_te(image.interpolate, _bound(node, value), r.axis, Value.constant(taps.places), weights)
             )
     for r, taps in tables:
         if taps.outside.any():
