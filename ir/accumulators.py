@@ -75,10 +75,10 @@ def _step_of(store: tir.StoreOp) -> _Step | None:
     place = [sym_expr_of(i) for i in store.indices if isinstance(i.type, IntegerType)]
     if len(place) < len(store.indices):
         return None
-    found = [op for op in _terms(store.value, kinds) if op.buffer is store.buffer]
-    if len(found) != 1 or [sym_expr_of(i) for i in found[0].indices] != place:
+    loads = [op for op in _terms(store.value, kinds) if op.buffer is store.buffer]
+    if len(loads) != 1 or [sym_expr_of(i) for i in loads[0].indices] != place:
         return None
-    return _Step(store, found[0], kinds)
+    return _Step(store, loads[0], kinds)
 
 
 def _terms(value: SSAValue, kinds: tuple[type[tir.BinaryExpr], ...]) -> list[tir.LoadOp]:
@@ -100,7 +100,7 @@ def _widen(buffer: SSAValue, steps: Sequence[_Step]) -> None:
         if all(map(_is_plain_access, uses)):
             _retype(buffer, steps, uses)
         return
-    root = _whole_nest(steps[0]) if len(steps) == 1 else None
+    root = _plain_nest(steps[0]) if len(steps) == 1 else None
     if root is None:
         return
     inside = [op for op in uses if root.is_ancestor(op)]
@@ -179,7 +179,7 @@ def _erase_unused(value: SSAValue) -> None:
             _erase_unused(operand)
 
 
-def _whole_nest(step: _Step) -> Operation | None:
+def _plain_nest(step: _Step) -> Operation | None:
     """The outermost loop of a plain nest that computes all elements of what it stores; None where it has another form.
 
     A block with an init in loops from 0, one for each of its iterators, whose spatial iterators are the indices.

@@ -24,7 +24,7 @@ def digest(ops: Iterable[Operation]) -> bytes:
     reader = _Reader()
     for op in ops:
         reader.operation(op)
-    return reader.finished()
+    return reader.result()
 
 
 class _Reader:
@@ -39,14 +39,14 @@ class _Reader:
         self._words: dict[str, int] = {}
         self._attributes: dict[int, tuple[int, Attribute]] = {}
 
-    def finished(self) -> bytes:
+    def result(self) -> bytes:
         """The digest of what was read."""
-        found = hashlib.sha256()
+        sha = hashlib.sha256()
         for word in ("\n".join(self._lines), *self._words):
             data = word.encode("utf-8", "surrogatepass")
-            found.update(len(data).to_bytes(8, "little"))
-            found.update(data)
-        return found.digest()
+            sha.update(len(data).to_bytes(8, "little"))
+            sha.update(data)
+        return sha.digest()
 
     def operation(self, op: Operation) -> None:
         numbers = self._values

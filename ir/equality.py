@@ -65,8 +65,8 @@ _DEEP = 64
 class Reader:
     """Reads ops as entries; one for each program that is compared."""
 
-    def __init__(self, apart: Sequence[Operation] = ()) -> None:
-        self.apart = set(apart)
+    def __init__(self, separate: Sequence[Operation] = ()) -> None:
+        self.separate = set(separate)
         self.places: dict[Operation, int] = {}
         self.values: dict[SSAValue, int] = {}
         self.trees: dict[Hashable, int] = {}
@@ -166,7 +166,7 @@ class Reader:
         if value in self.values or value in self.tree_of or not isinstance(value, OpResult):
             return ()
         op = value.op
-        if not _is_output_name(op) and (not self.inline(op) or op in self.apart or self.symbolic(value) is not None):
+        if not _is_output_name(op) and (not self.inline(op) or op in self.separate or self.symbolic(value) is not None):
             return ()
         return _plain_constant(_written_out(op)).operands
 
@@ -177,7 +177,7 @@ class Reader:
 
     def tree(self, op: Operation) -> Hashable:
         """The number of an expression's content; equal content has one number, new content is read once."""
-        if op in self.apart:
+        if op in self.separate:
             place = self.places.setdefault(op, len(self.places))
             return self.numbered(("apart", place, self.types(op)), op)
         op = _written_out(op)
@@ -228,10 +228,10 @@ class Reader:
 
     def attribute(self, attr: Attribute) -> Hashable:
         """An attribute with symbolic variables numbered; memoised until a new function begins."""
-        found = self.closed.get(attr)
-        if found is None:
-            found = self.closed[attr] = self._attribute(attr)
-        return found
+        key = self.closed.get(attr)
+        if key is None:
+            key = self.closed[attr] = self._attribute(attr)
+        return key
 
     def _attribute(self, attr: Attribute) -> Hashable:
         if isinstance(attr, SymAttr):

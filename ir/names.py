@@ -131,27 +131,27 @@ def _results(op: Operation) -> Iterator[SSAValue]:
 
 def _outputs_of(value: SSAValue) -> list[SSAValue]:
     """The results of the dataflow block that have the name of this value of it and are this value."""
-    found: list[SSAValue] = []
+    outputs: list[SSAValue] = []
     for use in value.uses:
         block = use.operation.parent_op()
         if isinstance(use.operation, relax.OutputOp) and isinstance(block, relax.DataflowOp):
             result = block.outputs[use.index]
             if name_of(result) == name_of(value):
-                found.append(result)
-    return found
+                outputs.append(result)
+    return outputs
 
 
 def is_declared(op: Operation) -> bool:
     """Whether an op without a name casts to what its function declares that it returns, which the parser does, too."""
     if not isinstance(op, relax.MatchCastOp) or not isinstance(op.next_op, relax.ReturnOp):
         return False
-    declared, given = op.result.type, op.value.type
+    declared, actual = op.result.type, op.value.type
     return (
         name_of(op.result) is None
         and op.result.has_one_use()
         and cast(relax.FuncOp | relax.ClosureOp, op.parent_op()).ret_type == declared
-        and not relax.is_base_of(declared, given)
-        and base_check(declared, given) is not BaseCheckResult.FAIL_L0
+        and not relax.is_base_of(declared, actual)
+        and base_check(declared, actual) is not BaseCheckResult.FAIL_L0
     )
 
 

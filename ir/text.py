@@ -39,9 +39,9 @@ class _Lexer(MLIRLexer):
         match = self._frequent.match(self.input.content, self.pos)
         if match is None or match.lastindex is None:
             return super().lex()
-        found, self.pos = match.lastindex, match.end()
-        kind = _NAMES[found] or MLIRTokenKind(match[found])
-        return MLIRToken(kind, Span(match.start(found), self.pos, self.input))
+        group, self.pos = match.lastindex, match.end()
+        kind = _NAMES[group] or MLIRTokenKind(match[group])
+        return MLIRToken(kind, Span(match.start(group), self.pos, self.input))
 
 
 _NAMES = (None, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.PERCENT_IDENT, None)
@@ -106,10 +106,10 @@ class TextParser(Parser):
         if known is not None:
             self._resume_from(match.end())
             return known
-        found = super().parse_optional_type()
-        if found is not None and match.end() <= self.pos and not content[match.end() : self.pos].strip():
-            self._types[match[0]] = found  # it ends where the match does: the `>` was none of `->` or `a > b`
-        return found
+        parsed = super().parse_optional_type()
+        if parsed is not None and match.end() <= self.pos and not content[match.end() : self.pos].strip():
+            self._types[match[0]] = parsed  # it ends where the match does: the `>` was none of `->` or `a > b`
+        return parsed
 
 
 def _parts(attribute: Attribute) -> Iterable[Attribute]:

@@ -22,7 +22,7 @@ from ..handles.module import IRModule
 from ..handles.tir.buffers import Stmt
 from ..handles.tir.stmt import Block, BlockRealize, SeqStmt, stmt_of
 from ..ir.origins import note, origin
-from ..ir.rewriting.copy import copied, is_expression, plant
+from ..ir.rewriting.copy import clone_expr, copied, is_expression
 from ..transforms.tir.walk import remove_dead
 
 Successors = dict[Operation, Operation | None]
@@ -103,7 +103,7 @@ def _take_out(op: Operation) -> None:
     op.detach()
     if op.operands:
         home = IRBlock()
-        op.operands = [plant(v, home, {}) for v in op.operands]
+        op.operands = [clone_expr(v, home, {}) for v in op.operands]
         home.add_op(op)
         remove_dead(above)
 

@@ -155,9 +155,9 @@ def _let(var: PrimExpr, value: ExprLike, body: ExprLike) -> SSAValue:
     block = Block(arg_types=[bound.type])
     set_name(block.args[0], name_of(var.ssa))
     note(block.args[0], var.ssa)
-    from ...ir.rewriting.copy import plant
+    from ...ir.rewriting.copy import clone_expr
 
-    block.add_op(tir.YieldOp(plant(_ssa(body), block, {var.ssa: block.args[0]})))
+    block.add_op(tir.YieldOp(clone_expr(_ssa(body), block, {var.ssa: block.args[0]})))
     return tir.LetInOp(bound, Region(block)).result
 
 

@@ -16,7 +16,7 @@ from ...dialects.relax.types import tuple_type
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...ir.functions.effects import first_effect
 from ...ir.origins import note_variables
-from ...ir.rewriting.copy import copied, plant
+from ...ir.rewriting.copy import clone_expr, copied
 from ...ir.rewriting.substitute import substitute_symbols
 from ...ir.rewriting.walk import has_root_block
 from ..base_func import BaseFunc
@@ -288,7 +288,7 @@ def _drop(func: tir.FuncOp, position: int, value: PrimExpr) -> None:
 
 def _detached(value: PrimExpr, ops: list[Operation]) -> SSAValue:
     inside = Block()
-    result = plant(value.ssa, inside, {})
+    result = clone_expr(value.ssa, inside, {})
     for op in list(inside.ops):
         op.detach()
         ops.append(op)

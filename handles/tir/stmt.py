@@ -28,7 +28,7 @@ from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.origins import note, note_counters, note_variables
-from ...ir.rewriting.copy import copied, is_expression, plant, with_aliases
+from ...ir.rewriting.copy import clone_expr, copied, is_expression, with_aliases
 from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
 from ..array import Array
 from . import prim_expr as tx
@@ -374,10 +374,10 @@ class AttrStmt(_Built):
     def __init__(self, node: Any, attr_key: str, value: ExprLike | str, body: Stmt, span: object = None):
         def make(block: IRBlock) -> Operation:
             if isinstance(node, IterVar) and not isinstance(value, str):
-                extent = plant(tx.convert(value, node.var).ssa, block, {})
+                extent = clone_expr(tx.convert(value, node.var).ssa, block, {})
                 return tir.LaunchThreadOp(node.thread_tag, extent, _body_region([node.var], body))
             if isinstance(value, str):
-                noted: SSAValue = plant(tir.StringImmOp(value).result, block, {})
+                noted: SSAValue = clone_expr(tir.StringImmOp(value).result, block, {})
             else:
                 noted = _planted(value, block)
             return tir.AttrOp(attr_key, noted, _body_region([], body), _about(node, block))
@@ -748,7 +748,7 @@ def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None 
 
 
 def _planted(value: ExprLike, block: IRBlock) -> SSAValue:
-    return plant(tx.convert(value).ssa, block, {})
+    return clone_expr(tx.convert(value).ssa, block, {})
 
 
 def _yielding(value: ExprLike) -> Region:
@@ -783,7 +783,7 @@ def _bound(value: ExprLike, like: PrimExpr, block: IRBlock) -> SymExpr | SSAValu
 def _starts(
     region: BufferRegion, block: IRBlock, mapping: dict[SSAValue, SSAValue]
 ) -> tuple[list[SSAValue], list[SymExpr]]:
-    starts = [plant(tx.index_of(r.min).ssa, block, mapping) for r in region.region]
+    starts = [clone_expr(tx.index_of(r.min).ssa, block, mapping) for r in region.region]
     return starts, [as_sym(r.extent) for r in region.region]
 
 

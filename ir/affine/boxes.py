@@ -30,13 +30,13 @@ def exact_box(region: Sequence[Range], ranges: Mapping[Var, Range], condition: S
         if len(gapless) == len(alone) and limits is not None:
             return [s.intersect(limit, Analyzer()) for s, limit in zip(gapless, limits, strict=True)]
     try:
-        found = detect_iter_map(firsts, ranges, conditions, IterMapLevel.SURJECTIVE)
+        iter_map = detect_iter_map(firsts, ranges, conditions, IterMapLevel.SURJECTIVE)
         if not _all_hold(conditions, firsts, ranges):
             return None
     except NotAffineError:
         return None
     out: list[SymInterval] = []
-    for index, extent in zip(found.indices, extents, strict=True):
+    for index, extent in zip(iter_map.indices, extents, strict=True):
         size = extent
         for split in index.splits:
             step, many = split.scale.constant, extent.constant
@@ -63,9 +63,9 @@ def _all_hold(conditions: Sequence[SymExpr], firsts: Sequence[SymExpr], ranges: 
     if any(v in ranges for ((_, upper),) in limits for v in upper.free_vars()):
         return False
     limited = [e for ((e, _),) in limits]
-    found = detect_iter_map([*firsts, *limited], ranges, conditions, IterMapLevel.NO_CHECK).indices
-    counted = [s for total in found[: len(firsts)] for s in total.splits]
-    for ((_, upper),), total in zip(limits, found[len(firsts) :], strict=True):
+    sums = detect_iter_map([*firsts, *limited], ranges, conditions, IterMapLevel.NO_CHECK).indices
+    counted = [s for total in sums[: len(firsts)] for s in total.splits]
+    for ((_, upper),), total in zip(limits, sums[len(firsts) :], strict=True):
         if len(total.splits) != 1 or total.base.constant != 0 or total.splits[0].mark.extent != upper:
             return False
         mark = total.splits[0].mark
@@ -80,10 +80,10 @@ def _limits_of_indices(
     """The values of each index that the conditions leave; None where one is not about a single index of one value."""
     limits = [EVERYTHING] * len(firsts)
     for difference in map(not_negative, conditions):
-        found = None if difference is None else _limited_index(difference, firsts, ranges)
-        if found is None or extents[found[0]].constant != 1:
+        limit = None if difference is None else _limited_index(difference, firsts, ranges)
+        if limit is None or extents[limit[0]].constant != 1:
             return None
-        limits[found[0]] = limits[found[0]].intersect(found[1], Analyzer())
+        limits[limit[0]] = limits[limit[0]].intersect(limit[1], Analyzer())
     return limits
 
 
@@ -117,11 +117,11 @@ def _without_gaps(first: SymExpr, extent: SymExpr, ranges: Mapping[Var, Range]) 
             return None
         return SymInterval(OPS["floordiv"](inner.low, first.args[1]), OPS["floordiv"](inner.high, first.args[1]))
     variables = [v for v in first.free_vars() if v in ranges]
-    found = linear_in(first, variables)
+    linear = linear_in(first, variables)
     filled = extent.constant
-    if found is None or filled is None:
+    if linear is None or filled is None:
         return None
-    slopes, low = found
+    slopes, low = linear
     for slope, v in sorted(zip(slopes, variables, strict=True), key=lambda pair: abs(pair[0].constant or 0)):
         least, count = ranges[v]
         step, size = slope.constant, count.constant

@@ -39,7 +39,7 @@ class InitNest:
     bounded: bool
 
     @property
-    def driven(self) -> list[int]:
+    def bound_iterators(self) -> list[int]:
         """The positions of those iterators over points that are not free."""
         return [i for i, kind in enumerate(self.block.kinds) if kind is not tir.IterKind.REDUCE and i not in self.free]
 
@@ -57,7 +57,7 @@ class InitNest:
         block = self.block
         used = (v for op in self.init.body.walk() for v in op.operands)
         return [
-            *(block.bindings[i] for i in self.driven),
+            *(block.bindings[i] for i in self.bound_iterators),
             *self.conditions,
             *(bound for loop in self.path if loop in self.kept for bound in loop.operands),
             *(v for v in used if not _is_inside(v, self.init)),
@@ -69,7 +69,7 @@ def init_nests(root: Operation) -> Iterator[InitNest]:
     for op in reversed(operations(root)):
         if isinstance(op, tir.BlockOp) and (init := op.init) is not None:
             nest = _nest(op, init)
-            if nest is not None and nest.counts and _stands_alone(nest):
+            if nest is not None and nest.counts and _is_self_contained(nest):
                 yield nest
 
 
@@ -90,10 +90,10 @@ def _nest(block: tir.BlockOp, init: tir.InitOp) -> InitNest | None:
     path = around[min(map(around.index, dropped)) :]
     variables = {loop.loop_var for loop in dropped}
     parts = [] if block.predicate is None else conjuncts(block.predicate)
-    asked = [c for c in parts if variables.isdisjoint(sources([c]))]
-    others = sources(c for c in parts if c not in asked)
+    checks = [c for c in parts if variables.isdisjoint(sources([c]))]
+    others = sources(c for c in parts if c not in checks)
     bounded = any(loop.loop_var in others for loop in around if loop not in dropped)
-    return InitNest(block, init, tuple(path), frozenset(path) - dropped, tuple(free), tuple(asked), bounded)
+    return InitNest(block, init, tuple(path), frozenset(path) - dropped, tuple(free), tuple(checks), bounded)
 
 
 def _loops_around(block: tir.BlockOp) -> list[tir.ForOp]:
@@ -118,7 +118,7 @@ def sources(values: Iterable[SSAValue]) -> set[SSAValue]:
     return known
 
 
-def _stands_alone(nest: InitNest) -> bool:
+def _is_self_contained(nest: InitNest) -> bool:
     """Whether the init needs nothing that is there inside of the first loop only."""
     own = {*nest.block.iter_vars, *(loop.loop_var for loop in nest.kept)}
     return all(v in own or _is_copied(v) or not _is_inside(v, nest.path[0]) for v in sources(nest.needed))

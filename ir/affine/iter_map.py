@@ -152,10 +152,10 @@ class Padding:
         e, step = to_expr(self.mark), Const(self.step)
         before = logical_and(eq(floordiv(e, step), 0), lt(floormod(e, step), self.left)) if self.left else FALSE
         rest = self.end % self.step
-        behind = (
+        past_end = (
             logical_and(eq(floordiv(e, step), self.end // self.step), ge(floormod(e, step), rest)) if rest else FALSE
         )
-        return logical_or(before, behind)
+        return logical_or(before, past_end)
 
 
 @dataclass
@@ -315,12 +315,12 @@ class _Rewriter:
         while left:
             fitting = [s for s in left if self.same(s.scale, expected)]
             units = [s for s in fitting if s.extent.constant == 1]
-            found = units[-1] if units else fitting[0] if fitting else None
-            if found is None:
+            split = units[-1] if units else fitting[0] if fitting else None
+            if split is None:
                 raise NotAffineError("a sum that does not count without gaps", expected=f"scale {expected}")
-            left.remove(found)
-            chain.append(found)
-            expected = expected * found.extent
+            left.remove(split)
+            chain.append(split)
+            expected = expected * split.extent
         return chain
 
     def same(self, a: SymExpr, b: SymExpr) -> bool:
@@ -349,8 +349,8 @@ class _Rewriter:
     def _apply_constraints(self, total: IterSum) -> IterSum:
         """Write a constrained fusion for its splits where all of them are there, in the right ratio."""
         for parts, mark in self.constrained:
-            found = {(s.mark, s.lower, s.extent): s for s in total.splits}
-            mine = [found.get((p.mark, p.lower, p.extent)) for p in parts]
+            by_digit = {(s.mark, s.lower, s.extent): s for s in total.splits}
+            mine = [by_digit.get((p.mark, p.lower, p.extent)) for p in parts]
             if any(m is None for m in mine):
                 continue
             factor = _exactly(mine[0].scale, parts[0].scale)  # pyright: ignore[reportOptionalMemberAccess]
@@ -384,17 +384,17 @@ class IterMap:
         order: list[IterMark] = []
         for index, output in zip(self.indices, outputs, strict=True):
             _distribute(index, output - index.base, values, order)
-        found: dict[Var, SymExpr] = {}
+        inverses: dict[Var, SymExpr] = {}
         while order:
             mark = order.pop(0)
             if any(_contains(other, mark) for other in order):
                 order.append(mark)
                 continue
             if isinstance(mark.source, Var):
-                found[mark.source] = values[mark]
+                inverses[mark.source] = values[mark]
             else:
                 _distribute(mark.source, values[mark] - mark.source.base, values, order)
-        return found
+        return inverses
 
 
 def _contains(outer: IterMark, inner: IterMark) -> bool:
@@ -554,16 +554,16 @@ def _check_digits(rewriter: _Rewriter, mark: IterMark, splits: list[IterSplit], 
     left, expected = list(splits), ONE
     bijective = level is IterMapLevel.BIJECTIVE
     while left:
-        found = next((s for s in left if rewriter.same(s.lower, expected)), None)
-        if found is None:
+        digit = next((s for s in left if rewriter.same(s.lower, expected)), None)
+        if digit is None:
             later = [s for s in left if rewriter._divides(expected, s.lower)]  # pyright: ignore[reportPrivateUsage]
             if bijective or not later:
                 raise NotAffineError("digits of an iterator overlap, or one is missing", found=left[0].lower)
-            found = min(later, key=lambda s: s.lower.constant if s.lower.constant is not None else 1 << 62)
-            if any(o.lower == found.lower for o in left if o is not found):
-                raise NotAffineError("a digit of an iterator is used twice", found=found.lower)
-        left.remove(found)
-        expected = found.lower * found.extent
+            digit = min(later, key=lambda s: s.lower.constant if s.lower.constant is not None else 1 << 62)
+            if any(o.lower == digit.lower for o in left if o is not digit):
+                raise NotAffineError("a digit of an iterator is used twice", found=digit.lower)
+        left.remove(digit)
+        expected = digit.lower * digit.extent
     covers = rewriter.same(expected, mark.extent)
     if not covers and (bijective or not rewriter._divides(expected, mark.extent)):  # pyright: ignore[reportPrivateUsage]
         raise NotAffineError("the digits of an iterator do not cover it", expected=mark.extent, found=expected)
@@ -582,8 +582,8 @@ def to_expr(total: IterSum | IterSplit | IterMark) -> SymExpr:
         return total.source if isinstance(total.source, Var) else to_expr(joined_digits(total.source))
     if isinstance(total, IterSplit):
         source, end = to_expr(total.mark), total.lower * total.extent
-        whole = is_same(end, total.mark.extent)
-        return floordiv(source if whole else floormod(source, end), total.lower) * total.scale
+        reaches_end = is_same(end, total.mark.extent)
+        return floordiv(source if reaches_end else floormod(source, end), total.lower) * total.scale
     out: SymExpr = ZERO
     for split in total.splits:
         out = out + to_expr(split)
@@ -616,8 +616,8 @@ def iter_map_simplify(
     keep_units: bool = False,
 ) -> list[SymExpr]:
     """The indices in their simplest form where they are a quasi-affine map (`simplest_map`), else as they are."""
-    found = simplest_map(indices, inputs, predicate, level, keep_units)
-    return list(indices) if found is None else [to_expr(s) + ZERO for s in found]
+    sums = simplest_map(indices, inputs, predicate, level, keep_units)
+    return list(indices) if sums is None else [to_expr(s) + ZERO for s in sums]
 
 
 def simplest_map(
@@ -635,10 +635,10 @@ def simplest_map(
     if any(v in moved for e in indices for v in e.free_vars()):
         return None
     conditions = list(predicate)
-    for given in (conditions, []) if conditions else (conditions,):
+    for assumed in (conditions, []) if conditions else (conditions,):
         try:
-            found = detect_iter_map(indices, inputs, given, level, keep_units=keep_units)
+            iter_map = detect_iter_map(indices, inputs, assumed, level, keep_units=keep_units)
         except NotAffineError:
             continue
-        return [joined_digits(s) for s in found.indices]
+        return [joined_digits(s) for s in iter_map.indices]
     return None

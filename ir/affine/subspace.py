@@ -48,8 +48,8 @@ def divide(
     indices = [b.substitute(moved) for b in bindings]
     conditions = [c.substitute(moved) for c in predicate]
     detect_iter_map(indices, counted, conditions, IterMapLevel.SURJECTIVE)
-    found = detect_iter_map(indices, counted, conditions, IterMapLevel.NO_CHECK)
-    return [_divided(total, back, inner) for total in found.indices]
+    iter_map = detect_iter_map(indices, counted, conditions, IterMapLevel.NO_CHECK)
+    return [_divided(total, back, inner) for total in iter_map.indices]
 
 
 def _divided(total: IterSum, back: Mapping[Var, SymExpr], inner: Set[Var]) -> Division:
@@ -68,12 +68,12 @@ def _chain(splits: Sequence[IterSplit]) -> list[IterSplit]:
     left, chain = list(splits), list[IterSplit]()
     expected: SymExpr = Const(1)
     while left:
-        found = next((s for s in left if analyzer.can_prove_equal(s.scale, expected)), None)
-        if found is None:
+        split = next((s for s in left if analyzer.can_prove_equal(s.scale, expected)), None)
+        if split is None:
             raise NotAffineError("a binding that does not count without gaps", expected=f"scale {expected}")
-        left.remove(found)
-        chain.append(found)
-        expected = expected * found.extent
+        left.remove(split)
+        chain.append(split)
+        expected = expected * split.extent
     return chain
 
 
@@ -87,10 +87,10 @@ def _is_inside(split: IterSplit, inner: Set[Var]) -> bool:
 
 
 def _over(scale: SymExpr, size: SymExpr) -> SymExpr:
-    found = quotient(scale, size)
-    if found is None:
+    factor = quotient(scale, size)
+    if factor is None:
         raise NotAffineError("the outer part does not count in steps of the inner one", expected=size, found=scale)
-    return found
+    return factor
 
 
 def _half(splits: Sequence[IterSplit], back: Mapping[Var, SymExpr]) -> Half:

@@ -148,10 +148,10 @@ class Materializer:
 
 
 class _Materialization(Algebra[SSAValue]):
-    def __init__(self, insert: Callable[[Operation], object], dtype: IntegerType, whole: Materializer):
+    def __init__(self, insert: Callable[[Operation], object], dtype: IntegerType, materialize: Materializer):
         self._insert = insert
         self._dtype = dtype
-        self._whole = whole
+        self._materialize = materialize
         self._memo: dict[SymExpr, SSAValue] = {}
 
     def of(self, e: SymExpr) -> SSAValue:
@@ -202,10 +202,10 @@ class _Materialization(Algebra[SSAValue]):
     def op(self, e: Op) -> SSAValue:
         if e.kind == "select":
             condition, *sides = e.args
-            args = [self._whole(condition, i1), *map(self.of, sides)]
+            args = [self._materialize(condition, i1), *map(self.of, sides)]
         elif e.dtype == i1:  # compared in the type of the operands
             inner = max((a.dtype for a in e.args), key=lambda t: t.width.data)
-            args = [self._whole(a, inner) for a in e.args]
+            args = [self._materialize(a, inner) for a in e.args]
         else:
             args = [self.of(a) for a in e.args]
         return self._emit(_CLASSES[e.kind](*args))  # pyright: ignore[reportCallIssue]

@@ -29,9 +29,9 @@ def narrowed(condition: SymExpr, holds: bool, bounds: Mapping[SSAValue, Ends | N
     if not numbers:
         return {}
     known.assume(condition if holds else logical_not(condition))
-    found: dict[SSAValue, Ends] = {}
+    ends: dict[SSAValue, Ends] = {}
     for var, value in variables.items():
         interval = known.bounds(var)
         if value in numbers and numbers[value] != (interval.low, interval.high) and interval.low <= interval.high:
-            found[value] = (Const(int(interval.low), var.dtype), Const(int(interval.high), var.dtype))
-    return found
+            ends[value] = (Const(int(interval.low), var.dtype), Const(int(interval.high), var.dtype))
+    return ends

@@ -20,7 +20,7 @@ def layout_variables(match: tir.MatchBufferOp) -> dict[Var, SymExpr]:
     """The variables that the matched buffer's type defines, as expressions over the source and the region's start."""
     matched, source = cast(tir.BufferType, match.result.type), cast(tir.BufferType, match.source.type)
     strides = source.layout_strides()
-    found: dict[Var, SymExpr] = {}
+    variables: dict[Var, SymExpr] = {}
     pairs = list(zip(reversed(matched.explicit_strides or ()), reversed(strides), strict=False))
     pairs += zip(reversed(matched.dims), reversed(match.extents), strict=False)
     if matched.elem_offset is not None:
@@ -30,8 +30,8 @@ def layout_variables(match: tir.MatchBufferOp) -> dict[Var, SymExpr]:
         pairs.append((matched.elem_offset, offset))
     for declared, actual in pairs:
         if isinstance(declared, Var) and isinstance(declared.name, str) and declared != actual:
-            found.setdefault(declared, actual)
-    return found
+            variables.setdefault(declared, actual)
+    return variables
 
 
 def replace_layout_variables(match: tir.MatchBufferOp) -> None:
@@ -50,7 +50,7 @@ def replace_layout_variables(match: tir.MatchBufferOp) -> None:
 def _replace(op: ValueOp, expr: SymExpr) -> None:
     block = op.parent
     assert block is not None
-    value = Materializer(lambda made: block.insert_op_before(made, op))(expr, cast(IntegerType, op.result.type))
+    value = Materializer(lambda new: block.insert_op_before(new, op))(expr, cast(IntegerType, op.result.type))
     if name_of(value) is None:
         set_name(value, name_of(op.result))
     op.result.replace_all_uses_with(value)

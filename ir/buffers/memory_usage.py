@@ -136,8 +136,8 @@ def plan_problems(func: relax.FuncOp, sizes: Mapping[str, int] | None = None) ->
         if isinstance(op, StorageTensor):
             last = max(_needed(op.results[0], position, len(ops)), default=position[op])
             by_storage.setdefault(op.storage_value, []).append(_Tensor(op, position[op], last))
-    problems = [p for storage, found in by_storage.items() for p in _beyond(storage, found, values)]
-    return problems + [p for found in by_storage.values() for p in _overlaps(found, values)]
+    problems = [p for storage, tensors in by_storage.items() for p in _beyond(storage, tensors, values)]
+    return problems + [p for tensors in by_storage.values() for p in _overlaps(tensors, values)]
 
 
 class _Sizes(dict[str, int]):
@@ -187,8 +187,8 @@ def _is_view(op: Operation) -> bool:
 
 
 def _beyond(storage: SSAValue, tensors: list[_Tensor], values: Mapping[str, int]) -> Iterator[str]:
-    made = storage.owner
-    size = made.bytes if isinstance(made, Storage) else None
+    owner = storage.owner
+    size = owner.bytes if isinstance(owner, Storage) else None
     if size is None:
         return
     room = size.evaluate(values)

@@ -95,12 +95,15 @@ class _Detector:
     """Walks the body of a block; expressions are read as trees, each value once where the same conditions hold."""
 
     def __init__(
-        self, bounds: Mapping[SSAValue, Ends | None] | None = None, apart: bool = False, by_address: bool = False
+        self,
+        bounds: Mapping[SSAValue, Ends | None] | None = None,
+        by_kind: bool = False,
+        by_address: bool = False,
     ) -> None:
         self.reads = _Accesses()
         self.writes = _Accesses()
         self.hidden = _Accesses()
-        self._escaped = [self.hidden] if apart else [self.reads, self.writes]
+        self._escaped = [self.hidden] if by_kind else [self.reads, self.writes]
         self._by_address = by_address
         self._relaxed = _Relaxed(bounds or {})
         self._bounds = self._relaxed.bounds
@@ -201,11 +204,11 @@ class _Detector:
 
     def _choice(self, op: tir.IfThenElseOp) -> list[tuple[SSAValue, _Place]]:
         """The values to look at next: one side is computed where the condition holds, the other where it does not."""
-        found = [(op.cond, self._place)]
+        conditions = [(op.cond, self._place)]
         for region, holds in ((op.then_region, True), (op.else_region, False)):
             last, place = region.block.last_op, self._where(op.cond, holds)
-            found += [(v, place) for v in (() if last is None else last.operands)]
-        return found
+            conditions += [(v, place) for v in (() if last is None else last.operands)]
+        return conditions
 
     def _expression(self, op: Operation) -> list[SSAValue]:
         """Note what an expression accesses; gives the values to look at next."""
@@ -237,14 +240,14 @@ class _Detector:
         purpose = {1: [self.reads], 2: [self.writes]}.get(bits)
         if purpose is None or not isinstance(pointer, tir.BufferDataOp):
             return list(op.operands)
-        self._whole(purpose, pointer.buffer)
+        self._add_all(purpose, pointer.buffer)
         return list(op.operands[2:4])
 
     def _opaque(self, buffer: SSAValue) -> None:
         """A pointer to the buffer escapes: all of it may be read and written."""
-        self._whole(self._escaped, buffer)
+        self._add_all(self._escaped, buffer)
 
-    def _whole(self, kinds: Sequence[_Accesses], buffer: SSAValue) -> None:
+    def _add_all(self, kinds: Sequence[_Accesses], buffer: SSAValue) -> None:
         rank = buffer.type.rank if isinstance(buffer.type, tir.BufferType) else 0
         rank = 1 if self._by_address else rank
         for accesses in kinds:
@@ -284,7 +287,7 @@ class _Detector:
         """A region of a buffer, or what of it is `inside`, counted from where it starts."""
         dims: _Dims = []
         if self._by_address:
-            return self._whole([accesses], buffer)
+            return self._add_all([accesses], buffer)
         for start, extent, part in zip(starts, extents, inside or [None] * len(starts), strict=True):
             first = self.interval(self._expr(start))
             low, high = part or (Const(0, extent.dtype), extent - 1)
@@ -466,9 +469,9 @@ def _region(
     starts: list[SSAValue] = []
     extents: list[SymExpr] = []
     shape = buffer.type.dims if isinstance(buffer.type, tir.BufferType) else ()
-    for whole, interval in zip(shape, dims, strict=True):
-        start: SymExpr = Const(0, whole.dtype)
-        extent = whole
+    for dim, interval in zip(shape, dims, strict=True):
+        start: SymExpr = Const(0, dim.dtype)
+        extent = dim
         if interval is not None:
             size = interval[1] - interval[0] + 1
             if hoistable(interval[0]) and all(isinstance(v.name, str) for v in size.free_vars()):
@@ -511,7 +514,7 @@ def accesses_by_kind(block: tir.BlockOp) -> tuple[Accessed, Accessed, Accessed]:
 
     What the init writes is not read.
     """
-    detector = _Detector(apart=True)
+    detector = _Detector(by_kind=True)
     detector.visit_block(block.body.block)
     written = detector.writes.dims
     read = {b: d for b, d in detector.reads.dims.items() if block.init is None or b not in written}

@@ -73,10 +73,10 @@ class _Copy:
         Each index is a loop's variable, or all together count the iterations, with the loops in any order.
         """
         written, single = self.indices(self.store.indices), self._single()
-        wanted = [(e, d) for e, d in zip(written, dims, strict=True) if d.constant != 1]
+        pairs = [(e, d) for e, d in zip(written, dims, strict=True) if d.constant != 1]
         loops = {v: extent for v, extent in self.ranges.items() if v not in single}
-        if len(wanted) == len(loops) and {e for e, _ in wanted} == set(loops):
-            return all(isinstance(e, Var) and loops[e] == d for e, d in wanted)
+        if len(pairs) == len(loops) and {e for e, _ in pairs} == set(loops):
+            return all(isinstance(e, Var) and loops[e] == d for e, d in pairs)
         if product(loops.values()) != product(dims):
             return False
         counts = [_flat(order, [loops[v] for v in order]) for order in islice(permutations(loops), _ORDERS)]
@@ -94,10 +94,10 @@ class _Copy:
         """
         if self.same(_flat(read, dims), position):
             return True
-        wanted = _unflattened(position, dims)
-        if not all(self.same(e, w) for e, w in zip(read[1:], wanted[1:], strict=True)):
+        expected = _unflattened(position, dims)
+        if not all(self.same(e, w) for e, w in zip(read[1:], expected[1:], strict=True)):
             return False
-        return not read or self.same(read[0], wanted[0]) or self.same(read[0], floormod(wanted[0], dims[0]))
+        return not read or self.same(read[0], expected[0]) or self.same(read[0], floormod(expected[0], dims[0]))
 
     def same(self, a: SymExpr, b: SymExpr) -> bool:
         """Whether two expressions are equal in all iterations."""
@@ -151,9 +151,9 @@ def _add_block(op: tir.BlockOp, bindings: dict[Var, SymExpr]) -> bool:
 
 
 def _variable(value: SSAValue) -> Var:
-    found = sym_expr_of(value)
-    assert isinstance(found, Var)
-    return found
+    variable = sym_expr_of(value)
+    assert isinstance(variable, Var)
+    return variable
 
 
 def _is_dense(t: tir.BufferType) -> bool:

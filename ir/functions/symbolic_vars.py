@@ -20,23 +20,23 @@ _SIGNATURES = (relax.FuncOp, relax.ClosureOp)
 
 def definable_vars(types: Iterable[Attribute]) -> list[Var]:
     """The variables that values of these types determine, in order, each once; those of callables are their own."""
-    found: dict[Var, None] = {}
+    variables: dict[Var, None] = {}
     for t in types:
         if isinstance(t, relax.TensorType | relax.ShapeType):
-            found |= {d: None for d in t.dims or () if isinstance(d, Var)}
+            variables |= {d: None for d in t.dims or () if isinstance(d, Var)}
         elif isinstance(t, relax.PrimType) and isinstance(t.expr, Var):
-            found[t.expr] = None
+            variables[t.expr] = None
         elif isinstance(t, TupleType):
-            found |= dict.fromkeys(definable_vars(t.types))
-    return list(found)
+            variables |= dict.fromkeys(definable_vars(t.types))
+    return list(variables)
 
 
 def mentioned_in(op: Operation) -> list[Var]:
     """The variables in the types of the results and in the properties of an op, but not in its regions."""
-    found = dict.fromkeys(relax.free_symbolic_vars(r.type for r in op.results))
+    variables = dict.fromkeys(relax.free_symbolic_vars(r.type for r in op.results))
     for attr in op.properties.values():
-        found |= dict.fromkeys(_attribute_variables(attr))
-    return list(found)
+        variables |= dict.fromkeys(_attribute_variables(attr))
+    return list(variables)
 
 
 def defined_in(op: Operation) -> list[Var]:
@@ -53,12 +53,12 @@ def defined_vars(func: Operation) -> list[Var]:
 
 def used_vars(func: Operation) -> list[Var]:
     """The variables that a function mentions, in order, each once."""
-    found: dict[Var, None] = {}
+    variables: dict[Var, None] = {}
     for op in func.walk():
         if isinstance(op, _SIGNATURES):
-            found |= dict.fromkeys(relax.free_symbolic_vars([*(p.type for p in op.body.block.args), op.ret_type]))
-        found |= dict.fromkeys(mentioned_in(op))
-    return list(found)
+            variables |= dict.fromkeys(relax.free_symbolic_vars([*(p.type for p in op.body.block.args), op.ret_type]))
+        variables |= dict.fromkeys(mentioned_in(op))
+    return list(variables)
 
 
 def undefined_vars(func: Operation) -> list[Var]:
@@ -74,12 +74,12 @@ def mentioned_by_body(func: relax.FuncOp) -> list[Var]:
 
 def mentioned_by(ops: Iterable[Operation]) -> list[Var]:
     """The variables that bindings, and what is in them, mention in types of results and in attributes, in order."""
-    found: dict[Var, None] = {}
+    variables: dict[Var, None] = {}
     for op in (inner for outer in ops for inner in outer.walk()):
         types = [r.type for r in op.results]
         types += [a.type for r in op.regions for b in r.blocks for a in b.args]
-        found |= dict.fromkeys([*relax.free_symbolic_vars(types), *_of_attributes(op)])
-    return list(found)
+        variables |= dict.fromkeys([*relax.free_symbolic_vars(types), *_of_attributes(op)])
+    return list(variables)
 
 
 def _of_attributes(op: Operation) -> Iterator[Var]:

@@ -20,27 +20,27 @@ def extents_of_call(call: tir.CallOp, callee: tir.FuncOp) -> dict[str, SymExpr |
 
     Raises `UnsupportedError` where nothing says what a variable is.
     """
-    found: dict[str, SymExpr | SSAValue] = {}
+    extents: dict[str, SymExpr | SSAValue] = {}
     for param, value in zip(callee.params, call.call_args, strict=True):
         name = name_of(param)
         if not isinstance(param.type, tir.BufferType) and name is not None:
-            found[name] = value
-    wanted: dict[str, None] = {}
+            extents[name] = value
+    required: dict[str, None] = {}
     for param, value in zip(callee.params, call.call_args, strict=True):
         if isinstance(param.type, tir.BufferType):
-            wanted |= {str(v.name): None for e in param.type.exprs() for v in e.free_vars()}
-            _match(param.type, value, found)
-    missing = [name for name in wanted if name not in found]
+            required |= {str(v.name): None for e in param.type.exprs() for v in e.free_vars()}
+            _match(param.type, value, extents)
+    missing = [name for name in required if name not in extents]
     if missing:
         raise UnsupportedError(
             f"the call of @{call.func.data} does not say what '{missing[0]}' is",
             location=location_of(call),
             hint="pass whole buffers (A.data), or the size as a parameter of its name",
         )
-    return {name: found[name] for name in wanted}
+    return {name: extents[name] for name in required}
 
 
-def _match(t: tir.BufferType, value: SSAValue, found: dict[str, SymExpr | SSAValue]) -> None:
+def _match(t: tir.BufferType, value: SSAValue, extents: dict[str, SymExpr | SSAValue]) -> None:
     """The extents of a buffer whose address is passed are those of the parameter."""
     if not isinstance(value.owner, tir.BufferDataOp):
         return
@@ -49,7 +49,7 @@ def _match(t: tir.BufferType, value: SSAValue, found: dict[str, SymExpr | SSAVal
         return
     for declared, extent in zip(t.dims, actual.dims, strict=True):
         if isinstance(declared, Var) and isinstance(declared.name, str):
-            found.setdefault(declared.name, extent)
+            extents.setdefault(declared.name, extent)
 
 
 def note_call_sizes(module: ModuleOp) -> None:

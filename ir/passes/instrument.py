@@ -196,10 +196,10 @@ class PassTimingInstrument(PassInstrument):
 
 
 def _render(profile: _Profile, depth: int, total: float, parent: float) -> Iterator[str]:
-    whole = max(profile.duration, 0.0)
-    own = whole - sum(p.duration for p in profile.inside)
-    shares = [100 * whole / part if part else 0.0 for part in (total, parent)]
+    duration = max(profile.duration, 0.0)
+    own = duration - sum(p.duration for p in profile.inside)
+    shares = [100 * duration / part if part else 0.0 for part in (total, parent)]
     indent = "\t" * depth
-    yield f"{indent}{profile.name}: {whole * 1e6:.0f}us [{own * 1e6:.0f}us] ({shares[0]:.2f}%; {shares[1]:.2f}%)"
+    yield f"{indent}{profile.name}: {duration * 1e6:.0f}us [{own * 1e6:.0f}us] ({shares[0]:.2f}%; {shares[1]:.2f}%)"
     for inner in profile.inside:
-        yield from _render(inner, depth + 1, total, whole)
+        yield from _render(inner, depth + 1, total, duration)

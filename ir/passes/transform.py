@@ -206,7 +206,7 @@ class PassContext:
         self.instruments = list(instruments or ())
         self.notify("enter_pass_ctx")
 
-    def wanted(self, mod: Any, info: PassInfo) -> bool:
+    def pass_enabled(self, mod: Any, info: PassInfo) -> bool:
         """Whether every instrument lets the pass run."""
         checks = [getattr(i, "should_run", None) for i in self.instruments or ()]
         return all(check(mod, info) for check in checks if check is not None)
@@ -254,7 +254,7 @@ class Pass(ModulePass):
 def _run_watched(p: ModulePass, info: PassInfo, ctx: Context, op: ModuleOp) -> None:
     where = PassContext.current()
     view: Any = _module_view(op) if where.instruments else op
-    if not where.wanted(view, info):
+    if not where.pass_enabled(view, info):
         return
     where.notify("run_before_pass", view, info)
     with verifying(op) as verifier:

@@ -53,37 +53,37 @@ def bind_symbols(funcs: Sequence[relax.FuncOp], values: Mapping[Any, Any]) -> No
         having = [f for f in funcs if name in of_function[f]]
         if not having:
             raise unknown_name("symbolic variable", name, set[str]().union(*of_function.values()))
-        for func in _meant(key, having):
+        for func in _functions_of_key(key, having):
             exprs[func][name] = _expr(value)
     for func, mapping in exprs.items():
         if mapping:
             _bind_symbols_of(func, mapping)
 
 
-def _meant(key: Any, funcs: list[relax.FuncOp]) -> list[relax.FuncOp]:
+def _functions_of_key(key: Any, funcs: list[relax.FuncOp]) -> list[relax.FuncOp]:
     """Those of the functions that have a variable whose variable a name or a handle is."""
     value: SSAValue | None = getattr(key, "owner", None)
     own = None if value is None else _function_of(value)
     if own is None or len(funcs) == 1:
         return funcs
-    meant = [f for f in funcs if f.sym_name == own.sym_name]
-    if not meant:
-        found = ", ".join(f"@{f.sym_name.data}" for f in funcs)
+    owners = [f for f in funcs if f.sym_name == own.sym_name]
+    if not owners:
+        searched = ", ".join(f"@{f.sym_name.data}" for f in funcs)
         raise TiraxError(
             f"the symbolic variable '{symbol_name(key)}' is of none of the functions",
-            found=f"variables of its name in {found}",
+            found=f"variables of its name in {searched}",
             hint="name the function: func_name=…",
         )
-    return meant
+    return owners
 
 
 def _function_of(value: SSAValue) -> relax.FuncOp | None:
     """The outermost function around a value."""
-    found, op = None, value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
+    function, op = None, value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
     while op is not None:
-        found = op if isinstance(op, relax.FuncOp) else found
+        function = op if isinstance(op, relax.FuncOp) else function
         op = op.parent_op()
-    return found
+    return function
 
 
 def function_symbols(func: relax.FuncOp) -> list[Var]:
@@ -129,9 +129,9 @@ def bind_parameters(func: relax.FuncOp, arrays: Mapping[Any, Any]) -> None:
     for name, leaf in contents.items():
         _replace_by_leaf(params[name], leaf)
         func.body.block.erase_arg(params[name])  # pyright: ignore[reportArgumentType]
-    given = func.return_op.value.type
-    if is_base_of(func.ret_type, given):
-        func.ret_type = erase_unbound(given, set(relax.free_symbolic_vars(p.type for p in func.params)))
+    actual = func.return_op.value.type
+    if is_base_of(func.ret_type, actual):
+        func.ret_type = erase_unbound(actual, set(relax.free_symbolic_vars(p.type for p in func.params)))
 
 
 def _replace_by_leaf(param: SSAValue, leaf: Operation) -> None:
@@ -196,14 +196,14 @@ def _extents(t: Attribute) -> Sequence[SymExpr]:
 
 
 def _bind_dims(name: str, param: Attribute, leaf: Operation, symbols: dict[str, SymExpr]) -> None:
-    given = leaf.results[0].type
+    actual = leaf.results[0].type
     if (
         isinstance(param, relax.ShapeType)
-        and isinstance(given, relax.ShapeType)
-        and param.rank not in (None, given.rank)
+        and isinstance(actual, relax.ShapeType)
+        and param.rank not in (None, actual.rank)
     ):
-        raise ShapeError(f"the shape for parameter '{name}' has the wrong rank", expected=param.rank, found=given.rank)
-    for axis, (dim, value) in enumerate(zip(_extents(param), _extents(given), strict=False)):
+        raise ShapeError(f"the shape for parameter '{name}' has the wrong rank", expected=param.rank, found=actual.rank)
+    for axis, (dim, value) in enumerate(zip(_extents(param), _extents(actual), strict=False)):
         extent = value.constant
         if isinstance(dim, Var):
             bound = symbols.setdefault(str(dim.name), value if extent is None else Const(extent, dim.dtype))

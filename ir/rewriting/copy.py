@@ -114,7 +114,7 @@ def copied_tree(value: SSAValue, insert: Callable[[Operation], None], stays: Cal
 _COPIER = Copier()
 
 
-def plant(value: SSAValue, block: Block | None, mapping: Mapping) -> SSAValue:
+def clone_expr(value: SSAValue, block: Block | None, mapping: Mapping) -> SSAValue:
     """The copy of an expression at the end of `block`, with what `mapping` says in place of values."""
     return _COPIER.value(value, block, mapping)
 

@@ -52,9 +52,9 @@ def refine_struct_info(func: relax.FuncOp) -> None:
 
 def refine_result(func: relax.FuncOp) -> None:
     """A function returns what its body does, where that says more than what it declares."""
-    found = erase_unbound(func.return_op.value.type, set(free_symbolic_vars(p.type for p in func.params)))
-    if is_base_of(func.ret_type, found):
-        func.ret_type = found
+    inferred = erase_unbound(func.return_op.value.type, set(free_symbolic_vars(p.type for p in func.params)))
+    if is_base_of(func.ret_type, inferred):
+        func.ret_type = inferred
 
 
 def infer_function(func: relax.FuncOp) -> None:

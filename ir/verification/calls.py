@@ -22,13 +22,13 @@ def _check_tir_call(op: Operation, symbols: Mapping[str, Operation]) -> None:
     outputs = len(op.output_types)
     if isinstance(op, relax.CallTIRInplaceOp):
         outputs = sum(i < 0 for i in op.indices)
-    given = len(op.call_args) + outputs + (len(op.tir_vars) if op.tir_vars is not None else 0)
-    if given != len(callee.params):
+    count = len(op.call_args) + outputs + (len(op.tir_vars) if op.tir_vars is not None else 0)
+    if count != len(callee.params):
         raise VerifyError(
             f"{op.name} @{op.callee_name} has the wrong number of arguments",
             location=location_of(op),
             expected=f"{len(callee.params)} parameters: inputs, outputs, tir_vars",
-            found=f"{len(op.call_args)} inputs, {outputs} outputs, {given - len(op.call_args) - outputs} tir_vars",
+            found=f"{len(op.call_args)} inputs, {outputs} outputs, {count - len(op.call_args) - outputs} tir_vars",
         )
 
 
@@ -39,13 +39,13 @@ def _check_relax_call(op: Operation, symbols: Mapping[str, Operation]) -> None:
         _check_effect(op, callee)
     else:
         callee = _callee(op, op.callee_name, symbols, relax.FuncOp, "relax.func")
-    given = len(op.call_args) + len(op.tir_vars or ())
-    if callee is not None and len(callee.params) != given:
+    count = len(op.call_args) + len(op.tir_vars or ())
+    if callee is not None and len(callee.params) != count:
         raise VerifyError(
             f"the call of @{op.callee_name} has the wrong number of arguments",
             location=location_of(op),
             expected=len(callee.params),
-            found=given,
+            found=count,
         )
     if isinstance(callee, relax.FuncOp):
         _check_types(op, callee)
@@ -64,31 +64,31 @@ def _check_types(op: relax.CallOp, callee: relax.FuncOp) -> None:
 def _check_reference(op: Operation, symbols: Mapping[str, Operation]) -> None:
     """What a reference says of a function that a loop calls holds of it: what the loop gives follows from that."""
     assert isinstance(op, relax.FunctionRefOp)
-    name, said = op.callee.root_reference.data, op.result.type
+    name, declared = op.callee.root_reference.data, op.result.type
     if not any(isinstance(use.operation, relax.WhileLoop) for use in op.result.uses):
         return
     callee = _callee(op, name, symbols, relax.FuncOp, "relax.func")
-    if callee is None or isinstance(said.params, NoneAttr):
+    if callee is None or isinstance(declared.params, NoneAttr):
         return
     actual = callee.callable_type
     try:
-        result = derive_result(f"@{name}", actual, list(said.params))
+        result = derive_result(f"@{name}", actual, list(declared.params))
     except (ShapeError, DTypeError) as error:
         raise VerifyError(error.message, location=location_of(op), expected=error.expected, found=error.found) from None
-    if not (relax.is_base_of(said.ret, result) and actual.pure):
+    if not (relax.is_base_of(declared.ret, result) and actual.pure):
         raise VerifyError(
-            f"@{name} is not what a reference says", location=location_of(op), expected=said, found=actual
+            f"@{name} is not what a reference says", location=location_of(op), expected=declared, found=actual
         )
 
 
 def _check_effect(op: relax.CallOp, callee: tir.FuncOp) -> None:
     """A tensor function writes into its arguments: it gives a scalar or nothing, and no dataflow block has it."""
-    wanted = TupleType(()) if callee.ret_type is None else relax.PrimType.of(callee.ret_type)
-    if not relax.is_base_of(wanted, op.result.type):
+    expected = TupleType(()) if callee.ret_type is None else relax.PrimType.of(callee.ret_type)
+    if not relax.is_base_of(expected, op.result.type):
         raise VerifyError(
             f"the call of the tensor function @{op.callee_name} gives something else",
             location=location_of(op),
-            expected=wanted,
+            expected=expected,
             found=op.result.type,
             hint="relax.call_tir gives the outputs",
         )
@@ -101,17 +101,17 @@ _OpT = TypeVar("_OpT", bound=Operation)
 
 
 def _callee(op: Operation, name: str, symbols: Mapping[str, Operation], kind: type[_OpT], what: str) -> _OpT | None:
-    found = symbols.get(name)
-    if found is None:
+    symbol = symbols.get(name)
+    if symbol is None:
         raise VerifyError(
             f"{op.name} calls @{name}, which is not in the module",
             location=location_of(op),
             hint=suggestion(name, symbols),
         )
-    if isinstance(found, kind):
-        return found
-    if isinstance(found, tir.FuncOp | relax.FuncOp):
-        raise VerifyError(f"{op.name} calls @{name}", location=location_of(op), expected=f"a {what}", found=found.name)
+    if isinstance(symbol, kind):
+        return symbol
+    if isinstance(symbol, tir.FuncOp | relax.FuncOp):
+        raise VerifyError(f"{op.name} calls @{name}", location=location_of(op), expected=f"a {what}", found=symbol.name)
     return None
 
 

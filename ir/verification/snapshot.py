@@ -32,7 +32,7 @@ class Snapshot:
         self._values: list[SSAValue] = [result for op in self.ops for result in op.results]
         self._values += [argument for block in self._blocks for argument in block.args]
         self._types = list(map(_TYPE, self._values))
-        self._made_of = list(map(_OP, self.ops))
+        self._contents = list(map(_OP, self.ops))
         self._properties = [op.properties.copy() for op in self.ops]
         self._attributes = [op.attributes.copy() if op.attributes else _NOTHING for op in self.ops]
         self._order = list(map(_BLOCK, self._blocks)), list(map(_REGION, self._regions))
@@ -57,7 +57,7 @@ class Snapshot:
         return (
             (list(map(_BLOCK, self._blocks)), list(map(_REGION, self._regions))) == self._order
             and list(map(_TYPE, self._values)) == self._types
-            and list(map(_OP, self.ops)) == self._made_of
+            and list(map(_OP, self.ops)) == self._contents
             and list(map(_PROPERTIES, self.ops)) == self._properties
             and list(map(_ATTRIBUTES, self.ops)) == self._attributes
         )

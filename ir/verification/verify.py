@@ -66,15 +66,15 @@ class Verifier:
         by_name = Functions(module, self._signatures)
         checks: list[tuple[Operation, Callable[[], None]]] = [(module, lambda: self._verify_op(module, ""))]
         checks += [(f.ops[0], partial(self._verify_function, f, by_name)) for f in functions]
-        found: list[tuple[Operation, VerifyError]] = []
+        problems: list[tuple[Operation, VerifyError]] = []
         for op, check in checks:
             try:
                 check()
             except VerifyError as error:
-                found.append((op, error))
-        wrong = {id(op) for op, _ in found}
+                problems.append((op, error))
+        wrong = {id(op) for op, _ in problems}
         self._verified = {id(f.ops[0]): f for f in functions if id(f.ops[0]) not in wrong}
-        return found
+        return problems
 
     def _verify_function(self, function: _Function, by_name: Functions) -> None:
         """All that `verify` looks at in one function."""

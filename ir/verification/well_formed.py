@@ -62,16 +62,16 @@ def well_formed_problems(obj: Any, check_struct_info: bool = True) -> list[IllFo
     op = obj if isinstance(obj, Operation) else obj.op
     module = op if isinstance(op, ModuleOp) else op.parent_op()
     refused = _refusal(op) if check_struct_info else None
-    found = _Problems(check_struct_info, check_operators=refused is not None)
+    problems = _Problems(check_struct_info, check_operators=refused is not None)
     symbols = _symbols(module) if isinstance(module, ModuleOp) else {}
     if isinstance(op, ModuleOp):
-        _check_names(op, found)
+        _check_names(op, problems)
         for child in op.body.block.ops:
             if isinstance(child, relax.FuncOp):
-                _Checker(child, symbols, found).check()
+                _Checker(child, symbols, problems).check()
     else:
-        _Checker(op, symbols, found, known_module=bool(symbols)).check()
-    return found.items or [problem for problem in [refused] if problem is not None]
+        _Checker(op, symbols, problems, known_module=bool(symbols)).check()
+    return problems.items or [problem for problem in [refused] if problem is not None]
 
 
 class _Problems:
@@ -95,7 +95,7 @@ class _Problems:
         self.items.append(problem)
 
 
-def _said(op: Operation) -> str:
+def _script_name(op: Operation) -> str:
     """What an operation is called in TVMScript, whose rules these are."""
     return f"R.{op.script_name}" if isinstance(op, relax.Operator) else op.name
 
@@ -104,30 +104,30 @@ def _symbols(module: ModuleOp) -> dict[str, Operation]:
     return {name: op for op in module.body.block.ops if (name := symbol_of(op)) is not None}
 
 
-def _check_names(module: ModuleOp, found: _Problems) -> None:
+def _check_names(module: ModuleOp, problems: _Problems) -> None:
     seen: set[str] = set()
     for op in module.body.block.ops:
         name = symbol_of(op)
         if name is None:
             continue
-        found.function = name
+        problems.function = name
         if name in seen:
-            found.add(ill_formed.DuplicateFunction, op, f"there are two functions called '{name}'")
+            problems.add(ill_formed.DuplicateFunction, op, f"there are two functions called '{name}'")
         seen.add(name)
         if isinstance(op, relax.FuncOp | tir.FuncOp):
-            _check_symbol(op, name, found)
+            _check_symbol(op, name, problems)
 
 
-def _check_symbol(op: relax.FuncOp | tir.FuncOp, name: str, found: _Problems) -> None:
+def _check_symbol(op: relax.FuncOp | tir.FuncOp, name: str, problems: _Problems) -> None:
     symbol = None if op.func_attrs is None else op.func_attrs.data.get("global_symbol")
     if symbol is None:
         return
     if op.private:
         message = f"the private function '{name}' has a global_symbol"
-        found.add(ill_formed.GlobalSymbolOnPrivate, op, message, hint="make it public or remove the attribute")
+        problems.add(ill_formed.GlobalSymbolOnPrivate, op, message, hint="make it public or remove the attribute")
     elif symbol != StringAttr(name) and isinstance(op, relax.FuncOp):
         message = f"the global_symbol of the function '{name}' is another name"
-        found.add(ill_formed.GlobalSymbolMismatch, op, message, expected=name, found=from_attr(symbol))
+        problems.add(ill_formed.GlobalSymbolMismatch, op, message, expected=name, found=from_attr(symbol))
 
 
 def _refusal(op: Operation) -> IllFormedError | None:
@@ -160,22 +160,24 @@ class _Where:
 class _Checker:
     """Checks a function: one walk, with a set of the values that are visible."""
 
-    def __init__(self, func: Operation, symbols: Mapping[str, Operation], found: _Problems, known_module: bool = True):
+    def __init__(
+        self, func: Operation, symbols: Mapping[str, Operation], problems: _Problems, known_module: bool = True
+    ):
         self._func = func
         self._symbols = symbols
-        self._found = found
+        self._problems = problems
         self._known_module = known_module
         self._visible: set[SSAValue] = set()
 
     def check(self) -> None:
         """Note all problems of the function."""
         func = self._func
-        self._found.function = symbol_of(func)
+        self._problems.function = symbol_of(func)
         assert isinstance(func, relax.FuncOp | relax.ClosureOp)
         self._check_function(func, frozenset())
 
     def _add(self, rule: type[IllFormedError], op: Operation, message: str, **details: Any) -> None:
-        self._found.add(rule, op, message, **details)
+        self._problems.add(rule, op, message, **details)
 
     def _check_function(self, func: _Function, outer: frozenset[Var]) -> None:
         block = func.body.block
@@ -303,9 +305,9 @@ class _Checker:
 
     def _check_operator(self, op: relax.Operator) -> None:
         if normal_form(op) is not op.results[0]:
-            message = f"{_said(op)} is not in the normal form that is registered for it"
+            message = f"{_script_name(op)} is not in the normal form that is registered for it"
             self._add(ill_formed.OperatorArguments, op, message, hint="relax.transform.Normalize brings it there")
-        if self._found.check_operators:
+        if self._problems.check_operators:
             self._check_inference(op)
 
     def _check_inference(self, op: relax.Operator) -> None:
@@ -329,10 +331,10 @@ class _Checker:
         if not is_impure_call(op, self._symbols):
             return
         if where.in_dataflow:
-            message = f"{_said(op)} may have effects and stands in a dataflow block"
+            message = f"{_script_name(op)} may have effects and stands in a dataflow block"
             self._add(ill_formed.ImpureCallInDataflow, op, message)
         elif where.pure:
-            message = f"{_said(op)} may have effects and stands in a function that is declared to be pure"
+            message = f"{_script_name(op)} may have effects and stands in a function that is declared to be pure"
             hint = "declare the function with R.function(pure=False), or the call to be pure (call_pure_packed)"
             self._add(ill_formed.ImpureCallInPureFunction, op, message, hint=hint)
 

@@ -52,8 +52,8 @@ def check_call_tir(op: TIRCall, symbols: Mapping[str, Operation]) -> Iterator[Fi
 def _check_tir_signature(op: _TIRCallee, callee: tir.FuncOp, outputs: list[Attribute]) -> Iterator[Finding]:
     """The number and the types of inputs, outputs and `tir_vars`."""
     tir_vars = [] if op.tir_vars is None else [d.data for d in op.tir_vars]
-    given = len(op.call_args) + len(outputs) + len(tir_vars)
-    if given != len(callee.params):
+    count = len(op.call_args) + len(outputs) + len(tir_vars)
+    if count != len(callee.params):
         yield finding(
             ill_formed.CallArity,
             f"{op.name} @{op.callee_name} has the wrong number of arguments",
@@ -79,19 +79,19 @@ def _param_type(t: Attribute) -> Attribute | None:
 
 
 def _check_tensors(
-    op: _TIRCallee, callee: tir.FuncOp, given: list[Attribute], tir_vars: list[SymExpr]
+    op: _TIRCallee, callee: tir.FuncOp, args: list[Attribute], tir_vars: list[SymExpr]
 ) -> Iterator[Finding]:
     mapping: dict[Var, SymExpr] = {}
-    for param, value in zip(callee.params[len(given) :], tir_vars, strict=True):
+    for param, value in zip(callee.params[len(args) :], tir_vars, strict=True):
         name = name_of(param)
         if name is not None and isinstance(param.type, IntegerType):
             mapping[Var(name, cast("IntegerType[int]", param.type))] = value
-    wanted = [_param_type(p.type) for p in callee.params[: len(given)]]
-    for param, arg in zip(wanted, given, strict=True):
+    param_types = [_param_type(p.type) for p in callee.params[: len(args)]]
+    for param, arg in zip(param_types, args, strict=True):
         if param is not None:
             match_type(param, arg, mapping)
     inputs = len(op.call_args)
-    for i, (param, arg) in enumerate(zip(wanted, given, strict=True)):
+    for i, (param, arg) in enumerate(zip(param_types, args, strict=True)):
         if param is None or base_check(erased(param, mapping), arg) is not BaseCheckResult.FAIL_L0:
             continue
         which = f"argument {i}" if i < inputs else f"output {i - inputs}"

@@ -64,9 +64,9 @@ def _tuple_again(op: relax.TupleOp) -> SSAValue | None:
     if not sources or not all(isinstance(s, relax.TupleGetItemOp) for s in sources):
         return None
     items: list[Any] = sources
-    whole = items[0].tuple_
-    same = all(s.tuple_ is whole and s.index.data == i for i, s in enumerate(items))
-    return whole if same and whole.type == op.result.type else None
+    source = items[0].tuple_
+    same = all(s.tuple_ is source and s.index.data == i for i, s in enumerate(items))
+    return source if same and source.type == op.result.type else None
 
 
 _RULES: dict[type[Operation], Callable[[Any], SSAValue | None]] = {

@@ -45,11 +45,11 @@ def _replace(op: relax.Operator, steps: int = 0) -> None:
         return
     if steps == MOST_STEPS:
         raise endless(op.name)
-    made = list(_detached(value))
-    for detached in made:
+    detached_ops = list(_detached(value))
+    for detached in detached_ops:
         insert_before(op, detached)
-    replace_op(op, value, renamed=value.owner in made)
-    for inner in made:
+    replace_op(op, value, renamed=value.owner in detached_ops)
+    for inner in detached_ops:
         if isinstance(inner, relax.Operator):
             _replace(inner, steps + 1)
 

@@ -33,12 +33,12 @@ class RewriteDataflowReshape(Pass):
     outputs: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        found = {n for n, f in functions(op).items() if isinstance(f, tir.FuncOp) and is_reshape(f)}
+        reshapes = {n for n, f in functions(op).items() if isinstance(f, tir.FuncOp) and is_reshape(f)}
         for func in relax_functions(op):
             if any(isinstance(inner, _IN_PLACE) for inner in func.walk()):
                 continue
             for call in list(ops_of_type(func, relax.CallTIROp)):
-                if call.callee_name in found and self._takes(call):
+                if call.callee_name in reshapes and self._takes(call):
                     _rewrite(call)
 
     def _takes(self, call: relax.CallTIROp) -> bool:
@@ -59,8 +59,8 @@ def _rewrite(call: relax.CallTIROp) -> None:
     replace_op(call, Emit(call)("reshape", tensors[0], relax.ShapeOp(result.dims).result))
 
 
-def _same_elements(given: object, wanted: relax.TensorType) -> bool:
+def _same_elements(source: object, target: relax.TensorType) -> bool:
     """Whether two tensors certainly have as many elements of the same dtype."""
-    if not isinstance(given, relax.TensorType) or given.dims is None or wanted.dims is None:
+    if not isinstance(source, relax.TensorType) or source.dims is None or target.dims is None:
         return False
-    return given.element == wanted.element and product(given.dims) == product(wanted.dims)
+    return source.element == target.element and product(source.dims) == product(target.dims)

@@ -34,11 +34,11 @@ class PatternCheckContext:
     @property
     def var_usages(self) -> dict[Var, list[Var]]:
         position = self._index.position
-        found: dict[Var, list[Var]] = {}
+        usages: dict[Var, list[Var]] = {}
         for value in self._index.values:
             users = sorted((op for op in consumers(value) if op in position), key=position.__getitem__)
-            found[cast(Var, expr_of(value))] = [cast(Var, expr_of(op.results[0])) for op in users]
-        return found
+            usages[cast(Var, expr_of(value))] = [cast(Var, expr_of(op.results[0])) for op in users]
+        return usages
 
     @property
     def value_to_bound_var(self) -> dict[Expr, Var]:
@@ -72,16 +72,16 @@ class FusionPattern:
         return bool(self.check(context))
 
 
-def fusion_pattern(given: Any) -> FusionPattern:
+def fusion_pattern(pattern: Any) -> FusionPattern:
     """A `FusionPattern`, or a tuple of its fields. Raises `TiraxError` for anything else."""
-    if isinstance(given, FusionPattern):
-        return given
-    if isinstance(given, tuple) and 2 <= len(cast("tuple[Any, ...]", given)) <= 5:
-        fields = cast("tuple[Any, ...]", given)
+    if isinstance(pattern, FusionPattern):
+        return pattern
+    if isinstance(pattern, tuple) and 2 <= len(cast("tuple[Any, ...]", pattern)) <= 5:
+        fields = cast("tuple[Any, ...]", pattern)
         if isinstance(fields[0], str) and isinstance(fields[1], DFPattern):
             return FusionPattern(fields[0], fields[1], fields[2] if len(fields) > 2 and fields[2] else {}, *fields[3:])
     raise TiraxError(
-        "not a fusion pattern", expected="a FusionPattern or (name, pattern, …)", found=repr(cast(Any, given))
+        "not a fusion pattern", expected="a FusionPattern or (name, pattern, …)", found=repr(cast(Any, pattern))
     )
 
 

@@ -113,9 +113,9 @@ def make_stacked_attention_pattern(start_op: str, with_bias: bool = False, layou
     stacked = wildcard()
     parts: dict[str, DFPattern] = {"stacked_qkv": stacked}
     thirds: list[DFPattern] = []
-    whole = is_op("relax.split")(stacked)
+    split = is_op("relax.split")(stacked)
     for i, name in enumerate(("query", "key", "value")):
-        part: DFPattern = is_tuple_get_item(whole, i)
+        part: DFPattern = is_tuple_get_item(split, i)
         if start_op == "strided_slice":
             part = is_op("relax.strided_slice")(stacked, varg_default_wildcard=True)
             parts[f"strided_slice_{name}"] = part

@@ -45,16 +45,16 @@ def load_rewriters(file: str, only: tuple[str, ...] = ()) -> PatternMatchingRewr
 
     Raises `TiraxError` where the file cannot be read, or fails, or defines no rewriter.
     """
-    found = _rewriters(file)
-    missing = [name for name in only if name not in found]
-    if missing or not found:
+    rewriters = _rewriters(file)
+    missing = [name for name in only if name not in rewriters]
+    if missing or not rewriters:
         raise TiraxError(
             f"{file} defines no rewriter{' called ' + ', '.join(missing) if missing else ''}",
             expected="a global variable that is a PatternMatchingRewriter",
-            found=", ".join(found) or "none",
+            found=", ".join(rewriters) or "none",
             hint="name = PatternMatchingRewriter.from_pattern(pattern, rewriter)",
         )
-    return reduce(PatternMatchingRewriter.__or__, [found[name] for name in only or found])
+    return reduce(PatternMatchingRewriter.__or__, [rewriters[name] for name in only or rewriters])
 
 
 def _rewriters(file: str) -> dict[str, PatternMatchingRewriter]:

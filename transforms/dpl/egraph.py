@@ -54,10 +54,10 @@ class EGraph:
             return None if bound is None else self.members[bound]
         if isinstance(value.op, ClassOp):
             return value.op
-        found = self.members.get(value.op)
-        if found is None and (bound := self._inputs.get(value)) is not None:
+        cls = self.members.get(value.op)
+        if cls is None and (bound := self._inputs.get(value)) is not None:
             return self.members[bound]
-        return found
+        return cls
 
     def exprs(self, cls: ClassOp) -> list[Expr]:
         """The expressions of a class, as handles."""
@@ -91,9 +91,9 @@ class EGraph:
         return self._intern(copy)
 
     def _operand_of_copy(self, value: SSAValue, known: dict[SSAValue, SSAValue]) -> SSAValue:
-        found = known.get(value)
-        if found is not None:
-            return found
+        copy = known.get(value)
+        if copy is not None:
+            return copy
         if isinstance(value, OpResult) and isinstance(value.op, relax.INLINE_OPS):
             return self._add_copy(value.op, known)
         return self._input(value)
@@ -103,9 +103,9 @@ class EGraph:
 
         Raises `TiraxError` where one has an effect or a body.
         """
-        found = self._resolved(value)
-        if found is not None:
-            return found
+        existing = self._resolved(value)
+        if existing is not None:
+            return existing
         stack = [(cast(OpResult, value).op, 0)]
         while stack:
             op, i = stack.pop()
@@ -125,9 +125,9 @@ class EGraph:
 
     def _resolved(self, value: SSAValue) -> SSAValue | None:
         """The class of a value or the leaf that it is, None where it has no place yet."""
-        found = self.class_of(value)
-        if found is not None:
-            return found.result
+        cls = self.class_of(value)
+        if cls is not None:
+            return cls.result
         if isinstance(value, OpResult):
             if value.op.parent is self.block:
                 return value
@@ -152,8 +152,8 @@ class EGraph:
         key = _key(op)
         first = self._by_key.get(key)
         if first is not None:
-            found = self.members.get(first)
-            return first.results[0] if found is None else found.result
+            cls = self.members.get(first)
+            return first.results[0] if cls is None else cls.result
         self._keys[op] = key
         self._by_key[key] = op
         op.results[0].name_hint = None if leaf else op.results[0].name_hint

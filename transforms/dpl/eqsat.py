@@ -171,8 +171,8 @@ class ClassMatcher(Matcher):
 
     def _first(self, var: Var) -> Expr | None:
         cls = self.class_of(var)
-        found = None if cls is None else self._graph.first(cls)
-        return None if isinstance(found, Var) else found
+        first = None if cls is None else self._graph.first(cls)
+        return None if isinstance(first, Var) else first
 
     def match(self, pattern: p.DFPattern, expr: Subject) -> Ways:
         cls, known = self.class_of(expr), self.bound.get(pattern)
@@ -328,14 +328,14 @@ def _cheapest(graph: EGraph, price: _Price) -> Chosen:
 
 def _needed(graph: EGraph, chosen: Chosen) -> list[Operation]:
     """The members that the roots need, in order of use."""
-    wanted: set[ClassOp] = set()
+    needed: set[ClassOp] = set()
     stack = [v.op for v in graph.roots if isinstance(v, OpResult) and isinstance(v.op, ClassOp)]
     while stack:
         cls = stack.pop()
-        if cls not in wanted:
-            wanted.add(cls)
+        if cls not in needed:
+            needed.add(cls)
             stack += _parts(chosen[cls])
-    return [op for cls, op in chosen.items() if cls in wanted]
+    return [op for cls, op in chosen.items() if cls in needed]
 
 
 def _cost_of_all(graph: EGraph, chosen: Chosen, price: _Price) -> int:
@@ -345,17 +345,17 @@ def _cost_of_all(graph: EGraph, chosen: Chosen, price: _Price) -> int:
 
 def _build(graph: EGraph, chosen: Chosen) -> Iterable[SSAValue]:
     """The values of the roots, as ops that have no place yet."""
-    made: dict[SSAValue, SSAValue] = {}
+    copies: dict[SSAValue, SSAValue] = {}
     for op in _needed(graph, chosen):
-        made[graph.members[op].result] = _copy(op, made)
-    return [made[root] if root in made else _leaf(root) for root in graph.roots]
+        copies[graph.members[op].result] = _copy(op, copies)
+    return [copies[root] if root in copies else _leaf(root) for root in graph.roots]
 
 
-def _copy(op: Operation, made: dict[SSAValue, SSAValue]) -> SSAValue:
+def _copy(op: Operation, copies: dict[SSAValue, SSAValue]) -> SSAValue:
     if isinstance(op, relax.BindOp):
         return op.value
     copy = op.clone()
-    copy.operands = [made[value] if value in made else _leaf(value) for value in op.operands]
+    copy.operands = [copies[value] if value in copies else _leaf(value) for value in op.operands]
     return copy.results[0]
 
 

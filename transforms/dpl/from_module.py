@@ -112,12 +112,12 @@ def _function(table: Mapping[str, FunctionOp], name: str) -> relax.FuncOp:
 
 
 def _check_same_signature(pattern: relax.FuncOp, replacement: relax.FuncOp) -> None:
-    given, wanted = ([x.type for x in f.params] for f in (replacement, pattern))
-    if given != wanted:
+    actual, expected = ([x.type for x in f.params] for f in (replacement, pattern))
+    if actual != expected:
         raise RewriterError(
             "pattern and replacement must have the same signature: the same parameters",
-            expected=", ".join(map(str, wanted)),
-            found=", ".join(map(str, given)),
+            expected=", ".join(map(str, expected)),
+            found=", ".join(map(str, actual)),
         )
 
 
@@ -164,9 +164,9 @@ class _PatternBuilder:
         self._known: dict[SSAValue, p.DFPattern] = {}
         self.params: list[p.DFPattern] = []
         for param in func.params:
-            made = p.StructInfoPattern(p.wildcard(), param.type, self._symbols)
-            self._known[param] = made
-            self.params.append(made)
+            pattern = p.StructInfoPattern(p.wildcard(), param.type, self._symbols)
+            self._known[param] = pattern
+            self.params.append(pattern)
         for op in _bindings(func):
             self._known[op.results[0]] = self._pattern(bound_expr(op))
 
@@ -185,11 +185,11 @@ class _PatternBuilder:
     def call(self, call: Call) -> p.DFPattern:
         callee = call.op
         op = p.ExprPattern(callee) if isinstance(callee, Op) else self._part(callee)
-        found: p.DFPattern = p.CallPattern(op, map(self._part, call.args), add_constraint=False)
+        pattern: p.DFPattern = p.CallPattern(op, map(self._part, call.args), add_constraint=False)
         if call.sinfo_args:
-            found = p.StructInfoPattern(found, call.struct_info, self._symbols)
+            pattern = p.StructInfoPattern(pattern, call.struct_info, self._symbols)
         attrs = call.attrs
-        return found if attrs is None else p.AttrPattern(found, {k: attrs[k] for k in attrs.keys()})  # noqa: SIM118
+        return pattern if attrs is None else p.AttrPattern(pattern, {k: attrs[k] for k in attrs.keys()})  # noqa: SIM118
 
     def tuple(self, expr: Tuple) -> p.DFPattern:
         return p.TuplePattern(map(self._part, expr.fields))

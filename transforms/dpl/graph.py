@@ -26,7 +26,7 @@ def match_block(constraints: p.Constraints, dfb: DataflowBlock) -> Matches | Non
         return None
     search = _Search(constraints, BlockIndex(dfb.op))
     for _ in search.solve():
-        return Matches({n: search.found_variable(n) for n in constraints.nodes})
+        return Matches({n: search.matched_variable(n) for n in constraints.nodes})
     return None
 
 
@@ -49,19 +49,19 @@ class BlockIndex:
     @cached_property
     def by_name(self) -> dict[str, list[SSAValue]]:
         """The values of bindings by the name of their op."""
-        found: dict[str, list[SSAValue]] = {}
+        values: dict[str, list[SSAValue]] = {}
         for op in self.bindings:
-            found.setdefault(op.name, []).append(op.results[0])
-        return found
+            values.setdefault(op.name, []).append(op.results[0])
+        return values
 
     @cached_property
     def values(self) -> list[SSAValue]:
         """Everything that is bound in the block or used by it from outside, in order of first appearance."""
-        found: dict[SSAValue, None] = {}
+        values: dict[SSAValue, None] = {}
         for op in self.bindings:
-            found.update(dict.fromkeys(operand_values(op)))
-            found.setdefault(op.results[0])
-        return list(found)
+            values.update(dict.fromkeys(operand_values(op)))
+            values.setdefault(op.results[0])
+        return list(values)
 
     def lookup(self, var: Var) -> Expr | None:
         """What a variable that is bound in the block stands for."""
@@ -86,13 +86,13 @@ def operand_values(op: Operation) -> Iterator[SSAValue]:
 
 def consumers(value: SSAValue) -> dict[Operation, None]:
     """The bindings that use a variable, directly or in a tuple without a name; the end of a block, too."""
-    found: dict[Operation, None] = {}
+    users: dict[Operation, None] = {}
     for use in value.uses:
         if use.operation.results and relax.is_inline(use.operation):
-            found.update(consumers(use.operation.results[0]))
+            users.update(consumers(use.operation.results[0]))
         else:
-            found.setdefault(use.operation)
-    return found
+            users.setdefault(use.operation)
+    return users
 
 
 class _Search:
@@ -181,13 +181,13 @@ class _Search:
         shapes = {_shape_of(self.at.get(x, self.matcher.bound.get(x))) for x in patterns}
         return len(shapes) == 1 and None not in shapes
 
-    def found_variable(self, node: p.DFPattern) -> Expr:
+    def matched_variable(self, node: p.DFPattern) -> Expr:
         """The variable that a pattern stands for."""
         return expr_of(self.at[node])
 
 
-def _shape_of(found: SSAValue | Subject | None) -> tuple[object, ...] | None:
-    t = found.type if isinstance(found, SSAValue) else found.struct_info.type if isinstance(found, Expr) else None
+def _shape_of(value: SSAValue | Subject | None) -> tuple[object, ...] | None:
+    t = value.type if isinstance(value, SSAValue) else value.struct_info.type if isinstance(value, Expr) else None
     if isinstance(t, TupleType):
         return None
     return getattr(t, "dims", None)

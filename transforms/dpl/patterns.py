@@ -385,8 +385,8 @@ def reject(pattern: DFPattern) -> NotPattern:
 
 
 def _destination_passing(op: str, func: DFPattern, args: Any, tir_vars: Any) -> CallPattern:
-    given = wildcard() if args is None else as_pattern(args)
-    return CallPattern(is_op(op), [func, given, *tir_vars], varg_default_wildcard=True, add_constraint=False)
+    arguments = wildcard() if args is None else as_pattern(args)
+    return CallPattern(is_op(op), [func, arguments, *tir_vars], varg_default_wildcard=True, add_constraint=False)
 
 
 def is_call_tir(func_name: str, args: Any = None, tir_vars: DFPattern | None = None) -> CallPattern:

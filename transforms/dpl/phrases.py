@@ -33,9 +33,9 @@ def named(expr: Subject) -> str:
     return f"the variable {expr.name_hint}" if isinstance(expr, Var) else f"a {type(expr).__name__}"
 
 
-def other(expected: Subject, found: Subject) -> str:
+def other(expected: Subject, actual: Subject) -> str:
     """`found` in a few words, where it is not `expected`."""
-    text = named(found)
+    text = named(actual)
     return f"another, {text}" if text == named(expected) else text
 
 
@@ -144,21 +144,21 @@ def _attributes(pattern: p.AttrPattern, expr: Subject) -> Condition:
 
 
 def _struct_info(pattern: p.StructInfoPattern, expr: Subject) -> Condition:
-    found = named(expr) if isinstance(expr, Op | GlobalVar) else str(expr.struct_info)
-    return f"struct info {StructInfo.of(pattern.type)}", found
+    actual = named(expr) if isinstance(expr, Op | GlobalVar) else str(expr.struct_info)
+    return f"struct info {StructInfo.of(pattern.type)}", actual
 
 
 def _dtype(pattern: p.DataTypePattern, expr: Subject) -> Condition:
     t = tensor_type(expr)
     element = None if t is None else t.element
-    found = f"{named(expr)}, which is no tensor" if t is None else "any" if element is None else dtype_name(element)
-    return f"a tensor of data type {dtype_name(pattern.dtype)}", found
+    actual = f"{named(expr)}, which is no tensor" if t is None else "any" if element is None else dtype_name(element)
+    return f"a tensor of data type {dtype_name(pattern.dtype)}", actual
 
 
 def _shape(pattern: p.ShapePattern, expr: Subject) -> Condition:
     t = tensor_type(expr)
-    found = f"{named(expr)}, which is no tensor" if t is None else "any" if t.dims is None else _extents(t.dims)
-    return f"a tensor of shape {_extents(pattern.dims)}", found
+    actual = f"{named(expr)}, which is no tensor" if t is None else "any" if t.dims is None else _extents(t.dims)
+    return f"a tensor of shape {_extents(pattern.dims)}", actual
 
 
 _CONDITIONS: dict[type[p.DFPattern], Callable[[Any, Subject], Condition]] = {

@@ -56,8 +56,8 @@ class DPLRewritePattern(RewritePattern):
     def _replace(self, op: Operation, placer: Placer, value: SSAValue, rewriter: PatternRewriter) -> None:
         users = [use.operation for use in op.results[0].uses]
         placer.replace(op, placer.place(value, op))
-        for made in placer.placed:
-            rewriter.handle_operation_insertion(made)
+        for new_op in placer.placed:
+            rewriter.handle_operation_insertion(new_op)
         for user in users:
             rewriter.notify_op_modified(user)
         if op.results[0].first_use is None and is_removable(op):

@@ -185,17 +185,19 @@ class TupleRewriter(ExprPatternRewriter):
         new = self.func(expr, matches)
         if new is None or new is expr:
             return False
-        whole = to_expr(new)
-        if len(whole) != len(ops):
-            raise TiraxError("the rewriter of a tuple gives a tuple", expected=f"{len(ops)} fields", found=len(whole))
+        new_tuple = to_expr(new)
+        if len(new_tuple) != len(ops):
+            raise TiraxError(
+                "the rewriter of a tuple gives a tuple", expected=f"{len(ops)} fields", found=len(new_tuple)
+            )
         segment.placer.placed.clear()
         last = max(ops, key=segment.position.__getitem__)
-        if isinstance(whole, Tuple):
-            rows = [(op, field, last) for op, field in zip(ops, whole.fields, strict=True)]
+        if isinstance(new_tuple, Tuple):
+            rows = [(op, field, last) for op, field in zip(ops, new_tuple.fields, strict=True)]
         else:
-            items = [(op, TupleGetItem(whole, i)) for i, op in enumerate(ops)]
+            items = [(op, TupleGetItem(new_tuple, i)) for i, op in enumerate(ops)]
             items.sort(key=lambda row: segment.position[row[0]])
-            together = not _is_known_before(segment, whole.ssa, items[0][0])
+            together = not _is_known_before(segment, new_tuple.ssa, items[0][0])
             rows = [(op, item, last if together else op) for op, item in items]
         changed = [segment.replace(op, field, matches, anchor) for op, field, anchor in rows]
         return any(changed)

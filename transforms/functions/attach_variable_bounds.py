@@ -77,10 +77,10 @@ def _of_call(call: _Call, callee: tir.FuncOp, analyzer: Analyzer) -> _Bounds:
     buffers = [
         relax.TensorType.of(p.type.dims, p.type.dtype) for p in callee.params if isinstance(p.type, tir.BufferType)
     ]
-    given = [*(v.type for v in call.call_args), *_flat(call.result_type)]
-    if len(given) != len(buffers):
+    types = [*(v.type for v in call.call_args), *_flat(call.result_type)]
+    if len(types) != len(buffers):
         return {}
-    bounds = {v.name: analyzer.bounds(e) for v, e in bind_variables(buffers, given).items() if isinstance(v.name, str)}
+    bounds = {v.name: analyzer.bounds(e) for v, e in bind_variables(buffers, types).items() if isinstance(v.name, str)}
     return {name: b for name, b in bounds.items() if b != EXTENT and b.low >= 0}
 
 

@@ -31,10 +31,10 @@ class NormalizeGlobalVar(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         table = functions(op)
-        wanted = {n: symbol_of(f) or n for n, f in table.items() if not f.private}
-        _check_unique(wanted, table)
-        supply = NameSupply(wanted.values())
-        names = wanted | {n: supply.fresh(n) for n, f in table.items() if f.private}
+        symbols = {n: symbol_of(f) or n for n, f in table.items() if not f.private}
+        _check_unique(symbols, table)
+        supply = NameSupply(symbols.values())
+        names = symbols | {n: supply.fresh(n) for n, f in table.items() if f.private}
         for func in table.values():
             drop_symbol(func)
         rename_functions(op, {old: new for old, new in names.items() if old != new})
@@ -42,8 +42,8 @@ class NormalizeGlobalVar(Pass):
 
 def symbol_of(func: FunctionOp) -> str | None:
     """The attribute `global_symbol` of a function; None where it has none, and is called as in the module."""
-    found = None if func.func_attrs is None else func.func_attrs.data.get(_SYMBOL)
-    return found.data if isinstance(found, StringAttr) else None
+    symbol = None if func.func_attrs is None else func.func_attrs.data.get(_SYMBOL)
+    return symbol.data if isinstance(symbol, StringAttr) else None
 
 
 def drop_symbol(func: FunctionOp) -> None:
@@ -53,10 +53,10 @@ def drop_symbol(func: FunctionOp) -> None:
         func.func_attrs = DictionaryAttr(kept) if kept else None
 
 
-def _check_unique(wanted: dict[str, str], table: dict[str, FunctionOp]) -> None:
+def _check_unique(symbols: dict[str, str], table: dict[str, FunctionOp]) -> None:
     owner: dict[str, str] = {}
     problems: list[tuple[str, str, str]] = []
-    for name, symbol in wanted.items():
+    for name, symbol in symbols.items():
         if owner.setdefault(symbol, name) != name:
             problems.append((symbol, owner[symbol], name))
     if problems:

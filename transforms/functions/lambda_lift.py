@@ -105,13 +105,13 @@ def _callees_first(function: relax.FuncOp) -> Iterable[relax.ClosureOp]:
 def _captured(op: relax.ClosureOp) -> list[SSAValue]:
     """The values of outside that the body uses, in order of first use."""
     inside: set[SSAValue] = {op.result, *op.body.block.args}
-    found: dict[SSAValue, None] = {}
+    captured: dict[SSAValue, None] = {}
     for inner in op.walk():
         if inner is not op:
-            found |= {v: None for v in inner.operands if v not in inside}
+            captured |= {v: None for v in inner.operands if v not in inside}
         inside.update(inner.results)
         inside.update(a for r in inner.regions for b in r.blocks for a in b.args)
-    return list(found)
+    return list(captured)
 
 
 def _undetermined(op: relax.ClosureOp) -> list[Var]:

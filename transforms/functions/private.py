@@ -40,36 +40,36 @@ def private_functions(module: ModuleOp) -> list[PrivateFunction]:
                 calls[op.callee_name].append(op)
         else:
             otherwise.update(callee_names(op))
-    found = [(f, calls[n]) for n, f in table.items() if isinstance(f, relax.FuncOp) and f.private]
-    return [PrivateFunction(f, c) for f, c in found if c and f.sym_name.data not in otherwise]
+    candidates = [(f, calls[n]) for n, f in table.items() if isinstance(f, relax.FuncOp) and f.private]
+    return [PrivateFunction(f, c) for f, c in candidates if c and f.sym_name.data not in otherwise]
 
 
 _SHAPED = (TensorType, ShapeType)
 
 
-def _pairs(declared: Attribute, given: Attribute) -> Iterator[tuple[SymExpr, SymExpr]]:
+def _pairs(declared: Attribute, actual: Attribute) -> Iterator[tuple[SymExpr, SymExpr]]:
     """Dimensions of a parameter's type and those of an argument's type in the same place."""
-    if isinstance(declared, _SHAPED) and isinstance(given, _SHAPED):
-        yield from zip(declared.dims or (), given.dims or (), strict=False)
-    elif isinstance(declared, PrimType) and isinstance(given, PrimType):
-        if declared.expr is not None and given.expr is not None:
-            yield declared.expr, given.expr
-    elif isinstance(declared, TupleType) and isinstance(given, TupleType):
-        for d, g in zip(declared.types, given.types, strict=False):
+    if isinstance(declared, _SHAPED) and isinstance(actual, _SHAPED):
+        yield from zip(declared.dims or (), actual.dims or (), strict=False)
+    elif isinstance(declared, PrimType) and isinstance(actual, PrimType):
+        if declared.expr is not None and actual.expr is not None:
+            yield declared.expr, actual.expr
+    elif isinstance(declared, TupleType) and isinstance(actual, TupleType):
+        for d, g in zip(declared.types, actual.types, strict=False):
             yield from _pairs(d, g)
 
 
-def bind_variables(declared: Iterable[Attribute], given: Iterable[Attribute]) -> dict[Var, SymExpr]:
+def bind_variables(declared: Iterable[Attribute], actual: Iterable[Attribute]) -> dict[Var, SymExpr]:
     """What arguments of the types `given` make of the symbolic variables of a function's parameter types `declared`.
 
     A variable that stands nowhere by itself, or only where an argument's type says nothing, is missing.
     """
-    found: dict[Var, SymExpr] = {}
-    for d, g in zip(declared, given, strict=True):
+    bindings: dict[Var, SymExpr] = {}
+    for d, g in zip(declared, actual, strict=True):
         for var, expr in _pairs(d, g):
             if isinstance(var, Var) and var.dtype == expr.dtype:
-                found.setdefault(var, expr)
-    return found
+                bindings.setdefault(var, expr)
+    return bindings
 
 
 def replace_call(call: relax.CallOp, args: Sequence[SSAValue], result: Attribute) -> relax.CallOp:

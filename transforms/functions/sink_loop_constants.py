@@ -50,7 +50,7 @@ def _sink(loop: Any, callees: Sequence[relax.FuncOp]) -> None:
     for func in callees:
         params = list(func.body.block.args)
         for i, constant in constants.items():
-            _put(func, params[first + i], constant)
+            _replace_parameter(func, params[first + i], constant)
     references = [relax.FunctionRefOp(f.sym_name.data, f.callable_type) for f in callees]
     insert_before(loop, *references)
     rest = [v for i, v in enumerate(invariants) if i not in constants]
@@ -62,7 +62,7 @@ def _sink(loop: Any, callees: Sequence[relax.FuncOp]) -> None:
     erase_unused([leaf for leaf in old if leaf.parent is not None])
 
 
-def _put(func: relax.FuncOp, param: BlockArgument, constant: relax.ConstantOp) -> None:
+def _replace_parameter(func: relax.FuncOp, param: BlockArgument, constant: relax.ConstantOp) -> None:
     """Let a constant stand for a parameter, which goes."""
     block = func.body.block
     if param.first_use is not None:

@@ -38,24 +38,24 @@ _FUSED_INTO = {
 }
 
 
-def tell(graph: BindingGraph, groups: Groups) -> None:
+def log_unfused(graph: BindingGraph, groups: Groups) -> None:
     """Log, at `DEBUG`, why bindings are not in one group with what uses them."""
     if logger.isEnabledFor(logging.DEBUG):
-        for producer, consumer, reason in apart(graph, groups):
-            made, place = _described(producer), location_of(producer)
-            at = "" if place is None else f" at {place}"
-            logger.debug("%s%s is not fused into %s: %s", made, at, _described(consumer), reason)
+        for producer, consumer, reason in unfused_pairs(graph, groups):
+            binding, loc = _described(producer), location_of(producer)
+            at = "" if loc is None else f" at {loc}"
+            logger.debug("%s%s is not fused into %s: %s", binding, at, _described(consumer), reason)
 
 
-def apart(graph: BindingGraph, groups: Groups) -> Iterator[tuple[Operation, Operation, str]]:
+def unfused_pairs(graph: BindingGraph, groups: Groups) -> Iterator[tuple[Operation, Operation, str]]:
     """(binding, what uses it, why they are not in one group) of all such pairs, in order."""
     for i, consumers in enumerate(graph.consumers):
         for j in consumers:
             if groups.of(i) != groups.of(j):
-                yield graph.ops[i], graph.ops[j], why_apart(graph, groups, i, j)
+                yield graph.ops[i], graph.ops[j], reason_not_fused(graph, groups, i, j)
 
 
-def why_apart(graph: BindingGraph, groups: Groups, i: int, j: int) -> str:
+def reason_not_fused(graph: BindingGraph, groups: Groups, i: int, j: int) -> str:
     """The first condition that keeps binding i out of the group of j, which uses it, as the groups are in the end."""
     kinds, sink = groups.kinds, groups.dominator(i)
     if kinds[i] == OpPattern.OPAQUE:
@@ -75,8 +75,8 @@ def why_apart(graph: BindingGraph, groups: Groups, i: int, j: int) -> str:
     if groups.max_functions < sum(groups.functions(k) for k in {groups.of(k) for k in (*between, sink)}):
         return f"together with {where} it would be more than fuse.functions={groups.max_functions} elementary functions"
     group = groups.kind_of_group(sink)
-    whole = "" if group == kinds[sink] else f", its group {_KINDS[group]}"
-    return f"{_FUSED_INTO[kinds[i]]}; {where} is {_KINDS[kinds[sink]]}{whole}"
+    of_group = "" if group == kinds[sink] else f", its group {_KINDS[group]}"
+    return f"{_FUSED_INTO[kinds[i]]}; {where} is {_KINDS[kinds[sink]]}{of_group}"
 
 
 def _outside(graph: BindingGraph, i: int) -> str:

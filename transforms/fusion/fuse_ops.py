@@ -12,7 +12,7 @@ from ...dialects import relax, tir
 from ...ir.names import make_unique
 from ...ir.passes.limits import limit
 from ...ir.passes.transform import Pass, PassContext
-from .explain import tell
+from .explain import log_unfused
 from .graph import BindingGraph, binding_patterns, elementary_functions
 from .groups import Groups
 from .outline import Outliner, is_primitive
@@ -62,7 +62,7 @@ def fuse_ops(module: ModuleOp, max_depth: int = MAX_DEPTH) -> None:
                 elementary_functions(graph, functions.get),
                 limit("fuse.functions"),
             )
-            tell(graph, grown)
+            log_unfused(graph, grown)
             groups = grown.members()
             if len(groups) < len(graph.ops):
                 outliner.outline(dataflow, graph, [members for members in groups if len(members) > 1])

@@ -69,10 +69,10 @@ class Groups:
 
     def members(self) -> list[list[int]]:
         """The bindings of each group, in order; the groups by their first binding."""
-        found: dict[int, list[int]] = {}
+        groups: dict[int, list[int]] = {}
         for i in range(self._sets.value_count()):
-            found.setdefault(self.of(i), []).append(i)
-        return list(found.values())
+            groups.setdefault(self.of(i), []).append(i)
+        return list(groups.values())
 
     def dominator(self, i: int) -> int | None:
         """The immediate post-dominator of a binding; None where its value leaves the block on some way."""
@@ -92,7 +92,7 @@ class Groups:
 
     def between(self, i: int, sink: int) -> list[int]:
         """The bindings on the ways from one to its post-dominator, the first one among them."""
-        return self._reached(i, sink, len(self._size)) or []
+        return self._bindings_up_to(i, sink, len(self._size)) or []
 
     def _fuse(self, i: int, phase: int) -> None:
         sink = self._dominators.dominator(i)
@@ -128,7 +128,7 @@ class Groups:
 
     def _way(self, i: int, sink: int) -> list[int] | None:
         """The bindings from i to its post-dominator, i first; None where the group would become too large."""
-        return self._reached(i, sink, self.max_size - self._size[self.of(sink)])
+        return self._bindings_up_to(i, sink, self.max_size - self._size[self.of(sink)])
 
     def _too_many_functions(self, way: Sequence[int], sink: int) -> bool:
         """Whether the groups from a binding to its post-dominator compute too many elementary functions together."""
@@ -136,7 +136,7 @@ class Groups:
             return False
         return sum(self._functions[group] for group in {self.of(j) for j in (*way, sink)}) > self.max_functions
 
-    def _reached(self, i: int, sink: int, left: int) -> list[int] | None:
+    def _bindings_up_to(self, i: int, sink: int, left: int) -> list[int] | None:
         """The bindings up to `sink`; None where they are more than `left`, as many as the groups of each have."""
         way: dict[int, None] = {}
         stack = [i]

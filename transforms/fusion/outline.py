@@ -307,14 +307,14 @@ def inputs_of(ops: Sequence[Operation], outputs: Sequence[SSAValue]) -> _Inputs:
     """The parameters of a group's function. A tuple of which only fields are used is passed by these fields."""
     inside = set(ops)
     inputs = _Inputs()
-    whole = {o for op in ops if not isinstance(op, relax.TupleGetItemOp) for o in operands_of(op)}
-    whole |= {op.tuple_ for op in ops if isinstance(op, relax.TupleGetItemOp) and op.result in outputs}
+    tuples = {o for op in ops if not isinstance(op, relax.TupleGetItemOp) for o in operands_of(op)}
+    tuples |= {op.tuple_ for op in ops if isinstance(op, relax.TupleGetItemOp) and op.result in outputs}
     for op in ops:
         for operand in operands_of(op):
             if operand.owner in inside or _stays_inline(operand):
                 continue
             name = name_of(operand)
-            if isinstance(op, relax.TupleGetItemOp) and operand not in whole:
+            if isinstance(op, relax.TupleGetItemOp) and operand not in tuples:
                 i = op.index.data
                 inputs.add((operand, i), f"{name}_{i}" if name else None, op.result.type)
             else:

@@ -52,12 +52,12 @@ def find_pattern(func: tir.FuncOp) -> OpPattern:
     variables = _Variables()
     kind = OpPattern.ELEMWISE
     for block in blocks:
-        found = _BlockPattern(block, variables).find()
+        pattern = _BlockPattern(block, variables).find()
         outputs = any(w.buffer in params for w in block.writes)
-        if found <= OpPattern.INJECTIVE and kind == OpPattern.COMM_REDUCE and outputs:
+        if pattern <= OpPattern.INJECTIVE and kind == OpPattern.COMM_REDUCE and outputs:
             kind = OpPattern.OUT_ELEMWISE_FUSABLE  # reduce, then injective: softmax, mean
         else:
-            kind = max(kind, found)
+            kind = max(kind, pattern)
     return kind
 
 
@@ -93,10 +93,10 @@ class _Variables:
         self._memo: dict[SSAValue, frozenset[SSAValue]] = {}
 
     def __call__(self, value: SSAValue) -> frozenset[SSAValue]:
-        found = self._memo.get(value)
-        if found is None:
-            found = self._memo[value] = self._find(value)
-        return found
+        variables = self._memo.get(value)
+        if variables is None:
+            variables = self._memo[value] = self._find(value)
+        return variables
 
     def _find(self, value: SSAValue) -> frozenset[SSAValue]:
         if is_fixed(value):

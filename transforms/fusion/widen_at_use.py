@@ -51,8 +51,8 @@ def _only_widens(func: tir.FuncOp) -> bool:
     types = [p.type for p in func.params]
     if len(types) < 2 or not all(isinstance(t, BufferType) for t in types):
         return False
-    given, *scalars, result = cast("list[BufferType]", types)
-    shapes_fit = given.dims == result.dims and all(t.rank == 0 for t in scalars)
-    if not shapes_fit or given.rank == 0 or bit_width(given.dtype) != _BYTE or not is_float(result.dtype):
+    source, *scalars, result = cast("list[BufferType]", types)
+    shapes_fit = source.dims == result.dims and all(t.rank == 0 for t in scalars)
+    if not shapes_fit or source.rank == 0 or bit_width(source.dtype) != _BYTE or not is_float(result.dtype):
         return False
     return find_pattern(func) <= OpPattern.BROADCAST

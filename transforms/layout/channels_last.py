@@ -49,7 +49,7 @@ class ChannelsLast(Pass):
 
     def _convert(self, func: relax.FuncOp, convolutions: list[Operator]) -> bool:
         """Put a function with the channels last in the place of `func` where that pays; whether it does."""
-        count = sum(1 if _has_known_rows(op) else 2 * self.least for op in convolutions if _is_wanted(op))
+        count = sum(1 if _has_known_rows(op) else 2 * self.least for op in convolutions if _is_convertible(op))
         if not count:
             return False
         new = func.clone()
@@ -61,7 +61,7 @@ class ChannelsLast(Pass):
         return True
 
 
-def _is_wanted(op: Operator) -> bool:
+def _is_convertible(op: Operator) -> bool:
     """Whether a convolution is with the channels first, with a constant kernel and without groups."""
     return op.attr("data_layout") == _FIRST[op.name][0] and _is_constant(op.operands[1]) and not _has_groups(op)
 

@@ -68,7 +68,7 @@ class ConvertLayout(Pass):
             message = "convert-layout: as many layouts as operators"
             raise TiraxError(message, expected=len(operators), found=len(layouts))
         texts = zip(operators, layouts, strict=True)
-        desired = {n: list(given) for n, given in (desired_layouts or {}).items()} | {n: t.split() for n, t in texts}
+        desired = {n: list(names) for n, names in (desired_layouts or {}).items()} | {n: t.split() for n, t in texts}
         object.__setattr__(self, "operators", tuple(desired))
         object.__setattr__(self, "layouts", tuple(" ".join(given) for given in desired.values()))
         object.__setattr__(self, "desired_layouts", desired)
@@ -77,7 +77,7 @@ class ConvertLayout(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         desired, callback = _checked(self.desired_layouts), self.layout_cb
         for func in relax_functions(op):
-            convert_function(func, lambda op: desired if callback is None else _asked(callback, op))
+            convert_function(func, lambda op: desired if callback is None else _layouts_of_callback(callback, op))
 
 
 def convert_function(
@@ -110,7 +110,7 @@ def _checked(desired: Desired) -> Desired:
     return desired
 
 
-def _asked(callback: Callback, op: Operator) -> Desired:
+def _layouts_of_callback(callback: Callback, op: Operator) -> Desired:
     return _checked(callback(bound_expr(op)) or {}) if RULES.get(op.name) in (convolution, resizing) else {}
 
 

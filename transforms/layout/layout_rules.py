@@ -156,11 +156,11 @@ def pooling(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | Non
 
 def resizing(op: Operator, operands: Sequence[Operand], desired: Desired) -> Plan | None:
     """In the desired layout, else as the data stands; not in blocks."""
-    wanted = desired.get(op.name)
-    if wanted is None:
+    layouts = desired.get(op.name)
+    if layouts is None:
         return pooling(op, operands, desired)
     own, initial = DataLayout.parse(op.attr("layout")), DataLayout.initial(operands[0].rank)
-    layout = DataLayout.parse(wanted[0])
+    layout = DataLayout.parse(layouts[0])
     if not (own.is_plain and layout.is_plain):
         return None
     moved = layout.renamed(_sorted_like(layout, own), initial)
@@ -183,12 +183,12 @@ def channels(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     return Plan([first.layout, *[None] * (len(operands) - 1)], [first.layout, *[None] * (results - 1)], attrs)
 
 
-def taken(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
+def take(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
     """take(x, indices, axis): x as it stands, where the indices are a vector."""
     return channels(op, operands, _) if op.attr("axis") is not None and operands[1].type.rank == 1 else None
 
 
-def grouped(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
+def group_norm(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
     """group_norm, instance_norm: x as it stands, parameters of its channels."""
     first = operands[0]
     attrs = {"channel_axis": _places(first, op.attr("channel_axis"))[0], "axes": _places(first, op.attr("axes"))}
@@ -198,10 +198,10 @@ def grouped(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
 def normalized(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
     """layer_norm, rms_norm: x as it stands, where the parameters' dimensions are still in their order."""
     first = operands[0]
-    given_axes: list[int] = list(range(first.rank)) if op.attr("axes") is None else op.attr("axes")
-    before, axes = [a % first.rank for a in given_axes], _places(first, given_axes)
+    normalized_axes: list[int] = list(range(first.rank)) if op.attr("axes") is None else op.attr("axes")
+    before, axes = [a % first.rank for a in normalized_axes], _places(first, normalized_axes)
     in_order = sorted(range(len(axes)), key=axes.__getitem__) == sorted(range(len(axes)), key=before.__getitem__)
-    if not in_order or _is_cut(first, given_axes):
+    if not in_order or _is_cut(first, normalized_axes):
         return None
     return Plan([first.layout, *[None] * (len(operands) - 1)], [first.layout], {"axes": axes})
 
@@ -342,8 +342,8 @@ RULES: dict[str, LayoutRule] = {
     "relax.nn.pad": pad,
     "relax.nn.batch_norm": channels,
     "relax.nn.prelu": channels,
-    "relax.nn.group_norm": grouped,
-    "relax.nn.instance_norm": grouped,
+    "relax.nn.group_norm": group_norm,
+    "relax.nn.instance_norm": group_norm,
     "relax.nn.layer_norm": normalized,
     "relax.nn.rms_norm": normalized,
     "relax.concat": concatenation,
@@ -367,6 +367,6 @@ MORE_RULES: dict[str, LayoutRule] = {
     "relax.nn.leakyrelu": elementwise,
     "relax.nn.softplus": elementwise,
     "relax.nn.log_softmax": along,
-    "relax.take": taken,
+    "relax.take": take,
 }
 """The same, and those that carry layouts where `ConvertLayout`, which does as TVM's, does not let them."""

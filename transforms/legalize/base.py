@@ -56,9 +56,9 @@ def dynamic_strided_slice(b: Builder, op: Operator) -> SSAValue:
     if rank is None or not all(known_shape(v.type) for v in op.operands):
         return op.results[0]
     extents = b.call_te(topi.shape_func_dynamic_strided_slice, *op.operands, primfunc_name_hint="shape_func")
-    found = relax.CallPurePackedOp("vm.builtin.tensor_to_shape", [extents], relax.ShapeType.of(ndim=rank))
+    extents_call = relax.CallPurePackedOp("vm.builtin.tensor_to_shape", [extents], relax.ShapeType.of(ndim=rank))
     dims = b.fresh_vars(rank)
-    b.emit(relax.MatchCastOp(b.emit(found), relax.ShapeType.of(dims)))
+    b.emit(relax.MatchCastOp(b.emit(extents_call), relax.ShapeType.of(dims)))
     return b.call_te(
         topi.dynamic_strided_slice, *op.operands, output_shape=dims, primfunc_name_hint="dynamic_strided_slice"
     )
@@ -69,11 +69,11 @@ def view(b: Builder, op: Operator) -> SSAValue:
 
     What is not given is written out. The view may be a copy.
     """
-    data, *given = op.operands
+    data, *optional = op.operands
     element = result_tensor(op).element
     if element is None:
         return op.results[0]
-    shape, dtype, offset = (None if isinstance(v.type, TupleType) else v for v in given)
+    shape, dtype, offset = (None if isinstance(v.type, TupleType) else v for v in optional)
     call = [
         data,
         _shape_of(b, data) if shape is None else shape,
@@ -101,7 +101,7 @@ def assert_op(b: Builder, op: Operator) -> SSAValue:
 _CPU = ("", "llvm", "cpu")
 
 
-def placed(b: Builder, op: Operator) -> SSAValue:
+def to_vdevice(b: Builder, op: Operator) -> SSAValue:
     """relax.to_vdevice(x) -> x, for there is one device. Raises `UnsupportedError` for any other."""
     device = cast(str, op.attr("dst_vdevice"))
     if device.partition(":")[0] not in _CPU:
@@ -125,8 +125,8 @@ BUILDERS.update(
         "relax.memory.view": view,
         "relax.unique": unique,
         "relax.nonzero": nonzero,
-        "relax.to_vdevice": placed,
-        "relax.hint_on_device": placed,
+        "relax.to_vdevice": to_vdevice,
+        "relax.hint_on_device": to_vdevice,
         "relax.memory.ensure_zero_offset": same,
         "relax.print": print_,
         "relax.assert_op": assert_op,

@@ -47,13 +47,13 @@ def fill_operands(op: Operator) -> Sequence[Operation]:
     shapes = [cast(Dims, cast(relax.TensorType, t).dims) for t in types]
     rows = [shape[: max(0, len(shape) - skipped)] for shape in shapes]
     out = _joined(rows)
-    made: list[Operation] = []
+    new_ops: list[Operation] = []
     for i, (row, shape) in enumerate(zip(rows, shapes, strict=True)):
         if row and row != out[len(out) - len(row) :]:
-            made += _repeat(op, first + i, (*out, *shape[len(row) :]))
-    if made:
+            new_ops += _repeat(op, first + i, (*out, *shape[len(row) :]))
+    if new_ops:
         infer_users([op])
-    return made
+    return new_ops
 
 
 class _Group(NamedTuple):

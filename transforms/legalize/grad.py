@@ -30,8 +30,8 @@ def take_backward(op: Operator) -> Emit:
 def pool_backward(op: Operator) -> Emit:
     """relax.grad.max_pool2d_backward(g, data) -> max_pool2d_backward(g, data)"""
     back = cast(PoolBackward, op)
-    given, half = op.attr("padding"), back.RANK
-    counted = list(zip(given[:half], given[half:], strict=True)) if op.attr("count_include_pad") else None
+    padding, half = op.attr("padding"), back.RANK
+    counted = list(zip(padding[:half], padding[half:], strict=True)) if op.attr("count_include_pad") else None
     windows = (op.attr("pool_size"), op.attr("strides"), op.attr("dilation"), back.widths())
     args = (operand(op, "output_grad"), operand(op, "data"), back.places(), windows, back.KIND, counted)
     return Emit(grad.pool_backward, args, op.name.removeprefix("relax.grad."))

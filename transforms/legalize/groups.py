@@ -28,16 +28,16 @@ def join_in_groups(op: Operator) -> Sequence[Operation]:
     parts = [op.operands[n : n + MOST_SYMBOLIC] for n in range(0, len(op.operands), MOST_SYMBOLIC)]
     join = OPERATORS[op.name].make
     groups = [join(part, axis=axis) for part in parts if len(part) > 1]
-    made = iter(groups)
-    whole = join([next(made).results[0] if len(part) > 1 else part[0] for part in parts], axis=axis)
-    if whole.result_type != op.result_type:  # refined: the tensor function groups them itself
+    joined = iter(groups)
+    outer = join([next(joined).results[0] if len(part) > 1 else part[0] for part in parts], axis=axis)
+    if outer.result_type != op.result_type:  # refined: the tensor function groups them itself
         return ()
-    for new in (*groups, whole):
+    for new in (*groups, outer):
         new.location = op.location
     for new in groups:
         insert_before(op, new)
-    replace_op(op, whole)
-    return [*groups, whole]
+    replace_op(op, outer)
+    return [*groups, outer]
 
 
 def known_sums(op: Operator, axis: int) -> bool:

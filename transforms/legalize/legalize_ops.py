@@ -169,22 +169,22 @@ class _Legalizer:
     @cached_property
     def alike(self) -> Alike:
         """The private tensor functions."""
-        found = Alike()
+        deduplicator = Alike()
         for f in self.module.body.block.ops:
             if isinstance(f, tir.FuncOp) and f.private:
-                found.first_of(f)
-        return found
+                deduplicator.first_of(f)
+        return deduplicator
 
     def add_function(self, func: tir.FuncOp) -> str:
         """The name of `func` in the module, or that of a private function of the same structure."""
-        found = cast(tir.FuncOp, self.alike.first_of(func))
-        if found is func:
+        first = cast(tir.FuncOp, self.alike.first_of(func))
+        if first is func:
             func.sym_name = StringAttr(self.names.fresh(func.sym_name.data))
             if self.first is None:
                 self.module.body.block.add_op(func)
             else:
                 self.module.body.block.insert_op_before(func, self.first)
-        return found.sym_name.data
+        return first.sym_name.data
 
     def fresh_vars(self, func: relax.FuncOp, count: int) -> list[SymExpr]:
         """Symbolic variables `s`, `s_1`, … that a function does not have yet."""
@@ -193,8 +193,8 @@ class _Legalizer:
             values = [
                 v for op in operations(func) for v in (*op.results, *(a for r in op.regions for a in r.block.args))
             ]
-            found = relax.free_symbolic_vars(v.type for v in values)
-            taken = self.variables[func] = {str(v.name) for v in found}
+            variables = relax.free_symbolic_vars(v.type for v in values)
+            taken = self.variables[func] = {str(v.name) for v in variables}
         return [Var(fresh_suffix("s", taken)) for _ in range(count)]
 
     def function(self, func: relax.FuncOp) -> None:
@@ -210,8 +210,8 @@ class _Legalizer:
         """Legalize one operator; what a custom rule put in its place."""
         if registered(op.name, LEGALIZE) is RESET and op.name not in self.custom:
             return ()
-        given = own_function(op.name, LEGALIZE)
-        by_program = None if given is None else rule_on_handles(given)
+        own_rule = own_function(op.name, LEGALIZE)
+        by_program = None if own_rule is None else rule_on_handles(own_rule)
         custom = self.custom.get(op.name) or by_program or BUILDERS.get(op.name)
         if custom is not None:
             return self._customized(op, custom)
@@ -228,8 +228,8 @@ class _Legalizer:
         if rule is None:
             if self.warn:
                 warnings.warn(f"no legalization of {op.name}", stacklevel=2)
-        elif made := self._as_others(op):
-            return made
+        elif replacement := self._as_others(op):
+            return replacement
         elif known_shape(op.result_type) and all(known_shape(v.type) for v in op.operands):
             emit = rule(op)
             if emit is not None:
@@ -315,10 +315,10 @@ def _check_result(op: Operator, computed: Attribute, certain: bool) -> None:
     expected, found = _tensor_types(op.result_type), _tensor_types(computed)
     if len(expected) != len(found):
         raise ShapeError(message, location=location_of(op), expected=op.result_type, found=computed, hint=hint)
-    for inferred, given in zip(expected, found, strict=True):
-        kind = _mismatch(inferred, given, certain)
+    for inferred, actual in zip(expected, found, strict=True):
+        kind = _mismatch(inferred, actual, certain)
         if kind is not None:
-            raise kind(message, location=location_of(op), expected=inferred, found=given, hint=hint)
+            raise kind(message, location=location_of(op), expected=inferred, found=actual, hint=hint)
 
 
 def _tensor_types(t: Attribute) -> list[relax.TensorType]:
@@ -328,15 +328,15 @@ def _tensor_types(t: Attribute) -> list[relax.TensorType]:
     return [t] if isinstance(t, relax.TensorType) else []
 
 
-def _mismatch(inferred: relax.TensorType, given: relax.TensorType, certain: bool) -> type[TiraxError] | None:
+def _mismatch(inferred: relax.TensorType, actual: relax.TensorType, certain: bool) -> type[TiraxError] | None:
     """The error of two types that a tensor cannot have both."""
-    if inferred.element is not None and inferred.element != given.element:
+    if inferred.element is not None and inferred.element != actual.element:
         return DTypeError
-    if inferred.dims is None or given.dims is None:
+    if inferred.dims is None or actual.dims is None:
         return None
-    pairs = zip(inferred.dims, given.dims, strict=False)
+    pairs = zip(inferred.dims, actual.dims, strict=False)
     return (
-        ShapeError if len(inferred.dims) != len(given.dims) or any(_differ(a - b, certain) for a, b in pairs) else None
+        ShapeError if len(inferred.dims) != len(actual.dims) or any(_differ(a - b, certain) for a, b in pairs) else None
     )
 
 

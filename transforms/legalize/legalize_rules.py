@@ -74,8 +74,8 @@ rule = RULES.row
 
 def rule_of(op: Operator) -> LegalizeRule | None:
     """The rule of an operator: that of the table, else what the operator's class itself brings."""
-    found = RULES.get(op.name)
-    return _computed if found is None and op.brings("compute") else found
+    rule = RULES.get(op.name)
+    return _computed if rule is None and op.brings("compute") else rule
 
 
 def _computed(op: Operator) -> Emit:

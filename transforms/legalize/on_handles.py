@@ -63,10 +63,10 @@ class RuleBuilder:
         return bound_expr(owner) if isinstance(owner, Operation) else None
 
     def _value(self, value: Any) -> SSAValue:
-        found = to_expr(value).ssa
-        if isinstance(found, OpResult) and found.op.parent is None:
-            return self.inner.emit(found.op)
-        return found
+        operand = to_expr(value).ssa
+        if isinstance(operand, OpResult) and operand.op.parent is None:
+            return self.inner.emit(operand.op)
+        return operand
 
 
 def _operation(expr: Expr) -> Operation:
@@ -135,8 +135,8 @@ class OwnRule:
             return call
         inner: Builder = builder.inner if isinstance(builder, RuleBuilder) else _OnHandles(builder)
         direct = BUILDERS.get(op.name)
-        made = _by_table(inner, op) if direct is None else direct(inner, op)
-        return call if made is None else expr_of(made)
+        result = _by_table(inner, op) if direct is None else direct(inner, op)
+        return call if result is None else expr_of(result)
 
 
 def _by_table(builder: Builder, op: Operator) -> SSAValue | None:

@@ -31,9 +31,9 @@ def _dims(value: SSAValue | None) -> Dims:
     return (value.type.dims or ()) if value is not None and isinstance(value.type, relax.TensorType) else ()
 
 
-def _broadcast(given: Dims, result: Dims) -> Pairs:
+def _broadcast(dims: Dims, result: Dims) -> Pairs:
     """Extents that broadcast to those of the result, counted from the back, unless they are 1."""
-    return [(g, r) for g, r in zip(given[::-1], result[::-1], strict=False) if g.constant != 1]
+    return [(g, r) for g, r in zip(dims[::-1], result[::-1], strict=False) if g.constant != 1]
 
 
 def _matmul(op: Any) -> Pairs:
@@ -75,7 +75,7 @@ def extent_check(op: Operator) -> list[relax.ShapeOp | relax.MatchCastOp]:
     pairs = dict.fromkeys((a, b) for a, b in required if (a - b).constant != 0)
     if not pairs:
         return []
-    found = relax.ShapeOp([a for a, _ in pairs])
-    check = relax.MatchCastOp(found.result, relax.ShapeType.of(b for _, b in pairs))
+    actual = relax.ShapeOp([a for a, _ in pairs])
+    check = relax.MatchCastOp(actual.result, relax.ShapeType.of(b for _, b in pairs))
     set_name(check.result, f"{op.name.rpartition('.')[2]}_extents")
-    return [found, check]
+    return [actual, check]

@@ -57,18 +57,18 @@ def _repeat(op: Operator) -> Emit:
 
 
 def _concat(op: Operator) -> Emit:
-    given, setup = tuple(op.operands), list[relax.TupleGetItemOp]()
-    if isinstance(given[0].type, TupleType):
-        whole = given[0].owner
-        setup = [] if isinstance(whole, relax.TupleOp) else _items(op, given[0], len(given[0].type.types))
-        given = tuple(whole.fields_) if isinstance(whole, relax.TupleOp) else tuple(item.result for item in setup)
-    return Emit(_concatenate, given, "concatenate", {"axis": op.attr("axis") or 0}, setup)
+    tensors, setup = tuple(op.operands), list[relax.TupleGetItemOp]()
+    if isinstance(tensors[0].type, TupleType):
+        source = tensors[0].owner
+        setup = [] if isinstance(source, relax.TupleOp) else _items(op, tensors[0], len(tensors[0].type.types))
+        tensors = tuple(source.fields_) if isinstance(source, relax.TupleOp) else tuple(item.result for item in setup)
+    return Emit(_concatenate, tensors, "concatenate", {"axis": op.attr("axis") or 0}, setup)
 
 
-def _items(op: Operator, whole: SSAValue, count: int) -> list[relax.TupleGetItemOp]:
+def _items(op: Operator, source: SSAValue, count: int) -> list[relax.TupleGetItemOp]:
     """The fields of a tuple, whose names are those of the parameters of the function, too."""
     prefix = "lv" if isinstance(op.parent_op(), relax.DataflowOp) else "gv"
-    items = [relax.TupleGetItemOp(whole, i) for i in range(count)]
+    items = [relax.TupleGetItemOp(source, i) for i in range(count)]
     for i, item in enumerate(items):
         set_name(item.result, f"{prefix}{i or ''}")
     return items

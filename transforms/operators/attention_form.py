@@ -78,7 +78,7 @@ class Attention:
         values = [self.q.value, self.k.value, self.v.value, result, *([] if self.bias is None else [self.bias])]
         elements = {value.type.element for value in values if isinstance(value.type, TensorType)}
         fits = fits_attention(self.q.dims, self.k.dims, self.v.dims) and len(elements) == 1
-        return fits and min(self._heads_cost(True), self._apart_cost(True)) < inf
+        return fits and min(self._heads_cost(True), self._batched_cost(True)) < inf
 
     def value(self, emit: Emit, heads_last: bool = False) -> SSAValue:
         """What the product gives; with `heads_last` (batch, length, heads, size). The cheaper of two ways.
@@ -86,11 +86,11 @@ class Attention:
         Heads stand where attention has them if that moves no more data than leaving them in front of the length: then
         each one is a batch of its own.
         """
-        heads, apart = self._heads_cost(heads_last), self._apart_cost(heads_last)
-        if heads < apart or heads_last and heads == apart:
+        heads, batches = self._heads_cost(heads_last), self._batched_cost(heads_last)
+        if heads < batches or heads_last and heads == batches:
             out = self._with_heads(emit)
             return out if heads_last else self._as_product(emit("permute_dims", out, axes=list(HEADS_FIRST)), emit)
-        out = self._apart(emit)
+        out = self._batched(emit)
         if heads_last:
             return emit("permute_dims", _reshape(out, self._result_dims, emit), axes=list(HEADS_FIRST))
         return self._as_product(out, emit)
@@ -109,9 +109,9 @@ class Attention:
             return inf
         return sum(not _stays(_after(m.axes, HEADS_FIRST)) for m in (self.q, self.k, self.v)) + (not heads_last)
 
-    def _apart_cost(self, heads_last: bool) -> float:
+    def _batched_cost(self, heads_last: bool) -> float:
         """How many are moved where each head is a batch; infinity where the bias is the same for some of them only."""
-        if self.bias is not None and self._bias_apart() is None:
+        if self.bias is not None and self._bias_of_batches() is None:
             return inf
         return sum(not _stays(m.axes) for m in (self.q, self.k, self.v)) + heads_last
 
@@ -121,13 +121,13 @@ class Attention:
             [m.moved(emit, HEADS_FIRST) for m in (self.q, self.k, self.v)], self._bias_of_heads(), emit
         )
 
-    def _apart(self, emit: Emit) -> SSAValue:
+    def _batched(self, emit: Emit) -> SSAValue:
         """The operator on (batch, length, 1, size)."""
         inputs = [
             _reshape(m.moved(emit), (product(self.lead), m.dims[-2], 1, m.dims[-1]), emit)
             for m in (self.q, self.k, self.v)
         ]
-        return self._operator(inputs, self._bias_apart(), emit)
+        return self._operator(inputs, self._bias_of_batches(), emit)
 
     def _operator(self, inputs: list[SSAValue], bias: Sequence[SymExpr | int] | None, emit: Emit) -> SSAValue:
         biases = [] if self.bias is None or bias is None else [_reshape(self.bias, bias, emit)]
@@ -142,15 +142,15 @@ class Attention:
             return (*self.lead, *dims[1:])
         return (1, 1, *dims[1:]) if dims[0].constant == 1 else None
 
-    def _bias_apart(self) -> tuple[SymExpr | int, ...] | None:
+    def _bias_of_batches(self) -> tuple[SymExpr | int, ...] | None:
         """The dimensions of the bias where each head is a batch, None where it is the same for some of them only."""
         dims = self._bias_dims()
         lead, last = dims[:-2], dims[-2:]
         ends = (*[1] * (2 - len(last)), *last)
         if all(dim.constant == 1 for dim in lead):
             return (1, 1, *ends)
-        whole = lead == ((product(self.lead),) if self.merged else self.lead)
-        return (product(lead), 1, *ends) if whole else None
+        differs = lead == ((product(self.lead),) if self.merged else self.lead)
+        return (product(lead), 1, *ends) if differs else None
 
     def _bias_dims(self) -> Dims:
         return () if self.bias is None else dims_of(self.bias) or ()
@@ -212,7 +212,7 @@ def read_attention(op: Operator, casts: bool = False) -> Attention | None:
         return None
     for merged in (True, False):
         q, k, v = (_matrices(value, i, merged) for i, value in enumerate((*scores_op.operands, values)))
-        if len(q.axes) != len(dims) + merged or k.axes == _turned(len(k.axes)):
+        if len(q.axes) != len(dims) + merged or k.axes == _swap_last(len(k.axes)):
             continue  # also where no permutation is on the way: to make one would cost more than it saves
         attention = Attention(q, k, v, bias, scale * q.scale * k.scale, causal_mask, merged)
         if attention.fits(op.results[0]) and _shows(attention, dims):
@@ -249,16 +249,16 @@ _QUERIES, _KEYS, _VALUES = range(3)
 def _matrices(value: SSAValue, which: int, merged: bool) -> Matrices:
     """What an operand of a product is made of; `merged`: of (batch, heads, …) that a reshape made one dimension."""
     rank = len(dims_of(value) or ())
-    axes = _turned(rank) if which == _KEYS else tuple(range(rank))
+    axes = _swap_last(rank) if which == _KEYS else tuple(range(rank))
     scale = 1.0
     while True:
         permutation = producer(value, "permute_dims")
         if permutation is not None:
             value, axes = permutation.operands[0], _after(axes_of(permutation, len(axes)), axes)
             continue
-        whole = _turned_apart(value, axes) if not merged else _split(value, axes) if len(axes) == 3 else None
-        if whole is not None:
-            value, axes = whole
+        unmerged = _transposed_heads(value, axes) if not merged else _split(value, axes) if len(axes) == 3 else None
+        if unmerged is not None:
+            value, axes = unmerged
             continue
         inner, factor = without_scale(value, once=False) if which != _VALUES else (value, 1.0)
         if inner is value or factor is None:
@@ -266,7 +266,7 @@ def _matrices(value: SSAValue, which: int, merged: bool) -> Matrices:
         value, scale = inner, scale * factor
 
 
-def _turned(rank: int) -> tuple[int, ...]:
+def _swap_last(rank: int) -> tuple[int, ...]:
     """The axes that exchange the last two dimensions."""
     return (*range(rank - 2), rank - 1, rank - 2)
 
@@ -274,15 +274,15 @@ def _turned(rank: int) -> tuple[int, ...]:
 def _split(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tuple[int, ...]] | None:
     """(batch, heads, …), where a reshape made (batch * heads, …) of it."""
     reshape = producer(value, "reshape")
-    dims, whole = dims_of(value), None if reshape is None else dims_of(reshape.operands[0])
-    if reshape is None or dims is None or whole is None or len(whole) != 4 or axes[0] != 0:
+    dims, full_dims = dims_of(value), None if reshape is None else dims_of(reshape.operands[0])
+    if reshape is None or dims is None or full_dims is None or len(full_dims) != 4 or axes[0] != 0:
         return None
-    if (product(whole[:2]), *whole[2:]) != dims:
+    if (product(full_dims[:2]), *full_dims[2:]) != dims:
         return None
     return reshape.operands[0], (0, 1, *[a + 1 for a in axes[1:]])
 
 
-def _turned_apart(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tuple[int, ...]] | None:
+def _transposed_heads(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tuple[int, ...]] | None:
     """(batch, heads, length, size), whose last dimensions were exchanged while the first two were one."""
     parts = producer(value, "reshape")
     turned = None if parts is None else producer(parts.operands[0], "permute_dims")
@@ -292,7 +292,7 @@ def _turned_apart(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tup
     before, one, after = dims_of(merge.operands[0]) or (), dims_of(merge.results[0]) or (), dims_of(value) or ()
     if len(before) != 4 or one != (product(before[:2]), *before[2:]) or after != (*before[:2], before[3], before[2]):
         return None
-    return merge.operands[0], _after(_turned(4), axes)
+    return merge.operands[0], _after(_swap_last(4), axes)
 
 
 def _without_mask(value: SSAValue, matrix: Dims) -> tuple[SSAValue, SSAValue | None, str | None]:

@@ -63,7 +63,7 @@ def paired_bytes(matrix: Array, width: int) -> PairedBytes | None:
                 again.append(block)
                 halved.update(first + row for row in _alone(fits))
             else:
-                orders[2 * block : 2 * block + 2] = np.reshape(_turned(partners), (2, _HALF))
+                orders[2 * block : 2 * block + 2] = np.reshape(_pair_order(partners), (2, _HALF))
                 orders[2 * block + 1] -= _HALF
         if len(halved) > most:
             return None
@@ -80,8 +80,8 @@ def order_of(matrix: Array, width: int) -> Array | None:
         return None
     key = _key(matrix, width)
     if key not in _known:
-        found = paired_bytes(matrix, width)
-        return None if found is None or found.halved else found.order
+        paired = paired_bytes(matrix, width)
+        return None if paired is None or paired.halved else paired.order
     return _known[key]
 
 
@@ -103,11 +103,11 @@ def _below(matrix: Array, order: Array, halved: list[int], width: int) -> Paired
     wide[..., halved, :] = half
     wide[..., count : count + len(halved), :] = matrix[..., halved, :] - half
     natural = np.broadcast_to(np.arange(more, dtype=np.uint8) % ROWS, (*order.shape[:-1], more))
-    found = PairedBytes(wide, np.concatenate([order, natural], axis=-1), halved)
-    _known[_key(wide, width)] = found.order
+    paired = PairedBytes(wide, np.concatenate([order, natural], axis=-1), halved)
+    _known[_key(wide, width)] = paired.order
     if len(_known) > _KEPT:
         _known.popitem(last=False)
-    return found
+    return paired
 
 
 def _larger_half(numbers: Array) -> Array:
@@ -125,9 +125,9 @@ def _in_halves(matrix: Array, width: int) -> Array:
     """Int8 [..., K, N] -> [n, 8, width]: for each panel 8 rows after the other, zeros where there are no columns."""
     *outer, rows, columns = matrix.shape
     count = -(-columns // width)
-    whole = np.zeros((*outer, rows, count * width), np.int8)
-    whole[..., :columns] = matrix
-    panels = np.moveaxis(whole.reshape(*outer, rows, count, width), -2, 0)
+    padded = np.zeros((*outer, rows, count * width), np.int8)
+    padded[..., :columns] = matrix
+    panels = np.moveaxis(padded.reshape(*outer, rows, count, width), -2, 0)
     return np.ascontiguousarray(panels).reshape(-1, _HALF, width)
 
 
@@ -203,7 +203,7 @@ def _rows(bits: int) -> list[int]:
     return [i for i in range(bits.bit_length()) if bits >> i & 1]
 
 
-def _turned(partners: Sequence[int]) -> list[int]:
+def _pair_order(partners: Sequence[int]) -> list[int]:
     """The order, its own inverse, in which rows that are partners are neighbours."""
     order = [-1] * len(partners)
     for start in range(len(partners)):
@@ -227,6 +227,6 @@ def _all_pairs(left: Sequence[int]) -> Iterator[dict[int, int]]:
             yield {first: other, other: first, **rest}
 
 
-_PARTNERS = [[found[i] for i in range(_HALF)] for found in _all_pairs(range(_HALF))]
-_HALVES = [(partners, _turned(partners)) for partners in _PARTNERS]
+_PARTNERS = [[pairing[i] for i in range(_HALF)] for pairing in _all_pairs(range(_HALF))]
+_HALVES = [(partners, _pair_order(partners)) for partners in _PARTNERS]
 """The partners of 8 rows, and their order."""

@@ -56,10 +56,10 @@ def _expanded(op: Convolution, emit: Emit) -> SSAValue | None:
     constant = emit.constant(flat, element)
     product = emit("nn.conv2d", x, constant, data_layout=layout)
     if last:
-        apart, axes = [*dims[:3], *parts], [0, 1, 3, 2, 4, 5]
+        separated, axes = [*dims[:3], *parts], [0, 1, 3, 2, 4, 5]
     else:
-        apart, axes = [dims[0], parts[2], *parts[:2], *dims[2:]], [0, 1, 4, 2, 5, 3]
-    spread = emit("permute_dims", _reshaped(emit, product, apart), axes=axes)
+        separated, axes = [dims[0], parts[2], *parts[:2], *dims[2:]], [0, 1, 4, 2, 5, 3]
+    spread = emit("permute_dims", _reshaped(emit, product, separated), axes=axes)
     return _reshaped(emit, spread, list(out))
 
 

@@ -38,7 +38,7 @@ class _Pattern:
     q: DFPattern
     scale: DFPattern
     zero: DFPattern
-    whole: DFPattern
+    root: DFPattern
 
 
 def _dequantized() -> _Pattern:
@@ -78,18 +78,18 @@ class _Bytes:
         return max(high - least, most - low)
 
 
-def _bytes(found: _Pattern, matches: Mapping[Any, Any]) -> _Bytes | None:
+def _bytes(pattern: _Pattern, matches: Mapping[Any, Any]) -> _Bytes | None:
     """What a match has, None where a shape is not known, it is not of bytes, or does not become float32."""
-    whole, q, scale, zero = (matches[p] for p in (found.whole, found.q, found.scale, found.zero))
+    root, q, scale, zero = (matches[p] for p in (pattern.root, pattern.q, pattern.scale, pattern.zero))
     types = [expr.ssa.type for expr in (q, scale, zero)]
     if not all(isinstance(t, TensorType) and t.dims is not None for t in types):
         return None
-    if _type(q).element not in (i8, ui8) or {_type(whole).element, _type(scale).element} != {f32}:
+    if _type(q).element not in (i8, ui8) or {_type(root).element, _type(scale).element} != {f32}:
         return None
     zeros = _contents(zero)
     if not _dims(q) or _type(zero).element is None or (zeros is not None and not zeros.size):
         return None
-    return _Bytes(q, scale, zero, _attrs(whole)["axis"] % len(_dims(q)))
+    return _Bytes(q, scale, zero, _attrs(root)["axis"] % len(_dims(q)))
 
 
 def _attrs(expr: Expr) -> dict[str, Any]:
@@ -158,19 +158,19 @@ def _scaled(sums: Expr, scales: Sequence[Expr]) -> Expr:
 
 def _transposed(_: Target) -> _Rule:
     a, b = _dequantized(), _dequantized()
-    swapped = is_op("relax.permute_dims")(b.whole)
+    swapped = is_op("relax.permute_dims")(b.root)
 
     def rewrite(expr: Expr, matches: Mapping[Any, Any]) -> Expr:
-        found = _bytes(b, matches)
-        if found is None:
+        operand = _bytes(b, matches)
+        if operand is None:
             return expr
-        rank = len(found.dims)
+        rank = len(operand.dims)
         axes = [a % rank for a in _attrs(matches[swapped])["axes"] or range(rank - 1, -1, -1)]
-        moved = call("relax.permute_dims", found.q, axes=axes)
-        again = call("relax.dequantize", moved, found.scale, found.zero, axis=axes.index(found.axis))
-        return call("relax.matmul", matches[a.whole], again, out_dtype=_attrs(expr)["out_dtype"])
+        moved = call("relax.permute_dims", operand.q, axes=axes)
+        again = call("relax.dequantize", moved, operand.scale, operand.zero, axis=axes.index(operand.axis))
+        return call("relax.matmul", matches[a.root], again, out_dtype=_attrs(expr)["out_dtype"])
 
-    return is_op("relax.matmul")(a.whole, swapped), rewrite
+    return is_op("relax.matmul")(a.root, swapped), rewrite
 
 
 # matmul(dequantize(a, s, p), dequantize(b, t, q))  ->  astype(matmul(a, b) - …) * (s * t)
@@ -190,7 +190,7 @@ def _product(target: Target) -> _Rule:
         sums = _integer_product(target, a, b)
         return expr if sums is None else _scaled(sums, (_along(a.scale, 0, 2), b.scale))
 
-    return is_op("relax.matmul")(left.whole, right.whole), rewrite
+    return is_op("relax.matmul")(left.root, right.root), rewrite
 
 
 def _integer_product(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
@@ -203,10 +203,10 @@ def _integer_product(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
 
 def _product_of_pairs(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
     """sum((a - p) * b) in int32, of bytes; None where b is not constant, or pairs of its bytes do not fit."""
-    found = _paired(target, a, b, (0, 1), len(a.dims) - 1)
-    if found is None:
+    pair = _paired(target, a, b, (0, 1), len(a.dims) - 1)
+    if pair is None:
         return None
-    x, weights = found
+    x, weights = pair
     sums: Expr = call("relax.matmul", x, weights, out_dtype="int32")
     if a.is_centred:
         return sums
@@ -223,14 +223,14 @@ def _paired(target: Target, a: _Bytes, b: _Bytes, axes: tuple[int, int], channel
     if array is None or not b.is_centred or not has_pairs(left, right, i32, target):
         return None
     order = [i for i in range(array.ndim) if i not in axes] + list(axes)
-    found = paired_bytes(array.transpose(order), panel_width(target, array.shape[axes[1]], PAIRED))
-    if found is None:
+    paired = paired_bytes(array.transpose(order), panel_width(target, array.shape[axes[1]], PAIRED))
+    if paired is None:
         return None
-    weights = const(np.ascontiguousarray(found.matrix.transpose(np.argsort(order))))
-    if not found.halved:
+    weights = const(np.ascontiguousarray(paired.matrix.transpose(np.argsort(order))))
+    if not paired.halved:
         return a.q, weights
-    more = found.matrix.shape[-2] - array.shape[axes[0]]
-    again = const(np.array((found.halved * more)[:more], np.int64))
+    more = paired.matrix.shape[-2] - array.shape[axes[0]]
+    again = const(np.array((paired.halved * more)[:more], np.int64))
     twice = call("relax.take", a.q, again, axis=channels)
     return call("relax.concat", Tuple([a.q, twice]), axis=channels), weights
 
@@ -291,7 +291,7 @@ def _convolution(target: Target) -> _Rule:
         axis = (attrs["out_layout"] or attrs["data_layout"]).index("C")
         return expr if sums is None else _scaled(sums, (x.scale, _along(w.scale, axis, 4)))
 
-    return is_op("relax.nn.conv2d")(data.whole, weight.whole), rewrite
+    return is_op("relax.nn.conv2d")(data.root, weight.root), rewrite
 
 
 def _integer_convolution(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr | None:
@@ -307,13 +307,13 @@ def _convolution_of_pairs(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str,
     kernel, data = attrs["kernel_layout"], attrs["data_layout"]
     if attrs["groups"] > 1 or (any(attrs["padding"]) and _contents(x.zero) is None):
         return None
-    found = _paired(target, x, w, (kernel.index("I"), kernel.index("O")), data.index("C"))
-    if found is None:
+    pair = _paired(target, x, w, (kernel.index("I"), kernel.index("O")), data.index("C"))
+    if pair is None:
         return None
-    again = _Bytes(found[0], x.scale, x.zero, x.axis)
+    again = _Bytes(pair[0], x.scale, x.zero, x.axis)
     shifted = _padded(again, attrs)
     assert shifted is not None
-    sums: Expr = call("relax.nn.conv2d", shifted, found[1], **{**attrs, "out_dtype": "int32"})
+    sums: Expr = call("relax.nn.conv2d", shifted, pair[1], **{**attrs, "out_dtype": "int32"})
     axis = (attrs["out_layout"] or data).index("C")
     return sums if x.is_centred else binary("subtract", sums, _along(_too_much(x, w, kernel), axis, 4))
 
@@ -445,5 +445,5 @@ RULES: tuple[Callable[[Target], _Rule], ...] = (_transposed, _product, _convolut
 
 def rewriter(target: Target) -> PatternMatchingRewriter:
     """The rules for a target, composed."""
-    made = (PatternMatchingRewriter.from_pattern(*rule(target)) for rule in RULES)
-    return reduce(PatternMatchingRewriter.__or__, made)
+    rewriters = (PatternMatchingRewriter.from_pattern(*rule(target)) for rule in RULES)
+    return reduce(PatternMatchingRewriter.__or__, rewriters)

@@ -84,8 +84,8 @@ def packed_convolution(target: Target, op: Operator) -> Packed | None:
         if not words and _dot(target, weights, x, op) is None:
             return None
         array, element = (by_output.astype(np.int16), i16) if words else (by_output, _element(weights))
-        given = relax.ConstantOp.of(array, element).named_after(weights)
-        return _convolution(conv, [insert_before(conv, given).result], _as_given, (0, 3, 1, 2), words=words)
+        constant = relax.ConstantOp.of(array, element).named_after(weights)
+        return _convolution(conv, [insert_before(conv, constant).result], _identity, (0, 3, 1, 2), words=words)
     dot = _dot(target, x, weights, op)
     if dot is None or conv.out_places()[1] != 3 or (groups > 1 and (dot.sums != i32 or conv.is_depthwise())):
         return None
@@ -104,13 +104,13 @@ def _in_wide_groups(weights: np.ndarray[Any, Any], groups: int, lanes: int) -> t
     fewer = (n for n in range(groups, 0, -1) if groups % n == 0)
     count = next((n for n in fewer if outputs // n % lanes == 0), 1)
     wide = np.zeros((count, groups // count, each, *window, groups // count, channels), weights.dtype)
-    apart = weights.reshape(count, groups // count, each, *window, channels)
+    grouped = weights.reshape(count, groups // count, each, *window, channels)
     for n in range(groups // count):
-        wide[:, n, ..., n, :] = apart[:, n]
+        wide[:, n, ..., n, :] = grouped[:, n]
     return wide.reshape(outputs, *window, groups // count * channels), count
 
 
-def _as_given(weights: Tensor) -> Tensor:
+def _identity(weights: Tensor) -> Tensor:
     return weights
 
 
@@ -153,16 +153,16 @@ def in_panels(
     """
     *outer, rows, columns = matrix.shape
     count, steps = -(-columns // width), -(-rows // group)
-    whole = np.zeros((*outer, steps * group, count * width), matrix.dtype)
-    whole[..., :rows, :columns] = matrix
+    padded = np.zeros((*outer, steps * group, count * width), matrix.dtype)
+    padded[..., :rows, :columns] = matrix
     if among is not None:
         first: np.ndarray[Any, Any] = np.array([row // ROWS * ROWS for row in range(steps * group)])
-        apart = np.moveaxis(whole.reshape(*outer, steps * group, count, width), -2, 0)
-        whole = np.moveaxis(np.take_along_axis(apart, np.add(first, among)[..., None], axis=-2), 0, -2)
-    apart = whole.reshape(*outer, steps, group, count, width)
+        blocks = np.moveaxis(padded.reshape(*outer, steps * group, count, width), -2, 0)
+        padded = np.moveaxis(np.take_along_axis(blocks, np.add(first, among)[..., None], axis=-2), 0, -2)
+    blocks = padded.reshape(*outer, steps, group, count, width)
     rank = len(outer)
     order = [rank + 2, *range(rank), rank, rank + 3, rank + 1]
-    return np.ascontiguousarray(apart.transpose(order)).reshape(count, *outer, steps, width * group)
+    return np.ascontiguousarray(blocks.transpose(order)).reshape(count, *outer, steps, width * group)
 
 
 def _dot(target: Target, a: SSAValue, b: SSAValue, op: Operator) -> Dot | None:

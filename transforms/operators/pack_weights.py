@@ -96,16 +96,16 @@ def _width(target: Target, element: Attribute) -> int:
 def _packed(matrix: np.ndarray[Any, Any], width: int, element: Attribute) -> TensorDataAttr:
     """[K, N] -> [N / width, K, width], rounded up; zeros where no columns are left."""
     rows, columns = matrix.shape
-    whole = columns // width
+    full = columns // width
 
     def write(panels: np.ndarray[Any, Any], meanwhile: bool) -> None:
         at_once = max(1, _AT_ONCE // max(1, rows * width * matrix.itemsize)) if meanwhile else 1
-        for first in range(0, whole, at_once):
-            last = min(first + at_once, whole)
+        for first in range(0, full, at_once):
+            last = min(first + at_once, full)
             part = _spaced(matrix[:, first * width : last * width])
             panels[first:last] = part.reshape(rows, last - first, width).swapaxes(0, 1)
         if columns % width:
-            panels[-1, :, : columns % width] = matrix[:, whole * width :]
+            panels[-1, :, : columns % width] = matrix[:, full * width :]
             panels[-1, :, columns % width :] = 0
 
     return TensorDataAttr.written((-(-columns // width), rows, width), element, write)

@@ -40,7 +40,7 @@ def quantized_form(op: Operator) -> QuantizedForm | None:
     out = op.results[0].type
     if not isinstance(out, TensorType) or out.element not in (i8, ui8):
         return None
-    value, limits = limited(op.operands[0])
+    value, limits = clip_limits(op.operands[0])
     if limits is None or not isinstance(value.type, TensorType) or value.type.element != f32:
         return None
     least, greatest = integer_limits(out.element)
@@ -68,7 +68,7 @@ def scaled_by(value: SSAValue) -> tuple[SSAValue, float] | None:
     return None
 
 
-def limited(value: SSAValue) -> tuple[SSAValue, tuple[int, int] | None]:
+def clip_limits(value: SSAValue) -> tuple[SSAValue, tuple[int, int] | None]:
     """(x, limits) of `minimum(maximum(x, least), greatest)` with constant integers; (value, None) of all else."""
     upper = producer(value, "minimum")
     lower = None if upper is None else producer(upper.operands[0], "maximum")
@@ -93,7 +93,7 @@ def bounds_of(value: SSAValue) -> tuple[int, int]:
         return least, most
     source = op.operands[0]
     integers = isinstance(source.type, TensorType) and isinstance(source.type.element, IntegerType)
-    limits = bounds_of(source) if integers else limited(source)[1]
+    limits = bounds_of(source) if integers else clip_limits(source)[1]
     return limits if limits is not None and least <= limits[0] and limits[1] <= most else (least, most)
 
 

@@ -45,8 +45,8 @@ def _sunk(op: Operator, emit: Emit) -> SSAValue | None:
     operands = [_with_split(v, split, emit) for v in op.operands]
     if None in operands:
         return None
-    made = emit(op.name.removeprefix("relax."), *(v for v in operands if v), **{n: op.attr(n) for n in op.ATTR_SPECS})
-    return emit("reshape", made, relax.ShapeOp(result.dims).result)
+    moved = emit(op.name.removeprefix("relax."), *(v for v in operands if v), **{n: op.attr(n) for n in op.ATTR_SPECS})
+    return emit("reshape", moved, relax.ShapeOp(result.dims).result)
 
 
 def _split_dims(value: SSAValue, result: TensorType) -> tuple[SymExpr, ...] | None:

@@ -35,14 +35,14 @@ class SplitProducts(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         def rule(item: relax.TupleGetItemOp, emit: Emit) -> SSAValue | None:
-            whole = _whole_of(item)
-            return None if whole is None or whole.rows < self.min_rows else whole.part(item.index.data, emit)
+            product = _product_of(item)
+            return None if product is None or product.rows < self.min_rows else product.part(item.index.data, emit)
 
         apply_rules(op, {"relax.tuple_get_item": rule})
 
 
 @dataclass(frozen=True)
-class _Whole:
+class _Product:
     """What is split, and where: `x` times `weights` (`transposed`: as they are multiplied), plus `bias`.
 
     `lead` are the dimensions of the parts before the last, where the rows are reshaped before the split.
@@ -72,12 +72,12 @@ class _Whole:
         return _constant(emit, bias, bias.value.numpy()[..., columns])
 
 
-def _constant(emit: Emit, whole: relax.ConstantOp, part: Array) -> SSAValue:
-    constant = relax.ConstantOp.of(part, whole.value.data.dtype).named_after(whole.result)
+def _constant(emit: Emit, source: relax.ConstantOp, part: Array) -> SSAValue:
+    constant = relax.ConstantOp.of(part, source.value.data.dtype).named_after(source.result)
     return emit.put(constant)
 
 
-def _whole_of(item: relax.TupleGetItemOp) -> _Whole | None:
+def _product_of(item: relax.TupleGetItemOp) -> _Product | None:
     """What a field of a split is a part of; None where it is something else."""
     split = producer(item.tuple_, "split")
     if split is None or not all(isinstance(use.operation, relax.TupleGetItemOp) for use in item.tuple_.uses):
@@ -93,8 +93,8 @@ def _whole_of(item: relax.TupleGetItemOp) -> _Whole | None:
         return None
     reshape = _of_rows(value)
     lead = None if reshape is None else dims[:-1]
-    whole = value if reshape is None else reshape.operands[0]
-    return next((_Whole(*parts, prod(rows), known, lead) for parts in _products(whole, dims[-1].constant)), None)
+    source = value if reshape is None else reshape.operands[0]
+    return next((_Product(*parts, prod(rows), known, lead) for parts in _products(source, dims[-1].constant)), None)
 
 
 def _of_rows(value: SSAValue) -> Operator | None:
@@ -128,10 +128,10 @@ def _is_row(bias: object, columns: int | None) -> bool:
 
 def _weights_of(matmul: Operator) -> tuple[relax.ConstantOp, bool] | None:
     """The constant matrix of a product, and whether it is transposed before; None where there is none."""
-    given = matmul.operands[1]
-    turned = producer(given, "permute_dims")
-    owner = (given if turned is None else turned.operands[0]).owner
-    t, out = given.type, matmul.results[0].type
+    operand = matmul.operands[1]
+    transpose = producer(operand, "permute_dims")
+    owner = (operand if transpose is None else transpose.operands[0]).owner
+    t, out = operand.type, matmul.results[0].type
     same = isinstance(t, TensorType) and isinstance(out, TensorType) and t.element == out.element and t.rank == 2
-    turns = turned is None or turned.attr("axes") in (None, [1, 0], (1, 0))
-    return (owner, turned is not None) if isinstance(owner, relax.ConstantOp) and same and turns else None
+    is_transpose = transpose is None or transpose.attr("axes") in (None, [1, 0], (1, 0))
+    return (owner, transpose is not None) if isinstance(owner, relax.ConstantOp) and same and is_transpose else None

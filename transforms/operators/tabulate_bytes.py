@@ -57,10 +57,10 @@ def _tabulate(func: relax.FuncOp) -> bool:
     done: set[Operation] = set()
     for value in reversed(sources):
         if value.owner not in done and _element(value) in _NARROW:
-            found = _between(sources, value)
-            if found is not None:
-                _look_up(sources[value], value, found)
-                done |= set(found)
+            between = _between(sources, value)
+            if between is not None:
+                _look_up(sources[value], value, between)
+                done |= set(between)
     return bool(done)
 
 
@@ -69,8 +69,8 @@ def _sources(func: relax.FuncOp) -> dict[SSAValue, SSAValue]:
     sources: dict[SSAValue, SSAValue] = {}
     for op in operations(func):
         if isinstance(op, Operator) and op.name in _ELEMENTWISE:
-            found = {sources.get(x, x) for x in op.operands if not _is_number(x)}
-            source = found.pop() if len(found) == 1 else None
+            origins = {sources.get(x, x) for x in op.operands if not _is_number(x)}
+            source = origins.pop() if len(origins) == 1 else None
             if source is not None and _element(source) in (i8, ui8) and _dims(source) == _dims(op.results[0]):
                 sources[op.results[0]] = source
     return sources
@@ -78,30 +78,30 @@ def _sources(func: relax.FuncOp) -> dict[SSAValue, SSAValue]:
 
 def _between(sources: dict[SSAValue, SSAValue], value: SSAValue) -> list[Operation] | None:
     """The operations that make a value of bytes, in order; None where others use their results, or all are cheap."""
-    found: dict[Operation, None] = {}
+    between: dict[Operation, None] = {}
     waiting = [value]
     while waiting:
         owner = cast(Operation, waiting.pop().owner)
-        found[owner] = None
-        waiting += [x for x in owner.operands if x in sources and x.owner not in found]
-    inner = (use.operation for op in found for result in op.results if result is not value for use in result.uses)
-    if not any(op.name in _COSTLY for op in found) or any(user not in found for user in inner):
+        between[owner] = None
+        waiting += [x for x in owner.operands if x in sources and x.owner not in between]
+    inner = (use.operation for op in between for result in op.results if result is not value for use in result.uses)
+    if not any(op.name in _COSTLY for op in between) or any(user not in between for user in inner):
         return None
-    return [cast(Operation, v.owner) for v in sources if v.owner in found]
+    return [cast(Operation, v.owner) for v in sources if v.owner in between]
 
 
 def _look_up(source: SSAValue, value: SSAValue, between: list[Operation]) -> None:
     """Let a value be looked up in a table."""
     emit = Emit(cast(Operation, value.owner))
     least, element = (-128 if _element(source) == i8 else 0), cast(Attribute, _element(source))
-    made = {source: emit.constant(np.arange(least, least + 256), element)}
+    values = {source: emit.constant(np.arange(least, least + 256), element)}
     for op in cast("list[Operator]", between):
-        args = [made.get(x, x) for x in op.operands]
-        made[op.results[0]] = emit(op.name.removeprefix("relax."), *args, **_attributes(op))
+        args = [values.get(x, x) for x in op.operands]
+        values[op.results[0]] = emit(op.name.removeprefix("relax."), *args, **_attributes(op))
     index = emit("astype", source, dtype="int32")
     if least:
         index = emit("subtract", index, emit.constant(least, i32))
-    replace_op(cast(Operation, value.owner), emit("take", made[value], index, axis=0))
+    replace_op(cast(Operation, value.owner), emit("take", values[value], index, axis=0))
 
 
 def _attributes(op: Operator) -> dict[str, Any]:

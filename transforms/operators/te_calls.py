@@ -31,42 +31,42 @@ def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule]) -> None
     Operators of unknown shapes stay, and so do those that have to be checked at run time.
     """
 
-    made: dict[Hashable, relax.CallTIROp] = {}
+    calls: dict[Hashable, relax.CallTIROp] = {}
 
     def rule_for(rule: TERule) -> Callable[[Any, Operator], SSAValue | None]:
         def call(builder: Any, op: Operator) -> SSAValue | None:
-            found = rule(op) if _is_known(op) else None
-            if found is None:
+            replacement = rule(op) if _is_known(op) else None
+            if replacement is None:
                 return None
-            function, args, name = found
+            function, args, name = replacement
             # The types say all that a rule may look at; which arguments are the same value decides on the parameters.
             properties = tuple(sorted(op.properties.items()))
             key = (op.name, properties, op.results[0].type, *((v.type, args.index(v)) for v in args))
-            like = made.get(key)
+            like = calls.get(key)
             if like is not None:
                 value = relax.CallTIROp(like.callee_name, args, like.result.type, like.tir_vars).result
             else:
                 value = builder.call_te(function, *args, primfunc_name_hint=name)
                 if isinstance(value.owner, relax.CallTIROp) and list(value.owner.args) == args:
-                    made[key] = value.owner
+                    calls[key] = value.owner
             return _reshaped(builder, value, op)
 
         return call
 
-    found = relax_functions(module)
-    if any(op.name in rules for func in found for op in operations(func)):
+    functions = relax_functions(module)
+    if any(op.name in rules for func in functions for op in operations(func)):
         others = tuple(name for name in OPERATORS if name not in rules)
         LegalizeOps({name: rule_for(rule) for name, rule in rules.items()}, others).apply(new_context(), module)
-    for func in found:
+    for func in functions:
         remove_dead_bindings(func)
 
 
 def _reshaped(builder: Any, value: SSAValue, op: Operator) -> SSAValue:
     """A value in the shape of what an operator gives."""
-    wanted = op.results[0].type
-    if value.type == wanted or not isinstance(wanted, TensorType) or wanted.dims is None:
+    expected = op.results[0].type
+    if value.type == expected or not isinstance(expected, TensorType) or expected.dims is None:
         return value
-    return builder.emit(OPERATORS["relax.reshape"].make(value, relax.ShapeOp(wanted.dims).result))
+    return builder.emit(OPERATORS["relax.reshape"].make(value, relax.ShapeOp(expected.dims).result))
 
 
 def _is_known(op: Operator) -> bool:

@@ -81,20 +81,20 @@ class ToMixedPrecision(Pass):
 def _lower_parameters(module: ModuleOp, names: Sequence[str], low: Attribute) -> set[SSAValue]:
     """Make the parameters with these names tensors of low precision."""
     params = [p for func in relax_functions(module) for p in func.params]
-    asked = set(names)
-    wanted = [p for p in params if name_of(p) in asked]
-    missing = sorted(asked - {str(name_of(p)) for p in wanted})
+    requested = set(names)
+    selected = [p for p in params if name_of(p) in requested]
+    missing = sorted(requested - {str(name_of(p)) for p in selected})
     if missing:
         known = {n for p in params if (n := name_of(p))}
         raise unknown_name("parameter", ", ".join(missing), known)
-    wrong = [p for p in wanted if dtypes_of(p.type) not in (f32, low)]
+    wrong = [p for p in selected if dtypes_of(p.type) not in (f32, low)]
     if wrong:
         raise DTypeError(
             f"fp16_input_names: {', '.join(str(name_of(p)) for p in wrong)}",
             expected="tensors of float32",
             found=", ".join(str(p.type) for p in wrong),
         )
-    changed: set[SSAValue] = {p for p in wanted if dtypes_of(p.type) == f32}
+    changed: set[SSAValue] = {p for p in selected if dtypes_of(p.type) == f32}
     for p in changed:
         set_type(p, with_dtypes(p.type, low))
     return changed
@@ -105,9 +105,9 @@ def _convert_arguments(module: ModuleOp, changed: set[SSAValue]) -> None:
     named = {f.sym_name.data: f.params for f in relax_functions(module) if any(p in changed for p in f.params)}
     for call in [c for c in module.walk() if isinstance(c, relax.CallOp) and c.callee_name in named]:
         for i, param in enumerate(named[call.callee_name]):
-            wanted = dtypes_of(param.type)
-            if dtypes_of(call.operands[i].type) != wanted:
-                converted = _astype(call.operands[i], cast(Attribute, wanted))
+            dtypes = dtypes_of(param.type)
+            if dtypes_of(call.operands[i].type) != dtypes:
+                converted = _astype(call.operands[i], cast(Attribute, dtypes))
                 insert_before(call, converted)
                 call.operands[i] = converted.results[0]
                 name_bindings(cast(relax.FuncOp, _function(call)))
@@ -163,7 +163,7 @@ class _Decisions:
     """What the uses of each value in dataflow blocks ask for: the low dtype, float32, or None for no matter what."""
 
     low: Attribute
-    wanted: dict[SSAValue, Dtypes] = field(default_factory=dict[SSAValue, Dtypes])
+    demands: dict[SSAValue, Dtypes] = field(default_factory=dict[SSAValue, Dtypes])
 
     def visit(self, block: Block) -> None:
         """Take in the uses of a dataflow block; later blocks come first."""
@@ -172,7 +172,7 @@ class _Decisions:
                 self._visit_tuple(op)
             elif isinstance(op, relax.TupleGetItemOp) and isinstance(op.tuple_.type, TupleType):
                 fields: list[Dtypes] = [_everywhere(t, None) for t in op.tuple_.type.types]
-                fields[op.index.data] = self.wanted.get(op.result, fields[op.index.data])
+                fields[op.index.data] = self.demands.get(op.result, fields[op.index.data])
                 self._ask(op.tuple_, tuple(fields))
             else:
                 always = is_always(op, self.low)
@@ -181,31 +181,31 @@ class _Decisions:
                         self._ask(v, _everywhere(v.type, self.low if always else f32))
 
     def _visit_tuple(self, op: relax.TupleOp) -> None:
-        wanted = self.wanted.get(op.result, _everywhere(op.result.type, None))
-        for v, d in zip(op.fields_, cast("tuple[Dtypes, ...]", wanted), strict=True):
+        demanded = self.demands.get(op.result, _everywhere(op.result.type, None))
+        for v, d in zip(op.fields_, cast("tuple[Dtypes, ...]", demanded), strict=True):
             self._ask(v, d)
 
     def _ask(self, value: SSAValue, dtypes: Dtypes) -> None:
-        known = self.wanted.get(value, dtypes)
-        self.wanted[value] = _merged(known, dtypes)
+        known = self.demands.get(value, dtypes)
+        self.demands[value] = _merged(known, dtypes)
 
     def conversion(self, value: SSAValue) -> Dtypes:
         """The dtypes that a value is to be converted to where it is defined."""
-        wanted = self.wanted.get(value)
-        return _chosen(dtypes_of(value.type), wanted, self.low)
+        demanded = self.demands.get(value)
+        return _chosen(dtypes_of(value.type), demanded, self.low)
 
 
 def _everywhere(t: Attribute, dtype: Attribute | None) -> Dtypes:
     return tuple(_everywhere(f, dtype) for f in t.types) if isinstance(t, TupleType) else dtype
 
 
-def _chosen(now: Dtypes, wanted: Dtypes, low: Attribute) -> Dtypes:
+def _chosen(now: Dtypes, demanded: Dtypes, low: Attribute) -> Dtypes:
     """Float32 as the low dtype where that is wanted."""
     if isinstance(now, tuple):
-        if not isinstance(wanted, tuple):
+        if not isinstance(demanded, tuple):
             return now
-        return tuple(_chosen(n, w, low) for n, w in zip(now, wanted, strict=True))
-    return low if now == f32 and wanted == low else now
+        return tuple(_chosen(n, w, low) for n, w in zip(now, demanded, strict=True))
+    return low if now == f32 and demanded == low else now
 
 
 def is_always(op: Operation, low: Attribute) -> bool:
@@ -262,10 +262,10 @@ class _Rewriter:
     def _convert_parameters(self, block: Block) -> None:
         start = block.first_op
         for param in self._func.params:
-            wanted = self._decisions.conversion(param)
-            if wanted != dtypes_of(param.type) and any(_inside(u.operation, block) for u in param.uses):
+            dtypes = self._decisions.conversion(param)
+            if dtypes != dtypes_of(param.type) and any(_inside(u.operation, block) for u in param.uses):
                 uses = [u for u in param.uses if _inside(u.operation, block)]
-                new = self._bind(param, wanted, cast(Operation, start), None)
+                new = self._bind(param, dtypes, cast(Operation, start), None)
                 self.original[new] = self._originals(param)
                 for use in uses:
                     use.operation.operands[use.index] = new
@@ -326,24 +326,24 @@ class _Rewriter:
         leaves = any(name_of(dataflow.outputs[i]) == name_of(result) for i in _outputs(dataflow, result))
         renamed = leaves or is_always(op, self._low)
         if leaves:
-            wanted = self.original.get(result, dtypes_of(result.type))
+            dtypes = self.original.get(result, dtypes_of(result.type))
         else:
-            wanted = self._lowest(result) if renamed else self._decisions.conversion(result)
-        if wanted == dtypes_of(result.type):
+            dtypes = self._lowest(result) if renamed else self._decisions.conversion(result)
+        if dtypes == dtypes_of(result.type):
             return
         users, name = list(result.uses), name_of(result) if renamed else None
         if renamed:
             set_name(result, self._names.fresh("lv"))
-        new = self._bind(result, wanted, anchor, name)
+        new = self._bind(result, dtypes, anchor, name)
         self.original.setdefault(new, self._originals(result))
         for use in users:
             use.operation.operands[use.index] = new
 
     def _finish(self, dataflow: relax.DataflowOp, output: relax.OutputOp) -> None:
         for i, (value, result) in enumerate(zip(list(output.values_), dataflow.outputs, strict=True)):
-            wanted = self._originals(value)
-            if dtypes_of(value.type) != wanted:
-                output.operands[i] = self._bind(value, wanted, output, name_of(result))
+            dtypes = self._originals(value)
+            if dtypes_of(value.type) != dtypes:
+                output.operands[i] = self._bind(value, dtypes, output, name_of(result))
 
     def _originals(self, value: SSAValue) -> Dtypes:
         """The dtypes of a value in the program as it was."""
@@ -362,29 +362,29 @@ class _Rewriter:
         if isinstance(op, relax.TupleOp):
             infer_again(op)
 
-    def _cast(self, value: SSAValue, wanted: Dtypes, anchor: Operation) -> SSAValue:
+    def _cast(self, value: SSAValue, dtypes: Dtypes, anchor: Operation) -> SSAValue:
         """A value with its tensors converted, before `anchor`; a tuple of them has no name: it is written in place."""
-        if dtypes_of(value.type) == wanted:
+        if dtypes_of(value.type) == dtypes:
             return value
-        converted = self._converted(value, wanted, anchor)
+        converted = self._converted(value, dtypes, anchor)
         insert_before(anchor, converted)
         if not isinstance(converted, relax.TupleOp):
             set_name(converted.results[0], self._names.fresh("lv"))
         return converted.results[0]
 
-    def _bind(self, value: SSAValue, wanted: Dtypes, anchor: Operation, name: str | None) -> SSAValue:
+    def _bind(self, value: SSAValue, dtypes: Dtypes, anchor: Operation, name: str | None) -> SSAValue:
         """A variable for a value with its tensors converted, which are of other dtypes; a new one without a `name`."""
-        converted = self._converted(value, wanted, anchor)
+        converted = self._converted(value, dtypes, anchor)
         insert_before(anchor, converted)
         set_name(converted.results[0], name or self._names.fresh("lv"))
         return converted.results[0]
 
-    def _converted(self, value: SSAValue, wanted: Dtypes, anchor: Operation) -> Operation:
+    def _converted(self, value: SSAValue, dtypes: Dtypes, anchor: Operation) -> Operation:
         self._changed = True
-        if not isinstance(wanted, tuple):
-            return _astype(value, cast(Attribute, wanted))
+        if not isinstance(dtypes, tuple):
+            return _astype(value, cast(Attribute, dtypes))
         fields = self._fields(value, anchor)
-        return relax.TupleOp([self._cast(f, w, anchor) for f, w in zip(fields, wanted, strict=True)])
+        return relax.TupleOp([self._cast(f, w, anchor) for f, w in zip(fields, dtypes, strict=True)])
 
     def _fields(self, value: SSAValue, anchor: Operation) -> Iterator[SSAValue]:
         if isinstance(value, OpResult) and isinstance(value.op, relax.TupleOp) and relax.is_inline(value.op):

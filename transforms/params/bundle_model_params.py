@@ -37,6 +37,6 @@ def bundle_params(func: relax.FuncOp, first: int, name: str | None = None) -> No
     """Make the parameters from the position `first` on fields of one parameter, in place."""
     block = func.body.block
     params = list(block.args)[first:]
-    whole = add_param(block, tuple_type(p.type for p in params), name or "model_params")
-    load_at_uses(func, params, lambda i: relax.TupleGetItemOp(whole, i))
+    bundle = add_param(block, tuple_type(p.type for p in params), name or "model_params")
+    load_at_uses(func, params, lambda i: relax.TupleGetItemOp(bundle, i))
     remove_params(block, params)

@@ -44,7 +44,7 @@ class LiftTransformParams(Pass):
     name = "lift-transform-params"
     shared_transform: bool = False
     functions: tuple[str, ...] = ()
-    given: tuple[str, ...] | None = field(init=False, default=None)
+    listed_names: tuple[str, ...] | None = field(init=False, default=None)
 
     def __init__(self, shared_transform: bool | Sequence[str] = False, *, functions: Sequence[str] = ()):
         if isinstance(shared_transform, str):
@@ -53,12 +53,12 @@ class LiftTransformParams(Pass):
         object.__setattr__(self, "shared_transform", bool(shared_transform) or bool(names))
         object.__setattr__(self, "functions", names)
         listed = bool(functions) or not isinstance(shared_transform, bool)
-        object.__setattr__(self, "given", names if listed else None)
+        object.__setattr__(self, "listed_names", names if listed else None)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         supply = NameSupply(function_names(op))
         targets = self._targets(op)
-        if self.shared_transform or self.given is not None:
+        if self.shared_transform or self.listed_names is not None:
             if targets:
                 _lift(targets, supply.fresh("transform_params"))
             return
@@ -66,10 +66,10 @@ class LiftTransformParams(Pass):
             _lift([func], supply.fresh(f"{func.sym_name.data}_transform_params"))
 
     def _targets(self, module: ModuleOp) -> list[relax.FuncOp]:
-        if self.given is None:
+        if self.listed_names is None:
             return [f for f in relax_functions(module) if num_input(f) is not None]
         known = {f.sym_name.data: f for f in relax_functions(module)}
-        for name in self.given:
+        for name in self.listed_names:
             if name not in known:
                 raise unknown_name("Relax function", name, known)
             if num_input(known[name]) is None:
@@ -78,7 +78,7 @@ class LiftTransformParams(Pass):
                     location=location_of(known[name]),
                     hint=f"it needs the attribute {NUM_INPUT}",
                 )
-        return [known[n] for n in self.given]
+        return [known[n] for n in self.listed_names]
 
 
 def _lift(functions: Sequence[relax.FuncOp], name: str) -> None:
@@ -123,25 +123,25 @@ class _Transform:
             shape = relax.ShapeOp(variables)
             self.inner.add_op(shape)
             self.outputs.insert(0, shape.result)
-        made = relax.TupleOp(self.outputs)
+        result = relax.TupleOp(self.outputs)
         if self.outputs:
-            self.inner.add_ops([made, relax.OutputOp([made.result])])
+            self.inner.add_ops([result, relax.OutputOp([result.result])])
             dataflow = relax.DataflowOp(Region(self.inner))
-            for value in (made.result, dataflow.outputs[0]):
+            for value in (result.result, dataflow.outputs[0]):
                 set_name(value, "output_tuple")
             self.block.add_ops([dataflow, relax.ReturnOp(dataflow.outputs[0])])
         else:
-            self.block.add_ops([made, relax.ReturnOp(made.result)])
-        func = relax.FuncOp(name, Region(self.block), made.result.type, attrs={NUM_INPUT: 0})
+            self.block.add_ops([result, relax.ReturnOp(result.result)])
+        func = relax.FuncOp(name, Region(self.block), result.result.type, attrs={NUM_INPUT: 0})
         bundle_params(func, 0)
         return func
 
     def _identity(self, name: str) -> relax.FuncOp:
-        whole = tuple_type(v.type for v in self.outputs)
-        block = Block(arg_types=[whole])
+        bundle_type = tuple_type(v.type for v in self.outputs)
+        block = Block(arg_types=[bundle_type])
         set_name(block.args[0], "model_params")
         block.add_op(relax.ReturnOp(block.args[0]))
-        return relax.FuncOp(name, Region(block), whole, attrs={NUM_INPUT: 0})
+        return relax.FuncOp(name, Region(block), bundle_type, attrs={NUM_INPUT: 0})
 
 
 def _use(lifted: Liftable, numbers: Sequence[int]) -> None:

@@ -51,15 +51,15 @@ class Liftable:
 
     def required(self) -> set[int]:
         """The numbers of what the rest of the function uses."""
-        found = set[int]()
+        required = set[int]()
         stays = set[Operation]()
         for op in reversed(list(self.func.body.block.walk())):
             if isinstance(op, relax.OutputOp) or (self.moved(op) and not _is_needed_tuple(op, stays)):
                 continue
             stays.add(op)
             numbers = ((v, self.number.get(v)) for v in op.operands)
-            found |= {n for v, n in numbers if n in self.derived and not _is_inline_tuple(v.owner)}
-        return found
+            required |= {n for v, n in numbers if n in self.derived and not _is_inline_tuple(v.owner)}
+        return required
 
 
 def _is_inline_tuple(op: object) -> bool:
@@ -78,7 +78,7 @@ def liftable(functions: Sequence[relax.FuncOp], weights: Sequence[Sequence[SSAVa
     """
     first = [w.type for w in weights[0]]
     numbering: dict[Hashable, int] = {}
-    found: list[Liftable] = []
+    liftables: list[Liftable] = []
     for func, own in zip(functions, weights, strict=True):
         types = [w.type for w in own]
         symbols = bind_variables(types, first) if len(types) == len(first) else {}
@@ -91,13 +91,13 @@ def liftable(functions: Sequence[relax.FuncOp], weights: Sequence[Sequence[SSAVa
                 hint="functions with a shared transformation have the same parameters after the first num_input",
             )
         known = {v: symbols[v] for v in definable_vars(types)}
-        found.append(_number(Liftable(func, list(own), known), numbering))
-    common = set(found[0].value)
-    for each in found:
+        liftables.append(_number(Liftable(func, list(own), known), numbering))
+    common = set(liftables[0].value)
+    for each in liftables:
         common.intersection_update(each.value)
-    for each in found:
+    for each in liftables:
         each.restrict(common)
-    return found
+    return liftables
 
 
 def _number(lifted: Liftable, numbering: dict[Hashable, int]) -> Liftable:
@@ -143,10 +143,10 @@ def _can_move(op: Operation, lifted: Liftable) -> bool:
 def ancestors(lifted: Liftable, numbers: Iterable[int]) -> list[Operation]:
     """The bindings that values are computed by, in order."""
     stack = [lifted.value[n] for n in numbers]
-    found = set[Operation]()
+    ancestors = set[Operation]()
     while stack:
         op = stack.pop().owner
-        if isinstance(op, Operation) and op not in found:
-            found.add(op)
+        if isinstance(op, Operation) and op not in ancestors:
+            ancestors.add(op)
             stack += [lifted.value[lifted.number[v]] for v in op.operands]
-    return [op for op in lifted.func.body.block.walk() if op in found]
+    return [op for op in lifted.func.body.block.walk() if op in ancestors]

@@ -23,10 +23,10 @@ def num_input(func: relax.FuncOp) -> int | None:
 
     Raises `TiraxError` where the attribute is no number of parameters.
     """
-    found = None if func.func_attrs is None else func.func_attrs.data.get(NUM_INPUT)
-    if found is None:
+    attr = None if func.func_attrs is None else func.func_attrs.data.get(NUM_INPUT)
+    if attr is None:
         return None
-    number = from_attr(found)
+    number = from_attr(attr)
     if not isinstance(number, int) or not 0 <= number <= len(func.params):
         raise TiraxError(
             f"the attribute {NUM_INPUT} of @{func.sym_name.data} is no number of its parameters",
@@ -45,9 +45,9 @@ def set_num_input(func: relax.FuncOp, number: int) -> None:
 
 def add_param(block: Block, t: Attribute, name: str | None, at: int | None = None) -> SSAValue:
     """A new parameter of a function's body, the last one where `at` is not given."""
-    made = block.insert_arg(t, len(block.args) if at is None else at)
-    set_name(made, name)
-    return made
+    param = block.insert_arg(t, len(block.args) if at is None else at)
+    set_name(param, name)
+    return param
 
 
 def remove_params(block: Block, params: Sequence[SSAValue]) -> None:
@@ -74,7 +74,7 @@ def is_of_weights(value: SSAValue) -> bool:
     The weights are those of the function around it; where it has no `num_input`, there are none.
     """
     seen: set[SSAValue] = set()
-    stack, found = [value], False
+    stack, has_weight = [value], False
     while stack:
         v = stack.pop()
         if v in seen:
@@ -85,9 +85,9 @@ def is_of_weights(value: SSAValue) -> bool:
             number = num_input(func) if isinstance(func, relax.FuncOp) else None
             if number is None or v not in list(v.owner.args)[number:]:
                 return False
-            found = True
+            has_weight = True
         elif v.owner.regions:
             return False
         else:
             stack.extend(v.owner.operands)
-    return found
+    return has_weight

@@ -33,17 +33,17 @@ _FREE = (tir.LoadOp, tir.ConstOp, tir.CastOp, tir.ReinterpretOp, tir.CallExpr, t
 """Expressions that are no arithmetic, as TVM counts it."""
 
 
-def _op(given: Any) -> Operation:
-    found = given if isinstance(given, Operation) else getattr(given, "op", None)
-    if not isinstance(found, Operation):
+def _op(node: Any) -> Operation:
+    op = node if isinstance(node, Operation) else getattr(node, "op", None)
+    if not isinstance(op, Operation):
         raise TiraxError(
-            "an analysis of tir", expected="a PrimFunc, a statement or a module", found=type(given).__name__
+            "an analysis of tir", expected="a PrimFunc, a statement or a module", found=type(node).__name__
         )
-    return found
+    return op
 
 
-def _functions(given: Any) -> list[tir.FuncOp]:
-    op = _op(given)
+def _functions(node: Any) -> list[tir.FuncOp]:
+    op = _op(node)
     if isinstance(op, ModuleOp):
         return functions(op)
     return [op] if isinstance(op, tir.FuncOp) else []
@@ -96,12 +96,12 @@ def undefined_vars(node: Any, defs: Sequence[Any] = ()) -> list[Any]:
     """What a statement uses that is defined neither in it nor in `defs`, in order of use: variables and buffers."""
     op = _op(node)
     known = {d.ssa for d in defs}
-    found: dict[SSAValue, None] = {}
+    undefined: dict[SSAValue, None] = {}
     for inner in op.walk():
         for value in inner.operands:
             if value not in known and not _is_defined_in(value, op):
-                found[value] = None
-    variables = [v for v in found for v in _leaves(v, known)]
+                undefined[value] = None
+    variables = [v for v in undefined for v in _leaves(v, known)]
     return [Buffer(v) if isinstance(v.type, tir.BufferType) else Param(v) for v in dict.fromkeys(variables)]
 
 
@@ -133,9 +133,9 @@ def estimate_tir_flops(stmt_or_mod: Any) -> float:
 
 def _flops(op: Operation, analyzer: Analyzer) -> float:
     if isinstance(op, tir.FuncOp):
-        said = None if op.func_attrs is None else from_attr(op.func_attrs.data.get("estimated_flops"))
-        if isinstance(said, int | float):
-            return float(said)
+        estimated = None if op.func_attrs is None else from_attr(op.func_attrs.data.get("estimated_flops"))
+        if isinstance(estimated, int | float):
+            return float(estimated)
     if isinstance(op, tir.InitOp):
         return 0
     if isinstance(op, tir.StoreOp | tir.LetOp):
@@ -238,8 +238,8 @@ def detect_buffer_access_lca(func: Any) -> dict[Buffer, Stmt | None]:
         for op in f.walk():
             if isinstance(op, tir.LoadOp | tir.StoreOp | tir.BufferDataOp):
                 users.setdefault(op.buffer, []).append(op)
-        for buffer, found in users.items():
-            around = common_scopes([scopes_of(op, f) for op in found])
+        for buffer, accesses in users.items():
+            around = common_scopes([scopes_of(op, f) for op in accesses])
             places = [op for op in around if isinstance(op, tir.ForOp | tir.BlockOp)]
             out[Buffer(buffer)] = Stmt(places[-1]) if places else None
     return out
@@ -247,29 +247,31 @@ def detect_buffer_access_lca(func: Any) -> dict[Buffer, Stmt | None]:
 
 def get_block_access_region(block: Any, buffer_var_map: Any = None) -> Array[Array[BufferRegion]]:
     """The regions that a block reads, those that it writes, and those that it touches in ways that cannot be seen."""
-    return Array(_regions(_among(found, buffer_var_map)) for found in accesses_by_kind(cast(tir.BlockOp, _op(block))))
+    return Array(
+        _regions(_among(accesses, buffer_var_map)) for accesses in accesses_by_kind(cast(tir.BlockOp, _op(block)))
+    )
 
 
 def get_block_read_write_region(block: Any, buffer_var_map: Any = None) -> Array[Array[BufferRegion]]:
     """The regions that a block reads and those that it writes; what is touched in hidden ways is in both."""
     read, written, hidden = (_among(f, buffer_var_map) for f in accesses_by_kind(cast(tir.BlockOp, _op(block))))
-    return Array(_regions({**found, **hidden}) for found in (read, written))
+    return Array(_regions({**accesses, **hidden}) for accesses in (read, written))
 
 
-def _among(found: Accessed, buffer_var_map: Mapping[Any, Buffer] | None) -> Accessed:
+def _among(accesses: Accessed, buffer_var_map: Mapping[Any, Buffer] | None) -> Accessed:
     """Of the buffers of a map by their addresses alone, of all where none is given."""
     if buffer_var_map is None:
-        return found
-    wanted = {buffer.ssa for buffer in buffer_var_map.values()}
-    return {value: dims for value, dims in found.items() if value in wanted}
+        return accesses
+    selected = {buffer.ssa for buffer in buffer_var_map.values()}
+    return {value: dims for value, dims in accesses.items() if value in selected}
 
 
-def _regions(found: Accessed) -> Array[BufferRegion]:
+def _regions(accesses: Accessed) -> Array[BufferRegion]:
     out: list[BufferRegion] = []
-    for value, dims in found.items():
+    for value, dims in accesses.items():
         region: list[Range] = []
-        for whole, span in zip(cast(tir.BufferType, value.type).dims, dims, strict=True):
-            low, extent = (whole - whole, whole) if span is None else (span[0], span[1] - span[0] + 1)
+        for size, span in zip(cast(tir.BufferType, value.type).dims, dims, strict=True):
+            low, extent = (size - size, size) if span is None else (span[0], span[1] - span[0] + 1)
             region.append(Range.from_min_extent(from_sym(low), from_sym(extent)))
         out.append(BufferRegion(Buffer(value), region))
     return Array(out)

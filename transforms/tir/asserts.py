@@ -66,10 +66,10 @@ class SkipAssert(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            found = [inner for inner in operations(func) if isinstance(inner, tir.AssertOp)]
-            for inner in found:
+            asserts = [inner for inner in operations(func) if isinstance(inner, tir.AssertOp)]
+            for inner in asserts:
                 erase_with_tree(inner)
-            if found:
+            if asserts:
                 remove_dead(func)
 
 
@@ -175,8 +175,8 @@ class _Status:
             bad: Operation = tir.NotOp(op.cond)
             what = _number(failed.add_op, number)
             if MESSAGES in op.attributes:
-                found = cast(Operation, op.cond.owner).operands[0]
-                failed.add_op(total := tir.AddOp(found, _number(failed.add_op, number - 1)))
+                status = cast(Operation, op.cond.owner).operands[0]
+                failed.add_op(total := tir.AddOp(status, _number(failed.add_op, number - 1)))
                 what = total.result
         elif isinstance(op, tir.CallPackedOp):
             bad = tir.CallIntrinOp(RAISED, [op.result], i1)
@@ -234,23 +234,23 @@ def failures(
     name = func.sym_name.data
     if name in callers:
         raise UnsupportedError(f"@{name} calls itself", expected="prim_funcs without recursion")
-    found: list[tuple[Operation, tuple[str, ...]]] = []
+    rows: list[tuple[Operation, tuple[str, ...]]] = []
     for op in operations(func):
         if type(op) not in _MAY_FAIL:
             continue
         if isinstance(op, tir.AssertOp):
-            found.append((op, tuple(messages_of(op.attributes.get(MESSAGES, op.message)))))
+            rows.append((op, tuple(messages_of(op.attributes.get(MESSAGES, op.message)))))
         elif isinstance(op, tir.CallPackedOp):
-            found.append((op, (f"the packed function '{op.func.data}' raised an exception",)))
+            rows.append((op, (f"the packed function '{op.func.data}' raised an exception",)))
         elif isinstance(op, tir.CallOp):
             callee = called_function(op)
             inner = [] if callee is None else failures(callee, (*callers, name), through_calls=through_calls)
-            found += inner if through_calls else []
-            found.append((op, tuple(message for _, messages in inner for message in messages)))
+            rows += inner if through_calls else []
+            rows.append((op, tuple(message for _, messages in inner for message in messages)))
     report = None if func.func_attrs is None else func.func_attrs.data.get(REPORTS)
     if report is not None:  # `guard-indices` makes it the last assertion
-        found.append((func, tuple(messages_of(report))))
-    return [row for row in found if row[1]]
+        rows.append((func, tuple(messages_of(report))))
+    return [row for row in rows if row[1]]
 
 
 def called_function(call: tir.CallOp) -> tir.FuncOp | None:

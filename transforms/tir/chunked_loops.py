@@ -41,7 +41,7 @@ def cut_into_chunks(loop: tir.ForOp) -> None:
         inner = _vectorized(loop, Const(CHUNK, extent.dtype), [size, start], start.result)
         outer.add_op(inner)
         block.insert_op_before(
-            _located(tir.ForOp(Const(0, extent.dtype), chunks, Region(outer), ForKind.PARALLEL), loop), loop
+            _at_location_of(tir.ForOp(Const(0, extent.dtype), chunks, Region(outer), ForKind.PARALLEL), loop), loop
         )
     if rest.constant != 0:
         start = ValueOp(mul(chunks, CHUNK))
@@ -56,10 +56,10 @@ def _vectorized(loop: tir.ForOp, extent: SymExpr, before: Sequence[Operation], s
     index = tir.AddOp(start, body.args[0])
     body.add_ops([*before, index])
     copied(loop.body.block.ops, body, {loop.loop_var: index.result})
-    return _located(tir.ForOp(Const(0, extent.dtype), extent, Region(body), ForKind.VECTORIZED), loop)
+    return _at_location_of(tir.ForOp(Const(0, extent.dtype), extent, Region(body), ForKind.VECTORIZED), loop)
 
 
-def _located(new: tir.ForOp, loop: tir.ForOp) -> tir.ForOp:
+def _at_location_of(new: tir.ForOp, loop: tir.ForOp) -> tir.ForOp:
     new.location = loop.location
     return new
 

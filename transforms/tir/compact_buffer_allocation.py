@@ -64,7 +64,7 @@ def _compact(alloc: tir.AllocBufferOp) -> bool:
     regions = [around.region(a) for a in accesses if not isinstance(a, tir.RegionOp)]
     if not regions:
         return False
-    parts = [_part(list(spans), whole, around.outer) for spans, whole in zip(zip(*regions, strict=True), t.dims)]
+    parts = [_part(list(spans), size, around.outer) for spans, size in zip(zip(*regions, strict=True), t.dims)]
     if all(part is None for part in parts):
         return False
     kept = [(Const(0, dim.dtype), dim) if part is None else part for part, dim in zip(parts, t.dims, strict=True)]
@@ -77,13 +77,13 @@ def _compact(alloc: tir.AllocBufferOp) -> bool:
 
 def _accesses(alloc: tir.AllocBufferOp) -> list[_Access] | None:
     """All uses of a buffer; None where one is no access by scalars."""
-    found: list[_Access] = []
+    accesses: list[_Access] = []
     for use in alloc.result.uses:
         op = use.operation
         if not isinstance(op, _Access) or not all(isinstance(v.type, IntegerType) for v in _starts(op)):
             return None
-        found.append(op)
-    return found
+        accesses.append(op)
+    return accesses
 
 
 def _starts(op: _Access) -> list[SSAValue]:
@@ -116,11 +116,11 @@ class _Surroundings:
         for op in reversed(inner):
             self._bind(op)
         extents = access.extents if isinstance(access, tir.MatchBufferOp) else None
-        found: list[Ends | None] = []
+        region: list[Ends | None] = []
         for d, start in enumerate(_starts(access)):
             span = self._outside(self._expr(start))
-            found.append(span if span is None or extents is None else (span[0], span[1] + extents[d] - 1))
-        return found
+            region.append(span if span is None or extents is None else (span[0], span[1] + extents[d] - 1))
+        return region
 
     def _bind(self, op: Operation) -> None:
         if isinstance(op, tir.ForOp) and op.loop_var not in self._bounds:
@@ -150,7 +150,7 @@ class _Surroundings:
         return parent is not None and parent is not self.scope and self.scope.is_ancestor(parent)
 
 
-def _part(spans: list[Ends | None], whole: SymExpr, outer: Analyzer) -> Ends | None:
+def _part(spans: list[Ends | None], size: SymExpr, outer: Analyzer) -> Ends | None:
     """(first, extent) of what is accessed of a dimension; None for all of it."""
     known = [s for s in spans if s is not None]
     if len(known) < len(spans):
@@ -159,11 +159,11 @@ def _part(spans: list[Ends | None], whole: SymExpr, outer: Analyzer) -> Ends | N
     for low, high in known[1:]:
         first, last = _least(first, low), _greatest(last, high)
     extent = outer.simplify(last - first + 1)
-    if extent == whole or any(v.value is not None for v in extent.free_vars()):
+    if extent == size or any(v.value is not None for v in extent.free_vars()):
         return None
-    if outer.bounds(whole - extent).low < 0 and (extent.constant is None or whole.constant is not None):
+    if outer.bounds(size - extent).low < 0 and (extent.constant is None or size.constant is not None):
         return None
-    return first, Const(extent.constant, whole.dtype) if extent.constant is not None else extent
+    return first, Const(extent.constant, size.dtype) if extent.constant is not None else extent
 
 
 def _least(a: SymExpr, b: SymExpr) -> SymExpr:

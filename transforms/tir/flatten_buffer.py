@@ -59,10 +59,10 @@ class FlattenBuffer(Pass):
 
 def _buffers(func: tir.FuncOp) -> list[SSAValue]:
     """Parameters from last to first: each puts its view at the head of the function, so they stand in order there."""
-    found: list[SSAValue] = list(func.buffer_params)[::-1]
+    buffers: list[SSAValue] = list(func.buffer_params)[::-1]
     for op in operations(func):
-        found += [r for r in op.results if isinstance(r.type, BufferType)]
-    return found
+        buffers += [r for r in op.results if isinstance(r.type, BufferType)]
+    return buffers
 
 
 def _size(t: BufferType) -> SymExpr:

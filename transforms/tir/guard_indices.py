@@ -38,7 +38,7 @@ from ...dialects.sym.expr import Const, SymExpr, product
 from ...ir.affine.values import Materializer, operands_first
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass, PassContext
-from ...ir.rewriting.copy import is_expression, plant
+from ...ir.rewriting.copy import clone_expr, is_expression
 from ...ir.rewriting.edit import inserter
 from .index_bounds import check_indices, is_prefetched
 from .walk import functions, with_attr
@@ -71,8 +71,8 @@ class ReportIndices(Pass):
         every = _one_of("accesses", self.accesses, "data", "all") == "all"
         if not self.accesses:
             config = PassContext.current().config or {}
-            found = config.get("tirax.sanitize", os.environ.get("TIRAX_SANITIZE", ""))
-            every = _one_of("tirax.sanitize", found, "address") == "address"
+            option = config.get("tirax.sanitize", os.environ.get("TIRAX_SANITIZE", ""))
+            every = _one_of("tirax.sanitize", option, "address") == "address"
         for func in functions(op):
             if every:
                 with_attr(func, REPORTS, _messages(func))
@@ -81,24 +81,24 @@ class ReportIndices(Pass):
             buffers: dict[str, None] = {}
             for inner in operations(func) if func.ret_type is None else ():
                 if isinstance(inner, tir.LoadOp | tir.StoreOp):
-                    name, found = name_of(inner.buffer) or "a buffer", _guarded(inner, known).values()
-                    buffers |= {f"{name}: 0 <= index < {extent}": None for _, extent in found}
+                    name, option = name_of(inner.buffer) or "a buffer", _guarded(inner, known).values()
+                    buffers |= {f"{name}: 0 <= index < {extent}": None for _, extent in option}
             if buffers:
                 with_attr(func, REPORTS, OUTSIDE + ", or of ".join(buffers))
 
 
-def _one_of(name: str, found: object, *words: str) -> object:
-    if found not in ("", *words):
-        raise TiraxError(f"unknown value of {name}", expected=" or ".join(words), found=repr(found))
-    return found
+def _one_of(name: str, value: object, *words: str) -> object:
+    if value not in ("", *words):
+        raise TiraxError(f"unknown value of {name}", expected=" or ".join(words), found=repr(value))
+    return value
 
 
 def _messages(func: tir.FuncOp) -> list[str]:
     """The messages for all accesses of a function: none of one that has a result."""
     if func.ret_type is not None:
         return []
-    found = (_message(op) for op in operations(func) if isinstance(op, tir.LoadOp | tir.StoreOp))
-    return list(dict.fromkeys([f"{OUTSIDE}a buffer", *found]))
+    messages = (_message(op) for op in operations(func) if isinstance(op, tir.LoadOp | tir.StoreOp))
+    return list(dict.fromkeys([f"{OUTSIDE}a buffer", *messages]))
 
 
 def _message(access: tir.LoadOp | tir.StoreOp) -> str:
@@ -124,7 +124,7 @@ class GuardIndices(Pass):
             accesses = [a for a in operations(func) if isinstance(a, _ACCESSES) and not is_prefetched(a)]
             known = None if _guards_all(func) else dict[SSAValue, bool]()
             report = _Report.of(func)
-            guarded = {a: found for a in accesses if (found := _guarded(a, known))}
+            guarded = {a: outside for a in accesses if (outside := _guarded(a, known))}
             for access, indices in guarded.items():
                 if isinstance(access, tir.LoadOp):
                     _clamp(access, indices)
@@ -221,7 +221,7 @@ def _skip_outside(op: tir.StoreOp, indices: Indices, report: _Report | None) -> 
     tests = [t for v, e in indices.values() for t in _bounds(insert, v, e, tir.GeOp, tir.LtOp)]
     inside = _all(insert, tests, tir.AndOp)
     block = Block()
-    insert(tir.IfOp(inside, Region(block), None if report is None else Region(report.failed(op))))
+    insert(tir.IfOp(inside, Region(block), None if report is None else Region(report.failure_block(op))))
     op.detach()
     block.add_op(op)
 
@@ -236,9 +236,9 @@ def _bounds(insert: Insert, index: SSAValue, extent: SymExpr, low: Test, high: T
     dtype = cast(IntegerType, scalar_of(index.type))
     for lane in _lanes(insert, index):
         for test, bound in ((low, Const(0, dtype)), (high, extent)):
-            made = test(lane, build(bound, dtype))
-            insert(made)
-            yield made.result
+            condition = test(lane, build(bound, dtype))
+            insert(condition)
+            yield condition.result
 
 
 def _lanes(insert: Insert, index: SSAValue) -> Iterator[SSAValue]:
@@ -292,7 +292,7 @@ class _Report:
         func.body.block.add_ops([at, zero, load, holds, end])
         return cls(note.result, messages)
 
-    def failed(self, access: tir.LoadOp | tir.StoreOp) -> Block:
+    def failure_block(self, access: tir.LoadOp | tir.StoreOp) -> Block:
         """What is done where an index of an access is outside."""
         message = _message(access)
         among = [n for known, n in self._numbers.items() if known.startswith(message.partition(" at ")[0])]
@@ -304,20 +304,20 @@ class _Report:
         seen: set[object] = set()
         for statement in [op for op in operations(func) if not is_expression(op) and not isinstance(op, tir.YieldOp)]:
             values = [statement.cond] if isinstance(statement, tir.WhileOp) else statement.operands
-            for load, sides in [found for value in values for found in _loads(value, ())]:
+            for load, sides in [load_sides for value in values for load_sides in _loads(value, ())]:
                 where = statement.parent, sides
                 new = {i: pair for i, pair in guarded.get(load, {}).items() if (where, *pair) not in seen}
                 seen.update((where, *pair) for pair in new.values())
                 if new:
                     self._test(statement, load, sides, new)
                 if new and isinstance(statement, tir.WhileOp):  # asked once more at the end of each iteration
-                    statement.body.block.add_ops(self._tested(load, sides, new))
+                    statement.body.block.add_ops(self._guard(load, sides, new))
 
-    def _tested(self, load: tir.LoadOp, sides: Sides, indices: Indices) -> list[Operation]:
+    def _guard(self, load: tir.LoadOp, sides: Sides, indices: Indices) -> list[Operation]:
         """`if outside {note it}`, which stands nowhere yet."""
         block = Block()
         cond = _outside(block, sides, indices, {})
-        block.add_op(tir.IfOp(cond, Region(self.failed(load))))
+        block.add_op(tir.IfOp(cond, Region(self.failure_block(load))))
         ops = list(block.ops)
         for op in ops:
             op.detach()
@@ -325,7 +325,7 @@ class _Report:
 
     def _test(self, statement: Operation, load: tir.LoadOp, sides: Sides, indices: Indices) -> None:
         """The test before a statement; lanes of a vector are looked at one by one, in a loop before."""
-        ops = self._tested(load, sides, indices)
+        ops = self._guard(load, sides, indices)
         if len(self._numbers) == 1:
             statement = _outermost_with(statement, ops)
         loop = statement.parent_op()
@@ -377,8 +377,8 @@ Sides = tuple[tuple[tir.IfThenElseOp | tir.LetInOp, bool], ...]
 
 def messages_of(reports: Attribute | None) -> list[str]:
     """The messages of a function's `REPORTS`."""
-    found = cast("ArrayAttr[Attribute]", reports) if isinstance(reports, ArrayAttr) else (reports,)
-    return [message.data for message in found if isinstance(message, StringAttr)]
+    messages = cast("ArrayAttr[Attribute]", reports) if isinstance(reports, ArrayAttr) else (reports,)
+    return [message.data for message in messages if isinstance(message, StringAttr)]
 
 
 def _loads(value: SSAValue, sides: Sides) -> Iterator[tuple[tir.LoadOp, Sides]]:
@@ -408,23 +408,23 @@ def _loads(value: SSAValue, sides: Sides) -> Iterator[tuple[tir.LoadOp, Sides]]:
 def _outside(block: Block, sides: Sides, indices: Indices, known: dict[SSAValue, SSAValue]) -> SSAValue:
     """Whether an index is outside where the choices are such that it counts; computed at the end of `block`."""
     if not sides:
-        copies = [(plant(v, block, known), extent) for v, extent in indices.values()]
+        copies = [(clone_expr(v, block, known), extent) for v, extent in indices.values()]
         tests = [t for v, e in copies for t in _bounds(block.add_op, v, e, tir.LtOp, tir.GeOp)]
         return _all(block.add_op, tests, tir.OrOp)
     (choice, taken), *others = sides
     if isinstance(choice, tir.LetInOp):
-        known[choice.var] = plant(choice.value, block, known)
+        known[choice.var] = clone_expr(choice.value, block, known)
         return _outside(block, tuple(others), indices, known)
-    cond = plant(choice.cond, block, known)
+    cond = clone_expr(choice.cond, block, known)
     regions: list[Region] = []
     for side in (True, False):
         inner = Block()
         if side is taken:
-            found = _outside(inner, tuple(others), indices, dict(known))
+            condition = _outside(inner, tuple(others), indices, dict(known))
         else:
             inner.add_op(no := tir.ConstOp(False, i1))
-            found = no.result
-        inner.add_op(tir.YieldOp(found))
+            condition = no.result
+        inner.add_op(tir.YieldOp(condition))
         regions.append(Region(inner))
-    block.add_op(made := tir.IfThenElseOp(cond, *regions))
-    return made.result
+    block.add_op(merged := tir.IfThenElseOp(cond, *regions))
+    return merged.result

@@ -68,13 +68,13 @@ def least_extents(func: tir.FuncOp) -> dict[tuple[SymExpr, ...], Reach]:
 
     Behind the extent are the reach's `counts`. Raises as `check_indices`.
     """
-    found: dict[tuple[SymExpr, ...], Reach] = {}
+    extents: dict[tuple[SymExpr, ...], Reach] = {}
     for reach in _reaches(func):
         _check(reach)
         key = reach.extent, *reach.counts
-        if reach.extent.constant is None and (key not in found or found[key].indices.high < reach.indices.high):
-            found[key] = reach
-    return found
+        if reach.extent.constant is None and (key not in extents or extents[key].indices.high < reach.indices.high):
+            extents[key] = reach
+    return extents
 
 
 def _reaches(func: tir.FuncOp) -> Iterator[Reach]:
@@ -95,8 +95,10 @@ class _Around:
         """A value over what is around."""
         expr = sym_expr_of(value, self.expressions, through_casts=True)
         known = self.bindings
-        meant = {v: bound for v in expr.free_vars() if v.value and (bound := known.get(v.value))} if known else {}
-        return expr.substitute(meant) if meant else expr
+        substitution = (
+            {v: bound for v in expr.free_vars() if v.value and (bound := known.get(v.value))} if known else {}
+        )
+        return expr.substitute(substitution) if substitution else expr
 
     def values(self, index: SymExpr) -> Interval | None:
         """The least and the greatest value, both of which are taken: of sums of loops' variables."""

@@ -16,7 +16,7 @@ from ...dialects.sym.expr import Const, SymExpr
 from ...ir.affine.init_nest import InitNest, init_nests
 from ...ir.affine.values import Materializer
 from ...ir.passes.transform import Pass
-from ...ir.rewriting.copy import copied, plant
+from ...ir.rewriting.copy import clone_expr, copied
 from ...ir.rewriting.edit import inline_before, inserter
 from .walk import blocks_inside_out, erase_with_tree, functions
 
@@ -83,19 +83,23 @@ def _write_nest(nest: InitNest, block: Block) -> None:
     old, values = nest.block, dict[SSAValue, SSAValue]()
     for loop in nest.path:
         if loop in nest.kept:
-            low, extent = (plant(b, block, values) if isinstance(b, SSAValue) else b for b in (loop.min, loop.extent))
+            low, extent = (
+                clone_expr(b, block, values) if isinstance(b, SSAValue) else b for b in (loop.min, loop.extent)
+            )
             block = _loop(block, low, extent, loop.loop_var, values)
     for i in nest.free:
         block = _loop(block, old.mins[i], old.extents[i], old.iter_vars[i], values)
-    conditions = [plant(condition, block, values) for condition in nest.conditions]
+    conditions = [clone_expr(condition, block, values) for condition in nest.conditions]
     build = Materializer(block.add_op)
-    for i in nest.driven:
-        values[old.iter_vars[i]] = plant(old.bindings[i], block, values)
+    for i in nest.bound_iterators:
+        values[old.iter_vars[i]] = clone_expr(old.bindings[i], block, values)
     for var, least in zip(old.iter_vars, old.mins, strict=True):
         if var not in values:
             values[var] = build(least, cast(IntegerType, var.type))
     if nest.bounded:
-        conditions += [c for i in nest.driven for c in _within_domain(old, i, values[old.iter_vars[i]], block.add_op)]
+        conditions += [
+            c for i in nest.bound_iterators for c in _within_domain(old, i, values[old.iter_vars[i]], block.add_op)
+        ]
     if conditions:
         inside = Block()
         block.add_op(tir.IfOp(_joined(block.add_op, tir.AndOp, conditions), Region(inside)))

@@ -94,11 +94,11 @@ def _shifted(match: tir.MatchBufferOp, indices: list[SSAValue], user: Operation)
 
 def _converted(index: SSAValue, start: SSAValue, insert: Callable[[Operation], None]) -> SSAValue:
     """The index in the integer type of `start`, each lane of it where it is a vector."""
-    wanted = tir.with_lanes(start.type, index.type)
-    if index.type == wanted:
+    expected = tir.with_lanes(start.type, index.type)
+    if index.type == expected:
         return index
-    insert(made := tir.CastOp(index, wanted))
-    return made.result
+    insert(cast := tir.CastOp(index, expected))
+    return cast.result
 
 
 def _plus(start: SSAValue, index: SSAValue, insert: Callable[[Operation], None]) -> SSAValue:

@@ -88,8 +88,8 @@ def _allocate(alloc: tir.AllocBufferOp) -> None:
 def _are_multiples(strides: Sequence[SymExpr]) -> bool:
     """Whether each stride is a multiple of the next, so that the last index moves by single elements."""
     known = Analyzer()
-    whole = (known.simplify(step % inner).constant == 0 for step, inner in pairwise(strides))
-    return strides[-1].constant == 1 and all(whole)
+    divisible = (known.simplify(step % inner).constant == 0 for step, inner in pairwise(strides))
+    return strides[-1].constant == 1 and all(divisible)
 
 
 def _lower_loop(loop: tir.ForOp) -> None:
@@ -120,8 +120,8 @@ def _launch(loop: tir.ForOp, tag: str) -> None:
 
 def _note(op: Operation, annotations: DictionaryAttr | None) -> dict[str, Attribute]:
     """Put the pragmas among annotations around `op`, the first one outermost; gives the other annotations."""
-    found = {} if annotations is None else dict(annotations.data)
-    pragmas = {k: found.pop(k) for k in list(found) if k.startswith(PRAGMA)}
+    entries = {} if annotations is None else dict(annotations.data)
+    pragmas = {k: entries.pop(k) for k in list(entries) if k.startswith(PRAGMA)}
     inner = op
     for key, value in reversed(pragmas.items()):
         body, constant = Block(), _note_value(value)
@@ -132,7 +132,7 @@ def _note(op: Operation, annotations: DictionaryAttr | None) -> dict[str, Attrib
         inner.detach()
         body.add_op(inner)
         inner = around
-    return found
+    return entries
 
 
 def _note_value(value: Attribute) -> Operation:

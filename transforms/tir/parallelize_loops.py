@@ -176,10 +176,10 @@ def _work(op: Operation) -> int | None:
 
 def _is_independent(loop: tir.ForOp) -> bool:
     """Whether iterations touch disjoint parts of each buffer that they write."""
-    return any(_is_apart(loop, *by(loop.body.block)) for by in (accessed, addresses))
+    return any(_are_iterations_disjoint(loop, *by(loop.body.block)) for by in (accessed, addresses))
 
 
-def _is_apart(loop: tir.ForOp, reads: Accessed, writes: Accessed) -> bool:
+def _are_iterations_disjoint(loop: tir.ForOp, reads: Accessed, writes: Accessed) -> bool:
     var = _variable(loop.loop_var)
     return all(
         _is_disjoint([dims, *([reads[buffer]] if buffer in reads else [])], var) for buffer, dims in writes.items()

@@ -58,7 +58,7 @@ class _Planner:
 
     def __init__(self) -> None:
         self._accessed: dict[tir.ForOp, tuple[Accessed, Accessed]] = {}
-        self._made: dict[tir.ForOp, tir.BlockOp] = {}
+        self._blocks: dict[tir.ForOp, tir.BlockOp] = {}
 
     def run(self, func: tir.FuncOp, allocs: list[tir.AllocBufferOp]) -> None:
         targets = [(alloc, self._target(alloc)) for alloc in allocs]
@@ -66,7 +66,7 @@ class _Planner:
             if target is not None:
                 self._move(alloc, target)
         for block in blocks_inside_out(func):
-            if block in self._made.values():
+            if block in self._blocks.values():
                 infer_regions(block)
         remove_dead(func)
 
@@ -76,13 +76,13 @@ class _Planner:
         users = [op for op in users if not isinstance(op, tir.RegionOp)]
         if not users or not all(isinstance(op, tir.LoadOp | tir.StoreOp | tir.MatchBufferOp) for op in users):
             return None
-        found: tir.ForOp | tir.BlockOp | None = None
+        target: tir.ForOp | tir.BlockOp | None = None
         for scope in common_scopes([scopes_of(op, alloc.parent_op()) for op in users]):
             if isinstance(scope, tir.WhileOp) or (isinstance(scope, tir.ForOp) and self._carries(scope, alloc.result)):
                 break
             if isinstance(scope, tir.ForOp | tir.BlockOp):
-                found = scope
-        return found
+                target = scope
+        return target
 
     def _carries(self, loop: tir.ForOp, buffer: SSAValue) -> bool:
         """Whether an iteration may read what an earlier one has written, or threads of the loop share the buffer."""
@@ -114,19 +114,19 @@ class _Planner:
 
     def _block_in(self, loop: tir.ForOp) -> tir.BlockOp:
         """A block around the body of a loop, without iterators."""
-        if loop not in self._made:
+        if loop not in self._blocks:
             old, new = loop.body.block, Block()
             for op in list(old.ops):
                 op.detach()
                 new.add_op(op)
-            self._made[loop] = tir.BlockOp("", [], Region(new))
-            old.add_op(self._made[loop])
-        return self._made[loop]
+            self._blocks[loop] = tir.BlockOp("", [], Region(new))
+            old.add_op(self._blocks[loop])
+        return self._blocks[loop]
 
 
-def _hands_on(loop: tir.ForOp, buffer: SSAValue, found: tuple[Accessed, Accessed]) -> bool:
+def _hands_on(loop: tir.ForOp, buffer: SSAValue, in_iteration: tuple[Accessed, Accessed]) -> bool:
     """Whether an iteration may read what an earlier one has written; `found` is what one iteration accesses."""
-    read, written = (each.get(buffer) for each in found)
+    read, written = (each.get(buffer) for each in in_iteration)
     accesses = [op for op in operations(loop) if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
     if written is None or (accesses and isinstance(accesses[0], tir.LoadOp)):
         return True
@@ -135,10 +135,10 @@ def _hands_on(loop: tir.ForOp, buffer: SSAValue, found: tuple[Accessed, Accessed
     analyzer = _bounds_around(loop.body.block)
     extents = cast(tir.BufferType, buffer.type).dims
     for r, w, extent in zip(read or (), written, extents, strict=False):
-        whole = Const(0, extent.dtype), extent - 1
+        full = Const(0, extent.dtype), extent - 1
         if r is None or any(_is_data_of(v, loop) for v in (*r[0].free_vars(), *r[1].free_vars())):
-            r = whole
-        if w is not None and not _covers(analyzer, w, r) and not _covers(analyzer, w, whole):
+            r = full
+        if w is not None and not _covers(analyzer, w, r) and not _covers(analyzer, w, full):
             return True
     return _is_carried_by_iterators(accesses, loop)
 
@@ -165,12 +165,12 @@ def _scope(buffer: SSAValue) -> str:
 
 def scopes_of(op: Operation, outermost: Operation | None) -> list[Operation]:
     """What is around an operation, outermost first, without the scope of the allocation."""
-    found: list[Operation] = []
+    scopes: list[Operation] = []
     parent = op.parent_op()
     while parent is not None and parent is not outermost:
-        found.append(parent)
+        scopes.append(parent)
         parent = parent.parent_op()
-    return found[::-1]
+    return scopes[::-1]
 
 
 def common_scopes(paths: list[list[Operation]]) -> list[Operation]:

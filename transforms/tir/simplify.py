@@ -165,15 +165,17 @@ class Simplifier:
         dtype = integer_type(value)
         if dtype is None or not isinstance(value.owner, self.EXPRESSIONS):
             return value
-        given = sym_expr_of(value)
-        return self.shorter(value, given, dtype, user) if _is_index(given) else value
+        expr = sym_expr_of(value)
+        return self.shorter(value, expr, dtype, user) if _is_index(expr) else value
 
-    def shorter(self, value: SSAValue, given: SymExpr, dtype: IntegerType, user: Operation) -> SSAValue:
+    def shorter(self, value: SSAValue, expr: SymExpr, dtype: IntegerType, user: Operation) -> SSAValue:
         """`given`, the expression of a value, in as few operations as what is known allows."""
-        known = self.decision(given)
-        found = self.analyzer.simplify(given.fold(_Floored(self.analyzer))) if known is None else Const(int(known), i1)
+        known = self.decision(expr)
+        simplified = (
+            self.analyzer.simplify(expr.fold(_Floored(self.analyzer))) if known is None else Const(int(known), i1)
+        )
         block = Block()
-        new = Materializer(block.add_op)(found, dtype)
+        new = Materializer(block.add_op)(simplified, dtype)
         if same_tree(new, value) and _length(new) >= _length(value):
             return value
         inline_before(block, user)
@@ -245,9 +247,9 @@ class Simplifier:
             op.result.replace_all_uses_with(known.result)
 
     def _assertion(self, op: tir.AssertOp) -> None:
-        self.promised(op.cond)
+        self.assume(op.cond)
 
-    def promised(self, condition: SSAValue) -> None:
+    def assume(self, condition: SSAValue) -> None:
         """A condition holds from here on."""
         self._learn(sym_expr_of(condition))
 
@@ -255,7 +257,7 @@ class Simplifier:
         """What is promised holds from here on; a constant has no effect."""
         source = op.value.owner
         if isinstance(source, tir.CallExpr) and source.func.data == "assume":
-            self.promised(source.call_args[0])
+            self.assume(source.call_args[0])
         elif isinstance(source, tir.ConstOp):
             erase_with_tree(op)
 
@@ -320,12 +322,12 @@ def condition_of(op: tir.IfOp | tir.IfThenElseOp) -> SSAValue:
 def _keeps(op: tir.StoreOp) -> bool:
     """Whether a store writes what was just read from its place."""
     source = op.value.owner
-    if not isinstance(source, tir.LoadOp) or source.buffer is not op.buffer or not _stands_before(source, op):
+    if not isinstance(source, tir.LoadOp) or source.buffer is not op.buffer or not _is_adjacent(source, op):
         return False
     return all(same_tree(a, b) for a, b in zip(source.indices, op.indices, strict=True))
 
 
-def _stands_before(expression: Operation, statement: Operation) -> bool:
+def _is_adjacent(expression: Operation, statement: Operation) -> bool:
     """Whether only expressions stand between the two."""
     following = expression.next_op
     while following is not None and following is not statement and type(following) in tir.EXPRESSION_OPS:

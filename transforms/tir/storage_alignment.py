@@ -29,15 +29,15 @@ def align_strides(func: tir.FuncOp) -> None:
 
     Buffers with strides or an offset stay. Raises `UnsupportedError` for a row that names no buffer or dimension.
     """
-    for buffer, axes in _wanted(func).items():
+    for buffer, axes in _alignments_of(func).items():
         t = cast(tir.BufferType, buffer.type)
         if isinstance(buffer.owner, tir.AllocBufferOp) and t.explicit_strides is None and t.elem_offset is None:
             set_type(buffer, t.replaced(strides=dims_attr(_strides(t.dims, axes))))
 
 
-def _wanted(func: tir.FuncOp) -> dict[SSAValue, _Alignments]:
+def _alignments_of(func: tir.FuncOp) -> dict[SSAValue, _Alignments]:
     """The buffers that blocks ask strides for: (factor, offset) by dimension."""
-    found: dict[SSAValue, _Alignments] = {}
+    alignments: dict[SSAValue, _Alignments] = {}
     for block in operations(func):
         if not isinstance(block, tir.BlockOp) or block.annotations is None or ALIGN not in block.annotations.data:
             continue
@@ -52,8 +52,8 @@ def _wanted(func: tir.FuncOp) -> dict[SSAValue, _Alignments]:
                     expected="[number of a buffer that the block writes, dimension, factor, offset]",
                     found=row,
                 )
-            found.setdefault(buffers[number], {})[axis] = (factor, offset)
-    return found
+            alignments.setdefault(buffers[number], {})[axis] = (factor, offset)
+    return alignments
 
 
 def _rows(attr: Attribute) -> list[list[int]]:
@@ -67,11 +67,11 @@ def _strides(dims: Iterable[SymExpr], axes: Mapping[int, tuple[int, int]]) -> li
     """Strides from the last dimension to the first, each moved up to the next that is wanted."""
     extents = list(dims)
     stride: SymExpr = Const(1, extents[0].dtype)
-    found: list[SymExpr] = []
+    strides: list[SymExpr] = []
     for axis in range(len(extents) - 1, -1, -1):
         if axis in axes:
             factor, offset = axes[axis]
             stride = add(stride, floormod(add(mul(floormod(stride, factor), -1), offset + factor), factor))
-        found.append(stride)
+        strides.append(stride)
         stride = mul(stride, extents[axis])
-    return found[::-1]
+    return strides[::-1]

@@ -98,16 +98,16 @@ class _Storage:
 
     def _check(self, op: Operation) -> None:
         values = [*op.operands, *op.results]
-        found = next((v.type for v in values if self._stored(v.type)), None)
-        if found is None or isinstance(op, _MOVES):
+        stored_type = next((v.type for v in values if self._stored(v.type)), None)
+        if stored_type is None or isinstance(op, _MOVES):
             return
-        dtype = self._stored(found)
-        if isinstance(op, _CONVERTED) and dtype is not None and scalar_of(found) == dtype:
+        dtype = self._stored(stored_type)
+        if isinstance(op, _CONVERTED) and dtype is not None and scalar_of(stored_type) == dtype:
             return
         raise UnsupportedError(
-            f"{op.name}: nothing is computed with {dtype_name(dtype or found)}",
+            f"{op.name}: nothing is computed with {dtype_name(dtype or stored_type)}",
             location=location_of(op),
-            found=found,
+            found=stored_type,
             hint=self.hint,
         )
 
@@ -148,7 +148,7 @@ class _Storage:
             result = place(value, block, mapping)
         else:
             result = _place_lanes(value.ssa, block, mapping, lanes_of(source))
-        _put(op, block, result)
+        _replace_by(op, block, result)
 
 
 _NATIVE_FROM = {"bfloat16": 80, "float8": 89}
@@ -187,10 +187,10 @@ def _place_lanes(value: SSAValue, block: Block, mapping: dict[SSAValue, SSAValue
 
 def _replace(op: Operation, expr: PrimExpr) -> None:
     block = Block()
-    _put(op, block, place(expr, block, {}))
+    _replace_by(op, block, place(expr, block, {}))
 
 
-def _put(op: Operation, block: Block, value: SSAValue) -> None:
+def _replace_by(op: Operation, block: Block, value: SSAValue) -> None:
     """What computes `value` in place of an operation."""
     inline_before(block, op)
     set_name(value, name_of(value) or name_of(op.results[0]))

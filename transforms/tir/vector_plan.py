@@ -162,14 +162,14 @@ class VectorPlan:
         return all(self._computed_before(op, value) for value in self.inputs(op))
 
     def _computed_before(self, op: Operation, value: SSAValue) -> bool:
-        made = value.owner
+        producer = value.owner
         if value is self.lane:
             return True
-        if isinstance(made, Block) or not is_pure(made) or isinstance(made, tir.LetOp):
+        if isinstance(producer, Block) or not is_pure(producer) or isinstance(producer, tir.LetOp):
             return False
-        if isinstance(made, tir.LoadOp) and not _is_read_at(made, op):
+        if isinstance(producer, tir.LoadOp) and not _is_read_at(producer, op):
             return False
-        return all(self._computed_before(op, o) for o in made.operands if o in self.varying)
+        return all(self._computed_before(op, o) for o in producer.operands if o in self.varying)
 
     def inputs(self, op: Operation) -> list[SSAValue]:
         """What varies and is used in an operation, and made outside of it."""

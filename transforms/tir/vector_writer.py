@@ -143,8 +143,10 @@ class VectorWriter:
     def store(self, op: tir.StoreOp) -> None:
         value, buffer, places = self.vector(op.value), self.first(op.buffer), self._places(op)
         mask = self.mask
-        whole = mask is None
-        self.insert(tir.StoreOp(value, buffer, places) if whole else tir.MaskedStoreOp(value, buffer, places[0], mask))
+        unmasked = mask is None
+        self.insert(
+            tir.StoreOp(value, buffer, places) if unmasked else tir.MaskedStoreOp(value, buffer, places[0], mask)
+        )
 
     # what has regions, or a name
 
@@ -201,25 +203,25 @@ class VectorWriter:
         lane = body.args[0]
         set_name(lane, f"{name_of(self.plan.lane) or 'i'}_s")
         values = {**self._same, self.plan.lane: lane}
-        for made in self._made_again(op):
-            body.add_op(made.clone(values))
+        for producer in self._varying_producers(op):
+            body.add_op(producer.clone(values))
         body.add_op(op.clone(values))
         loop = cast(tir.ForOp, cast(Block, self.plan.lane.owner).parent_op())
         self.insert(tir.ForOp(loop.min, loop.extent, Region(body)))
 
-    def _made_again(self, op: tir.IfOp) -> list[Operation]:
+    def _varying_producers(self, op: tir.IfOp) -> list[Operation]:
         """The operations before `op` that what varies in it is made of, in order."""
-        found: dict[Operation, None] = {}
+        producers: dict[Operation, None] = {}
 
         def visit(value: SSAValue) -> None:
-            if isinstance(value.owner, Operation) and value.owner not in found and value in self.plan.varying:
+            if isinstance(value.owner, Operation) and value.owner not in producers and value in self.plan.varying:
                 for operand in value.owner.operands:
                     visit(operand)
-                found[value.owner] = None
+                producers[value.owner] = None
 
         for value in self.plan.inputs(op):
             visit(value)
-        return list(found)
+        return list(producers)
 
     def choice(self, op: tir.IfThenElseOp) -> None:
         """Both sides, each for its lanes, and of each lane the one that counts."""

@@ -99,7 +99,7 @@ def _one_vector(loop: tir.ForOp) -> bool:
         _refuse_vectors_in(loop, scalable)
         set_name(loop.loop_var, f"{name_of(loop.loop_var) or 'i'}_s")
         return False
-    _Strips(loop, plan, lanes, scalable).whole(Const(1))
+    _Strips(loop, plan, lanes, scalable).full_vectors(Const(1))
     erase_with_tree(loop)
     return True
 
@@ -114,9 +114,9 @@ def _lanes(loop: tir.ForOp, target: Target | str | None) -> tuple[int, bool]:
     if factor is not None and has_scalable_vectors(target):
         return factor, True
     text = _described(extent) if factor is None else f"T.vscale() * {factor}"
-    wanted_for = "(nullptr)" if target is None else full_text(str(target))
+    target_text = "(nullptr)" if target is None else full_text(str(target))
     raise UnsupportedError(
-        f"Failed to vectorize loop with extent {text} for target {wanted_for}",
+        f"Failed to vectorize loop with extent {text} for target {target_text}",
         location=location_of(loop),
         expected="a constant, or T.vscale() times one for a target with such vectors",
         found=text,
@@ -132,13 +132,15 @@ def _described(extent: SymExpr | SSAValue) -> str:
 def _refuse_vectors_in(loop: tir.ForOp, scalable: bool) -> None:
     """A serial loop of so many iterations as the machine has lanes would do the same; who wrote it meant vectors."""
     vectors = (r for op in loop.body.walk() for r in op.results if isinstance(r.type, VectorType))
-    found = next((v for v in vectors if scalable or is_scalable(v.type)), None)
-    if found is None:
+    vector = next((v for v in vectors if scalable or is_scalable(v.type)), None)
+    if vector is None:
         return
     what = (
         "Creating scalable vectors from existing vectors" if scalable else "Vectorizing over existing scalable vectors"
     )
-    raise UnsupportedError(f"{what} is not supported.", location=location_of(found.owner), found=dtype_name(found.type))
+    raise UnsupportedError(
+        f"{what} is not supported.", location=location_of(vector.owner), found=dtype_name(vector.type)
+    )
 
 
 def _refuse_scalable_elements(loop: tir.ForOp) -> None:
@@ -187,7 +189,7 @@ def _vectors(loop: tir.ForOp, bits: int) -> bool:
     if plan is None or bits < 2 * plan.widest:
         return False
     strips = _Strips(loop, plan, bits // plan.widest)
-    strips.whole(strips.extent // strips.width)
+    strips.full_vectors(strips.extent // strips.width)
     strips.rest()
     erase_with_tree(loop)
     return True
@@ -206,7 +208,7 @@ class _Strips:
         self.build = Materializer(self.insert)
         self.first, self.extent = bound_expr(loop.min), bound_expr(loop.extent)
 
-    def whole(self, count: SymExpr) -> None:
+    def full_vectors(self, count: SymExpr) -> None:
         """So many full vectors."""
         if count.constant == 1:
             self._vector(self.insert, self.first, self.width)

@@ -31,12 +31,12 @@ class VerifyMemory(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            found = outside_of_threads(func)
-            if found is not None:
+            access = outside_of_threads(func)
+            if access is not None:
                 raise MemoryAccessError(
                     f"@{func.sym_name.data} touches memory of the device outside of its threads",
-                    location=location_of(found),
-                    found=f"an access of '{name_of(found.buffer)}'",
+                    location=location_of(access),
+                    found=f"an access of '{name_of(access.buffer)}'",
                     hint="bind a loop around it to blockIdx.x or threadIdx.x",
                 )
 

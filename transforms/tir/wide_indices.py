@@ -29,8 +29,8 @@ def widen_indices(func: tir.FuncOp) -> None:
         else:
             continue
         for index in narrow:
-            inserter(op)(made := tir.CastOp(index, _widened(index) or index.type))
-            op.operands = [made.result if v is index else v for v in op.operands]
+            inserter(op)(cast := tir.CastOp(index, _widened(index) or index.type))
+            op.operands = [cast.result if v is index else v for v in op.operands]
 
 
 def _widened(index: SSAValue) -> Attribute | None:

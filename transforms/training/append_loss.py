@@ -46,16 +46,16 @@ class AppendLoss(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         backbone = relax_functions(op, self.func_name)[0]
-        given = getattr(self.loss_function, "op", self.loss_function)
-        if not isinstance(given, relax.FuncOp):
-            raise TiraxError("a loss is a Relax function", expected="a Function", found=type(given).__name__)
+        loss = getattr(self.loss_function, "op", self.loss_function)
+        if not isinstance(loss, relax.FuncOp):
+            raise TiraxError("a loss is a Relax function", expected="a Function", found=type(loss).__name__)
         name = self.new_func_name or f"{self.func_name}_loss"
         taken = functions(op)
         if name in taken:
             raise TiraxError(f"there is a function '{name}' already", location=location_of(taken[name]))
         new = backbone.clone()
         new.sym_name, new.sym_visibility = StringAttr(name), None
-        _append(new, given.clone(), self.num_backbone_outputs)
+        _append(new, loss.clone(), self.num_backbone_outputs)
         op.body.block.insert_op_after(new, backbone)
 
 
@@ -73,38 +73,38 @@ def _inner(value: SSAValue, dataflow: relax.DataflowOp) -> SSAValue:
 
 
 def _append(func: relax.FuncOp, loss: relax.FuncOp, count: int) -> None:
-    dataflow, behind = dataflow_block(func), dataflow_block(loss)
+    dataflow, loss_dataflow = dataflow_block(func), dataflow_block(loss)
     bind_outputs(dataflow)
-    bind_outputs(behind)
-    made = [_inner(v, dataflow) for v in _results(func)]
-    _check(func, loss, made, count)
-    _rename_symbols(func, loss, made[:count])
+    bind_outputs(loss_dataflow)
+    results = [_inner(v, dataflow) for v in _results(func)]
+    _check(func, loss, results, count)
+    _rename_symbols(func, loss, results[:count])
     block, end = dataflow.body.block, dataflow.output_op
-    for param, value in zip(loss.params[:count], made[:count], strict=True):
+    for param, value in zip(loss.params[:count], results[:count], strict=True):
         param.replace_all_uses_with(value)
     for param in loss.params[count:]:
         target = func.body.block.insert_arg(param.type, len(func.params))
         set_name(target, name_of(param))
         param.replace_all_uses_with(target)
-    new = [op for op in behind.body.block.ops if op is not behind.output_op]
-    scalar = _inner(_results(loss)[0], behind)
+    new = [op for op in loss_dataflow.body.block.ops if op is not loss_dataflow.output_op]
+    scalar = _inner(_results(loss)[0], loss_dataflow)
     for op in new:
         op.detach()
         block.insert_op_before(op, end)
-    _return(func, dataflow, [scalar, *made[count:]])
+    _return(func, dataflow, [scalar, *results[count:]])
     make_unique(func, set(new))
 
 
-def _check(func: relax.FuncOp, loss: relax.FuncOp, made: Sequence[SSAValue], count: int) -> None:
+def _check(func: relax.FuncOp, loss: relax.FuncOp, results: Sequence[SSAValue], count: int) -> None:
     """Raise where the loss does not fit behind the function."""
-    if not 0 < count <= min(len(made), len(loss.params)):
+    if not 0 < count <= min(len(results), len(loss.params)):
         raise TiraxError(
             "num_backbone_outputs does not fit",
             location=location_of(func),
-            expected=f"from 1 to {min(len(made), len(loss.params))}",
+            expected=f"from 1 to {min(len(results), len(loss.params))}",
             found=count,
         )
-    for param, value in zip(loss.params[:count], made[:count], strict=True):
+    for param, value in zip(loss.params[:count], results[:count], strict=True):
         if not is_base_of(param.type, value.type) and not _symbolically(param, value):
             raise ShapeError(
                 f"the loss's parameter '{name_of(param)}' does not take what the function returns",
@@ -119,18 +119,18 @@ def _check(func: relax.FuncOp, loss: relax.FuncOp, made: Sequence[SSAValue], cou
 
 def _symbolically(param: SSAValue, value: SSAValue) -> bool:
     """Whether a parameter takes a value, its symbolic variables being what the value's extents are."""
-    found = bind_variables([param.type], [value.type])
-    return is_base_of(SymbolSubstitution(found).attribute(param.type), value.type)
+    bindings = bind_variables([param.type], [value.type])
+    return is_base_of(SymbolSubstitution(bindings).attribute(param.type), value.type)
 
 
-def _rename_symbols(func: relax.FuncOp, loss: relax.FuncOp, made: Sequence[SSAValue]) -> None:
+def _rename_symbols(func: relax.FuncOp, loss: relax.FuncOp, results: Sequence[SSAValue]) -> None:
     """Let the loss's symbolic variables be what the predictions make of them, others new ones."""
-    found = bind_variables([p.type for p in loss.params[: len(made)]], [v.type for v in made])
+    bindings = bind_variables([p.type for p in loss.params[: len(results)]], [v.type for v in results])
     names = NameSupply([str(v.name) for v in function_symbols(func)])
     for v in function_symbols(loss):
-        if v not in found:
-            found[v] = Var(names.fresh(str(v.name)), v.dtype)
-    SymbolSubstitution(found).operation(loss)
+        if v not in bindings:
+            bindings[v] = Var(names.fresh(str(v.name)), v.dtype)
+    SymbolSubstitution(bindings).operation(loss)
 
 
 def _return(func: relax.FuncOp, dataflow: relax.DataflowOp, values: Sequence[SSAValue]) -> None:
@@ -156,9 +156,9 @@ def _return(func: relax.FuncOp, dataflow: relax.DataflowOp, values: Sequence[SSA
     results = [outputs.get(v, v) for v in values]
     value = results[0]
     if len(results) > 1:
-        whole = relax.TupleOp(results)
-        func.body.block.add_op(whole)
-        value = whole.result
+        fields = relax.TupleOp(results)
+        func.body.block.add_op(fields)
+        value = fields.result
     func.body.block.add_op(relax.ReturnOp(value))
     bound = set(relax.free_symbolic_vars(p.type for p in func.params))
     func.ret_type = relax.erase_unbound(value.type, bound)

@@ -41,9 +41,9 @@ def tensor(x: Expr) -> TensorType:
 
 def dims(x: Expr) -> Dims:
     """The extents of a tensor of known shape."""
-    found = tensor(x).dims
-    assert found is not None  # `Gradient` refuses operands of unknown shape
-    return found
+    extents = tensor(x).dims
+    assert extents is not None  # `Gradient` refuses operands of unknown shape
+    return extents
 
 
 def rank(x: Expr) -> int:

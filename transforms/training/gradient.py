@@ -74,11 +74,11 @@ class Gradient(Pass):
         adjoint.sym_name, adjoint.sym_visibility = StringAttr(name), None
 
 
-def _names(given: Any) -> tuple[str, ...] | None:
+def _names(params: Any) -> tuple[str, ...] | None:
     """Parameters, given as variables or names, by name. Raises `TiraxError` for one that is given twice."""
-    if given is None:
+    if params is None:
         return None
-    items = [given] if isinstance(given, Var | str) else list(cast("Sequence[Any]", given))
+    items = [params] if isinstance(params, Var | str) else list(cast("Sequence[Any]", params))
     names = tuple(v if isinstance(v, str) else v.name_hint for v in items)
     for n in names:
         if names.count(n) > 1:
@@ -96,8 +96,8 @@ def _differentiate(func: relax.FuncOp, names: tuple[str, ...] | None, target_ind
     seed = end.values_[dataflow.outputs.index(target)]
     backward = _Backward(end, params, inside)
     backward.run(seed)
-    made = backward.results()
-    _finish(func, dataflow, made)
+    gradients = backward.results()
+    _finish(func, dataflow, gradients)
     _forget_gradients(func)
     make_unique(func, set(backward.tape.placed))
 
@@ -172,9 +172,9 @@ class _Backward:
         block = end.parent
         assert block is not None
         self._bindings = [op for op in block.ops if op is not end]
-        self._varied = self._reached(params)
+        self._varied = self._dependent_values(params)
 
-    def _reached(self, params: Sequence[SSAValue]) -> set[SSAValue]:
+    def _dependent_values(self, params: Sequence[SSAValue]) -> set[SSAValue]:
         """Values that change with the parameters, and have gradients."""
         reached = {p for p in params if is_differentiable(p.type)}
         for op in self._bindings:
@@ -222,33 +222,33 @@ class _Backward:
             raise UnsupportedError(f"{op.name} has no gradient where a shape is unknown, that of {_called(unknown[0])}")
         args = [self._argument(a) for a in op.args]
         out = handle(self._again.value(op.results[0]))
-        made = rule(Site(op, grad, out, args, self.tape.normalize))
-        for given, gradients in zip(op.args, made, strict=False):
-            self._add_all(given, gradients)
+        by_argument = rule(Site(op, grad, out, args, self.tape.normalize))
+        for arg, gradients in zip(op.args, by_argument, strict=False):
+            self._add_all(arg, gradients)
 
     def _rule(self, operator: str) -> GradientRule | None:
         """What a program registered before what this package has."""
         if registered(operator, GRADIENT) is MISSING:
             return GRADIENTS.get(operator.removeprefix("relax."))
-        given = own_function(operator, GRADIENT)
-        return None if given is None else rule_on_handles(given, self.tape)
+        custom = own_function(operator, GRADIENT)
+        return None if custom is None else rule_on_handles(custom, self.tape)
 
-    def _argument(self, given: SSAValue | Sequence[SSAValue] | None) -> Any:
-        if given is None:
+    def _argument(self, arg: SSAValue | Sequence[SSAValue] | None) -> Any:
+        if arg is None:
             return None
-        if isinstance(given, Sequence):
-            return [handle(self._again.value(v)) for v in given]
-        return handle(self._again.value(given))
+        if isinstance(arg, Sequence):
+            return [handle(self._again.value(v)) for v in arg]
+        return handle(self._again.value(arg))
 
-    def _add_all(self, given: SSAValue | Sequence[SSAValue] | None, gradients: Expr | list[Expr] | None) -> None:
-        if given is None or gradients is None:
+    def _add_all(self, arg: SSAValue | Sequence[SSAValue] | None, gradients: Expr | list[Expr] | None) -> None:
+        if arg is None or gradients is None:
             return
-        if isinstance(given, SSAValue):
+        if isinstance(arg, SSAValue):
             assert isinstance(gradients, Expr)
-            self.add(given, gradients)
+            self.add(arg, gradients)
             return
         assert isinstance(gradients, list)
-        for value, gradient in zip(given, gradients, strict=True):
+        for value, gradient in zip(arg, gradients, strict=True):
             self.add(value, gradient)
 
     def _bound(self, op: Operation, grad: Expr) -> None:
@@ -261,20 +261,20 @@ class _Backward:
 
     def _field(self, op: Operation, grad: Expr) -> None:
         item = cast(relax.TupleGetItemOp, op)
-        whole, index = item.tuple_, item.index.data
-        if isinstance(whole.owner, relax.WhileLoop):
+        source, index = item.tuple_, item.index.data
+        if isinstance(source.owner, relax.WhileLoop):
             raise UnsupportedError(f"{relax.WhileLoop.name} has no gradient")
-        if isinstance(whole.owner, relax.TupleOp) and relax.is_inline(whole.owner):
-            self.add(whole.owner.fields_[index], grad)
+        if isinstance(source.owner, relax.TupleOp) and relax.is_inline(source.owner):
+            self.add(source.owner.fields_[index], grad)
             return
-        types = cast(TupleType, whole.type).types.data
-        known = self._adjoints.get(whole)
+        types = cast(TupleType, source.type).types.data
+        known = self._adjoints.get(source)
         if known is None:
             parts = [grad if i == index else zeros(t) for i, t in enumerate(types)]
         else:
             old = handle(known)
             parts = [added(field(old, i), grad) if i == index else field(old, i) for i in range(len(types))]
-        self._adjoints[whole] = self.tape.bind(Tuple(parts), f"{name_of(whole)}_adjoint")
+        self._adjoints[source] = self.tape.bind(Tuple(parts), f"{name_of(source)}_adjoint")
 
     def _tensor_function(self, op: Operation, grad: Expr) -> None:
         tir_call = cast(relax.CallTIROp, op)
@@ -290,26 +290,26 @@ class _Backward:
         if not is_differentiable(value.type) or isinstance(owner, relax.LEAVES):
             discard(gradient)
         elif isinstance(owner, relax.TupleOp) and relax.is_inline(owner):
-            wanted = [(i, inner) for i, inner in enumerate(owner.fields_) if _takes(inner)]
-            if not wanted:
+            fields = [(i, inner) for i, inner in enumerate(owner.fields_) if _takes(inner)]
+            if not fields:
                 discard(gradient)
-            for i, inner in wanted:
+            for i, inner in fields:
                 self.add(inner, field(gradient, i))
         else:
             known = self._adjoints.get(value)
-            whole = gradient if known is None else added(handle(known), gradient)
-            self._adjoints[value] = self.tape.bind(whole, f"{name_of(value)}_adjoint")
+            total = gradient if known is None else added(handle(known), gradient)
+            self._adjoints[value] = self.tape.bind(total, f"{name_of(value)}_adjoint")
 
     def results(self) -> list[SSAValue]:
         """The gradients of the parameters, bound to `x_adjoint_out`."""
-        made: list[SSAValue] = []
+        results: list[SSAValue] = []
         for p in self._params:
             name = f"{name_of(p)}_adjoint"
-            found = self._adjoints.get(p)
-            if found is None:
-                found = self.tape.bind(zeros(p.type) if _known(p.type) else _nothing(handle(p)), name)
-            made.append(self.tape.bind(handle(found), f"{name}_out"))
-        return made
+            adjoint = self._adjoints.get(p)
+            if adjoint is None:
+                adjoint = self.tape.bind(zeros(p.type) if _known(p.type) else _nothing(handle(p)), name)
+            results.append(self.tape.bind(handle(adjoint), f"{name}_out"))
+        return results
 
 
 _STEPS: dict[type[Operation], Callable[[_Backward, Any, Expr], None]] = {
@@ -349,11 +349,11 @@ def _called(value: SSAValue) -> str:
     return f"'{name_of(value)}'" if name_of(value) else str(value.type)
 
 
-def _finish(func: relax.FuncOp, dataflow: relax.DataflowOp, made: Sequence[SSAValue]) -> None:
+def _finish(func: relax.FuncOp, dataflow: relax.DataflowOp, adjoints: Sequence[SSAValue]) -> None:
     """Let the function return what it did together with the gradients."""
     end, block = dataflow.output_op, dataflow.body.block
-    names = [name_of(v) for v in made]
-    outputs = [*end.values_, *_unbound(made)]
+    names = [name_of(v) for v in adjoints]
+    outputs = [*end.values_, *_unbound(adjoints)]
     erase(end)
     block.add_op(relax.OutputOp(outputs))
     dataflow.body.detach_block(block)
@@ -368,17 +368,17 @@ def _finish(func: relax.FuncOp, dataflow: relax.DataflowOp, made: Sequence[SSAVa
     erase(dataflow)
     last = func.return_op
     parts = relax.TupleOp(gradients)
-    whole = relax.TupleOp([last.value, parts.result])
-    insert_before(last, parts, whole)
-    last.operands[0] = whole.result
+    pair = relax.TupleOp([last.value, parts.result])
+    insert_before(last, parts, pair)
+    last.operands[0] = pair.result
     bound = set(relax.free_symbolic_vars(p.type for p in func.params))
     func.ret_type = tuple_type([func.ret_type, relax.erase_unbound(parts.result.type, bound)])
     remove_dead_bindings(func)
 
 
-def _unbound(made: Sequence[SSAValue]) -> list[SSAValue]:
+def _unbound(values: Sequence[SSAValue]) -> list[SSAValue]:
     """The gradients, without the renaming at the end of the block: there the outputs' names say it."""
-    out = list(made)
+    out = list(values)
     for i in reversed(range(len(out))):
         bind = cast(relax.BindOp, out[i].owner)
         if not isinstance(bind.next_op, relax.OutputOp):

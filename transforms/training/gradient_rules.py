@@ -41,23 +41,23 @@ class Site:
 
     def fields(self, arg: int) -> list[Expr]:
         """The tensors of the tuple argument `arg`, which may be one value."""
-        given: list[Expr] = list(self.args[arg])
-        return list(given[0]) if self._one_value(arg) else given
+        values: list[Expr] = list(self.args[arg])
+        return list(values[0]) if self._one_value(arg) else values
 
     def gathered(self, arg: int, gradients: list[Expr]) -> list[Expr]:
         """What a rule gives for the tuple argument `arg`: the gradients of its tensors."""
         return [Tuple(gradients)] if self._one_value(arg) else gradients
 
     def _one_value(self, arg: int) -> bool:
-        given: list[Expr] = list(self.args[arg])
-        return len(given) == 1 and isinstance(given[0].ssa.type, TupleType)
+        values: list[Expr] = list(self.args[arg])
+        return len(values) == 1 and isinstance(values[0].ssa.type, TupleType)
 
     def part(self, index: int) -> Expr | None:
         """The gradient of a field of the result, None where it is zero for certain."""
         owner = self.grad.ssa.owner
         if isinstance(owner, relax.TupleOp):
-            made = owner.fields_[index].owner
-            if isinstance(made, Operation) and made.name == "relax.zeros":
+            producer = owner.fields_[index].owner
+            if isinstance(producer, Operation) and producer.name == "relax.zeros":
                 return None
         return self.grad[index]
 
@@ -68,8 +68,8 @@ class Site:
 
     def cast(self, gradient: Expr, like: Expr) -> Expr:
         """A gradient in the dtype of the argument `like`."""
-        wanted = tensor(like).element
-        return gradient if tensor(gradient).element == wanted else call("astype", gradient, dtype=wanted)
+        dtype = tensor(like).element
+        return gradient if tensor(gradient).element == dtype else call("astype", gradient, dtype=dtype)
 
     def refuse(self, reason: str) -> UnsupportedError:
         """The error for an operator that is differentiable, but not as it stands here."""

@@ -60,21 +60,21 @@ def einsum(s: Site) -> Gradients:
     named = {c: next(free) if c.isdigit() else c for c in dict.fromkeys("".join(inputs))}
     extents = op.extents()
     terms = ["".join(named[c] for c in term) for term in inputs]
-    whole = [tuple(extents[c] for c in t) for t in inputs]
-    full = [x if dims(x) == to else broadcast(x, to) for x, to in zip(xs, whole, strict=True)]
+    shapes = [tuple(extents[c] for c in t) for t in inputs]
+    full = [x if dims(x) == to else broadcast(x, to) for x, to in zip(xs, shapes, strict=True)]
     out = "".join(named[c] for c in result)
-    made: list[Expr] = []
+    gradients: list[Expr] = []
     for i, (x, term) in enumerate(zip(xs, terms, strict=True)):
         others, letters = [*full[:i], *full[i + 1 :]], [*terms[:i], *terms[i + 1 :]]
-        made.append(s.fit(_summed([s.grad, *others], [out, *letters], term, whole[i]), x))
-    return [s.gathered(0, made)]
+        gradients.append(s.fit(_summed([s.grad, *others], [out, *letters], term, shapes[i]), x))
+    return [s.gathered(0, gradients)]
 
 
-def _summed(factors: list[Expr], terms: Sequence[str], wanted: str, extents: Dims) -> Expr:
+def _summed(factors: list[Expr], terms: Sequence[str], letters: str, extents: Dims) -> Expr:
     """The product of `factors`, which have the letters `terms`, summed to the letters `wanted`."""
-    known = [c for c in wanted if any(c in t for t in terms)]
+    known = [c for c in letters if any(c in t for t in terms)]
     value = call("einsum", factors, subscripts=f"{','.join(terms)}->{''.join(known)}")
-    missing = [i for i, c in enumerate(wanted) if c not in known]
+    missing = [i for i, c in enumerate(letters) if c not in known]
     return broadcast(call("expand_dims", value, axis=missing), extents) if missing else value
 
 
@@ -93,9 +93,9 @@ def attention(s: Site) -> Gradients:
     by_p = call("matmul", g, _transposed(v))
     by_scores = (by_p - total(by_p * p, [-1], True)) * p
     scaled = by_scores * factor
-    made = [call("matmul", scaled, k), call("matmul", _transposed(scaled), q), call("matmul", _transposed(p), g)]
+    gradients = [call("matmul", scaled, k), call("matmul", _transposed(scaled), q), call("matmul", _transposed(p), g)]
     by_bias = None if bias is None else s.fit(by_scores, bias)
-    return [*(permute(m, [0, 2, 1, 3]) for m in made), by_bias]
+    return [*(permute(m, [0, 2, 1, 3]) for m in gradients), by_bias]
 
 
 def _masked(s: Site, scores: Expr) -> Expr:

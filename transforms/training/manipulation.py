@@ -114,12 +114,12 @@ def stack(s: Site) -> Gradients:
 def meshgrid(s: Site) -> Gradients:
     """meshgrid(xs) -> the sum of each g over all dimensions but its own"""
     xs, swapped = s.fields(0), s.attr("indexing") == "xy"
-    made: list[Expr] = []
+    gradients: list[Expr] = []
     for i, x in enumerate(xs):
         own = 1 - i if swapped and i < 2 and len(xs) > 1 else i
         g = s.part(i)
-        made.append(zeros_like(x) if g is None else total(g, [k for k in range(len(xs)) if k != own]))
-    return [s.gathered(0, made)]
+        gradients.append(zeros_like(x) if g is None else total(g, [k for k in range(len(xs)) if k != own]))
+    return [s.gathered(0, gradients)]
 
 
 @gradient("flip")
@@ -213,8 +213,8 @@ def gather_nd(s: Site) -> Gradients:
     x, indices = s.args
     outer = dims(indices)[:-1]
     batch = [_coordinates(n, outer, tensor(indices).element) for n in range(s.attr("batch_dims"))]
-    whole = call("concat", [*batch, indices], axis=-1) if batch else indices
-    return [call("scatter_nd", zeros_like(x), whole, s.grad, reduction="add"), None]
+    full_indices = call("concat", [*batch, indices], axis=-1) if batch else indices
+    return [call("scatter_nd", zeros_like(x), full_indices, s.grad, reduction="add"), None]
 
 
 def _coordinates(n: int, extents: Dims, dtype: object) -> Expr:

@@ -41,25 +41,25 @@ def rule_on_handles(function: PrimalGradient, tape: Tape) -> Callable[[Site], Gr
 
     def rule(site: Site) -> Gradients:
         call = Call.on(site.op.results[0])
-        made = list(function(site.out, call, site.grad, TapeBuilder(tape)))
-        given = call.args
-        if len(made) != len(given):
+        gradients = list(function(site.out, call, site.grad, TapeBuilder(tape)))
+        operands = call.args
+        if len(gradients) != len(operands):
             raise TiraxError(
                 f"the {GRADIENT} of {site.op.name} gives too few or too many",
-                expected=f"{len(given)} gradients", found=len(made),
+                expected=f"{len(operands)} gradients", found=len(gradients),
             )  # fmt: skip
-        flat = [None if g is None else to_expr(g) for g in made]
+        flat = [None if g is None else to_expr(g) for g in gradients]
         return _by_operand(site, flat)
 
     return rule
 
 
-def _by_operand(site: Site, made: Sequence[Expr | None]) -> Gradients:
+def _by_operand(site: Site, gradients: Sequence[Expr | None]) -> Gradients:
     """The gradients as the operands are: all in one list for an operator that takes any number."""
     if site.op.SPREAD:
         values = site.args[0]
-        return [[zeros_like(v) if g is None else g for g, v in zip(made, values, strict=True)]]
-    return [_like(gradient, arg) for gradient, arg in zip(made, site.args, strict=False)]
+        return [[zeros_like(v) if g is None else g for g, v in zip(gradients, values, strict=True)]]
+    return [_like(gradient, arg) for gradient, arg in zip(gradients, site.args, strict=False)]
 
 
 def _like(gradient: Expr | None, arg: Any) -> Expr | list[Expr] | None:
@@ -85,8 +85,8 @@ class OwnGradient:
         if not isinstance(op, Operator) or op.name != self.operator:
             raise TiraxError("this is the gradient of another operator", expected=self.operator, found=op.name)
         args = [_argument(arg) for arg in op.args]
-        made = GRADIENTS[op.name.removeprefix("relax.")](Site(op, output_grad, orig_var, args, builder.normalize))
-        return [Tuple(g) if isinstance(g, list) else g for g in made]
+        gradients = GRADIENTS[op.name.removeprefix("relax.")](Site(op, output_grad, orig_var, args, builder.normalize))
+        return [Tuple(g) if isinstance(g, list) else g for g in gradients]
 
 
 def _argument(arg: Arg) -> Any:

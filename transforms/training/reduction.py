@@ -27,8 +27,8 @@ from .gradient_rules import Gradients, Site, gradient
 
 def _axes(s: Site) -> list[int]:
     """The axes that are reduced, counted from the front."""
-    given, n = s.attr("axis"), rank(s.args[0])
-    return list(range(n)) if given is None else [a % n for a in ([given] if isinstance(given, int) else given)]
+    axis, n = s.attr("axis"), rank(s.args[0])
+    return list(range(n)) if axis is None else [a % n for a in ([axis] if isinstance(axis, int) else axis)]
 
 
 def _spread(s: Site, value: Expr) -> Expr:
@@ -110,10 +110,10 @@ def _unscanned(s: Site, along: Expr) -> Expr:
 def cumsum(s: Site) -> Gradients:
     """cumsum(x) -> the sum of g from each element on"""
     g, axis = s.grad, s.attr("axis")
-    behind = total(g, None if axis is None else [axis], True) - call("cumsum", g, axis=axis)
+    after = total(g, None if axis is None else [axis], True) - call("cumsum", g, axis=axis)
     if s.attr("exclusive"):
-        return [_unscanned(s, behind)]
-    return [_unscanned(s, behind + (call("flatten", g) if axis is None else g))]
+        return [_unscanned(s, after)]
+    return [_unscanned(s, after + (call("flatten", g) if axis is None else g))]
 
 
 @gradient("cumprod")
@@ -130,9 +130,13 @@ def cumprod(s: Site) -> Gradients:
     order = [i for i in range(n) if i != axis] + [axis]
     x, g = permute(x, order), permute(g, order)
     size = dims(x)[-1]
-    behind = call("triu", call("ones", shape([size, size]), dtype=tensor(g).element), prim(1))
-    after = behind if exclusive else call("triu", call("ones", shape([size, size]), dtype=tensor(g).element), prim(0))
-    rows = where(behind > number(0.0, g), call("expand_dims", x, axis=[n - 1]), number(1.0, g))
+    strictly_after = call("triu", call("ones", shape([size, size]), dtype=tensor(g).element), prim(1))
+    after = (
+        strictly_after
+        if exclusive
+        else call("triu", call("ones", shape([size, size]), dtype=tensor(g).element), prim(0))
+    )
+    rows = where(strictly_after > number(0.0, g), call("expand_dims", x, axis=[n - 1]), number(1.0, g))
     between = call("cumprod", rows, axis=n, exclusive=exclusive) * after
     sums = total(between * call("expand_dims", g, axis=[n - 1]), [n])
     return [_unscanned(s, permute(sums * call("cumprod", x, axis=n - 1, exclusive=True), inverse(order)))]

@@ -45,21 +45,21 @@ def te_gradient(op: relax.CallTIROp, grad: Expr, args: Sequence[Expr], tape: Tap
     assert op.te_grad_name is not None
     name = op.te_grad_name.data
     function = _FUNCTIONS.find(name)
-    given: dict[str, Any] = {}
+    kwargs: dict[str, Any] = {}
     if op.te_grad_kwargs is not None:
-        given = {k: from_attr(v) for k, v in op.te_grad_kwargs.data.items()}
-    made = call_te(function, grad.ssa, *(a.ssa for a in args), primfunc_name_hint=name, **given)
-    out = made.out_type
+        kwargs = {k: from_attr(v) for k, v in op.te_grad_kwargs.data.items()}
+    te_call = call_te(function, grad.ssa, *(a.ssa for a in args), primfunc_name_hint=name, **kwargs)
+    out = te_call.out_type
     if isinstance(out, TupleType) and len(out.types) == 1:
-        made = replace(made, out_type=out.types.data[0])  # a list of one tensor is this tensor, as in TVM
-    new = made.call_op(_add(op, made.func))
+        te_call = replace(te_call, out_type=out.types.data[0])  # a list of one tensor is this tensor, as in TVM
+    new = te_call.call_op(_add(op, te_call.func))
     count = len(new.output_types)
     if count != len(args):
         raise TiraxError(
             f"the gradient '{name}' gives too few or too many", expected=f"{len(args)} tensors", found=count
         )
-    whole = to_expr(tape.bind(to_expr(new.result), "lv"))
-    return [whole[i] for i in range(count)] if isinstance(new.result.type, TupleType) else [whole]
+    gradient = to_expr(tape.bind(to_expr(new.result), "lv"))
+    return [gradient[i] for i in range(count)] if isinstance(new.result.type, TupleType) else [gradient]
 
 
 def _add(inside: Operation, func: Any) -> str:

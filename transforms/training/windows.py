@@ -63,7 +63,7 @@ def _cut(x: Expr, to: Dims) -> Expr:
 
 def _by_kernel(w: _Window, data: Expr, grad: Expr, to: Dims) -> Expr:
     """The gradient of the kernel of a convolution of `data`, (outer, inner, window…): it convolves data with grad."""
-    data, padding = _reached(w, data, grad, to)
+    data, padding = _covered(w, data, grad, to)
     window = {"strides": w.dilation, "dilation": w.strides, "padding": padding, "groups": w.groups}
     name = f"nn.conv{w.rank}d"
     if w.groups > 1:
@@ -76,11 +76,11 @@ def _by_kernel(w: _Window, data: Expr, grad: Expr, to: Dims) -> Expr:
     # rows of neighbouring channels, which are vectors: windows as large as the image leave few points to a row of it
     last = [0, *range(2, w.rank + 2), 1]
     layouts = {"data_layout": f"C{w.letters}N", "kernel_layout": f"I{w.letters}O", "out_layout": f"{w.letters}NC"}
-    made = call(name, permute(data, last), permute(grad, last), **window, **layouts)
-    return _cut(permute(made, [w.rank + 1, w.rank, *range(w.rank)]), to)
+    gradient = call(name, permute(data, last), permute(grad, last), **window, **layouts)
+    return _cut(permute(gradient, [w.rank + 1, w.rank, *range(w.rank)]), to)
 
 
-def _reached(w: _Window, data: Expr, grad: Expr, kernel: Dims) -> tuple[Expr, list[int]]:
+def _covered(w: _Window, data: Expr, grad: Expr, kernel: Dims) -> tuple[Expr, list[int]]:
     """`data` without points at the ends that no window reaches, and the padding that windows reach."""
     extents, padding = list(dims(data)), list(w.padding)
     for i in range(w.rank):
@@ -106,8 +106,12 @@ def _by_data(s: Site, w: _Window, kernel: Expr) -> Expr:
     known = [w.strides[i] - 1 if e is None else e for i, e in enumerate(extra)]
     layouts = {"data_layout": f"NC{w.letters}", "kernel_layout": f"IO{w.letters}", "out_layout": f"NC{w.letters}"}
     window = {"strides": w.strides, "dilation": w.dilation, "padding": w.padding, "groups": w.groups}
-    made = call(f"nn.conv{w.rank}d_transpose", w.grad, kernel, **window, output_padding=known, **layouts)
-    return _cut(made, dims(w.data)) if None in extra or dims(made) == dims(w.data) else reshape(made, dims(w.data))
+    gradient = call(f"nn.conv{w.rank}d_transpose", w.grad, kernel, **window, output_padding=known, **layouts)
+    return (
+        _cut(gradient, dims(w.data))
+        if None in extra or dims(gradient) == dims(w.data)
+        else reshape(gradient, dims(w.data))
+    )
 
 
 def _left_over(w: _Window, i: int, size: SymExpr, kernel: SymExpr) -> int | None:
@@ -122,8 +126,8 @@ def transposed(s: Site) -> Gradients:
     letters, layout = f"IO{w.letters}", s.attr("kernel_layout")
     kernel = w.kernel(letters, layout)
     window = {"strides": w.strides, "dilation": w.dilation, "padding": w.padding, "groups": w.groups}
-    made = call(f"nn.conv{w.rank}d", w.grad, kernel, **window)
-    return w.results(_cut(made, dims(w.data)), _by_kernel(w, w.grad, w.data, dims(kernel)), letters, layout)
+    gradient = call(f"nn.conv{w.rank}d", w.grad, kernel, **window)
+    return w.results(_cut(gradient, dims(w.data)), _by_kernel(w, w.grad, w.data, dims(kernel)), letters, layout)
 
 
 def window_gradients(forward: Expr, data: Expr, weight: Expr, grad: Expr) -> list[Expr]:
@@ -161,15 +165,15 @@ def adaptive(s: Site) -> Gradients:
     """adaptive_avg_pool2d(x) -> for each spatial dimension, g times the matrix of the means"""
     x, places = s.args[0], cast(AdaptivePool, s.op).places()
     spatial = places[2:]
-    into, found = [dims(x)[p] for p in spatial], [dims(s.grad)[p] for p in spatial]
-    if all(d.constant == 1 for d in found):
+    into, pooled = [dims(x)[p] for p in spatial], [dims(s.grad)[p] for p in spatial]
+    if all(d.constant == 1 for d in pooled):
         return [broadcast(s.grad / extent(count(x, spatial), tensor(x).element), dims(x))]
-    if any(d.constant is None for d in (*into, *found)):
-        if into == found:
+    if any(d.constant is None for d in (*into, *pooled)):
+        if into == pooled:
             return [s.grad]
         raise s.refuse("where an extent is symbolic and output_size is not 1")
     g, n = s.grad, rank(x)
-    for place, size, many in zip(spatial, into, found, strict=True):
+    for place, size, many in zip(spatial, into, pooled, strict=True):
         letters = "abcdefg"[:n]
         matrix = constant(_means(size.constant or 0, many.constant or 0), tensor(x).element)
         result = letters.replace(letters[place], "z")

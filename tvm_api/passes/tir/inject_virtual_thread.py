@@ -30,7 +30,7 @@ from ....handles.tir.prim_expr import PrimExpr
 from ....ir.affine.values import Materializer, sym_expr_of
 from ....ir.locations import location_of
 from ....ir.passes.transform import Pass
-from ....ir.rewriting.copy import copied, is_expression, plant
+from ....ir.rewriting.copy import clone_expr, copied, is_expression
 from ....ir.rewriting.edit import inline_before, inserter, set_type
 from ....transforms.tir.walk import erase_with_tree, functions, remove_dead
 from ...handles.arith.analyzer import Analyzer
@@ -128,12 +128,14 @@ class _Threads:
         block = Block()
         part = tir.MulOp(self._thread(block, dtype), Materializer(block.add_op)(size, dtype))
         block.add_op(part)
-        block.add_op(total := tir.AddOp(plant(base, block, {}), part.result))
+        block.add_op(total := tir.AddOp(clone_expr(base, block, {}), part.result))
         short = Analyzer().simplify(PrimExpr(total.result))
         place = Block()
-        new = plant(short.ssa, place, {})
+        new = clone_expr(short.ssa, place, {})
         if ramp is not None:
-            moved = tir.RampOp.create(operands=[new, plant(ramp.operands[1], place, {})], result_types=[index.type])
+            moved = tir.RampOp.create(
+                operands=[new, clone_expr(ramp.operands[1], place, {})], result_types=[index.type]
+            )
             place.add_op(moved)
             new = moved.results[0]
         inline_before(place, user)

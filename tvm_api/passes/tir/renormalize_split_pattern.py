@@ -25,7 +25,7 @@ from ....dialects.quick import operations
 from ....dialects.sym import ValueOp
 from ....dialects.sym.expr import i32, i64
 from ....ir.passes.transform import Pass
-from ....ir.rewriting.copy import plant
+from ....ir.rewriting.copy import clone_expr
 from ....ir.rewriting.edit import inline_before
 from ....transforms.tir.walk import functions, remove_dead
 from ...handles.arith.rules import Binding, match, pattern_of
@@ -68,7 +68,7 @@ def _is_symbolic(value: SSAValue) -> bool:
 
 def _build_before(term: Term, user: Operation) -> SSAValue:
     block = Block()
-    new = plant(expression_of(term).ssa, block, {})
+    new = clone_expr(expression_of(term).ssa, block, {})
     inline_before(block, user)
     return new
 

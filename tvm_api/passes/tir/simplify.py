@@ -19,7 +19,7 @@ from ....dialects.sym.expr import SymExpr, Var, i1, i32, i64
 from ....handles.tir.prim_expr import PrimExpr
 from ....ir.affine.values import sym_expr_of
 from ....ir.passes.transform import Pass, configured
-from ....ir.rewriting.copy import plant
+from ....ir.rewriting.copy import clone_expr
 from ....ir.rewriting.edit import inline_before, inserter
 from ....transforms.tir.simplify import Simplifier, condition_of
 from ....transforms.tir.walk import erase_with_tree, functions, inline_branch, remove_dead
@@ -170,7 +170,7 @@ class _Normalizer(Simplifier):
         contents.leave(op, after, entered)
 
     def promised(self, condition: SSAValue) -> None:
-        super().promised(condition)
+        super().assume(condition)
         if self.contents is not None:
             self.contents.assume(term_of(condition))
 
@@ -233,6 +233,6 @@ class _Normalizer(Simplifier):
 def _build_before(term: Term, user: Operation) -> SSAValue:
     """Return the value of a term, computed in front of its user."""
     block = Block()
-    new = plant(expression_of(term).ssa, block, {})
+    new = clone_expr(expression_of(term).ssa, block, {})
     inline_before(block, user)
     return new
