@@ -100,10 +100,10 @@ class _Normalizer(Simplifier):
 
     # Expressions
 
-    def shorter(self, value: SSAValue, condition: SymExpr, dtype: IntegerType, user: Operation) -> SSAValue:
+    def shorter(self, value: SSAValue, expr: SymExpr, dtype: IntegerType, user: Operation) -> SSAValue:
         if isinstance(value.owner, ValueOp) and isinstance(value.owner.expr.data, Var):
             return value
-        return self._normal(value, condition, user) if dtype == i1 else super().shorter(value, condition, dtype, user)
+        return self._normal(value, expr, user) if dtype == i1 else super().shorter(value, expr, dtype, user)
 
     def _normal(self, value: SSAValue, condition: SymExpr, user: Operation) -> SSAValue:
         """Return the normal form of a condition in front of its user, or its constant value."""
@@ -169,7 +169,7 @@ class _Normalizer(Simplifier):
         super().loop(op)
         contents.leave(op, after, entered)
 
-    def promised(self, condition: SSAValue) -> None:
+    def assume(self, condition: SSAValue) -> None:
         super().assume(condition)
         if self.contents is not None:
             self.contents.assume(term_of(condition))
