@@ -1,4 +1,4 @@
-"""Do two modules mean the same? Run both on random inputs, at several values of each symbolic variable, and compare."""
+"""Differential testing of two modules: run both on random inputs, at several values of each symbolic variable."""
 
 from __future__ import annotations
 
@@ -23,20 +23,21 @@ from .run import interpret
 from .scalars import InterpreterError
 
 SIZES = (2, 5, 1, 0)
-"""The values that symbolic variables take in turn."""
+"""The values that symbolic variables take, one after the other."""
 
 _TOLERANCE = {"float64": 1e-9, "float32": 2e-4, "float16": 2e-2, "bfloat16": 1e-1}
-"""Relative and absolute tolerance by dtype: transforms may reassociate sums, so equality is to a few roundings."""
+"""Relative and absolute tolerance by dtype: transforms may reassociate sums, so results may differ by a few roundings.
+"""
 
 Function = relax.FuncOp | tir.FuncOp
 
 
 class MeaningError(TiraxError):
-    """Two programs that should mean the same do not."""
+    """Two programs that should be equivalent compute different results."""
 
 
 def symbolic_vars(func: Function) -> list[Var]:
-    """The symbolic variables of a function's parameters."""
+    """Return the symbolic variables of a function's parameters."""
     types = [p.type for p in func.params]
     buffers = [e for t in types if isinstance(t, tir.BufferType) for e in t.exprs()]
     variables = dict.fromkeys(free_symbolic_vars(types))
@@ -46,9 +47,9 @@ def symbolic_vars(func: Function) -> list[Var]:
 
 
 def symbolic_sizes(func: Function, sizes: Sequence[int] = SIZES) -> Iterator[dict[str, int]]:
-    """Assignments to the symbolic variables: one for each of `sizes`, the variables taking different values.
+    """Yield assignments to the symbolic variables: one for each of `sizes`, with a different value for each variable.
 
-    Where 0 is a size, every other one of several variables is 0 by itself, too: points of sums of nothing.
+    If 0 is a size, each second one of several variables is also set to 0 alone, for points that sum over nothing.
     """
     names = [str(v.name) for v in symbolic_vars(func)]
     if not names:
@@ -61,9 +62,9 @@ def symbolic_sizes(func: Function, sizes: Sequence[int] = SIZES) -> Iterator[dic
 
 
 def random_inputs(func: Function, sizes: Mapping[str, int], seed: int = 0) -> list[Any]:
-    """Inputs of the types of a function's parameters, the symbolic variables having the values `sizes`.
+    """Return random inputs for a function's parameters, with the symbolic variables set to `sizes`.
 
-    Floats are of [-1, 1), integers of [0, 3). Buffers that a tensor function writes are random, too.
+    Floats are in [-1, 1), integers in [0, 3). Buffers that a tensor function writes are random, too.
     """
     rng = np.random.default_rng(seed)
     values = dict(sizes)
@@ -92,7 +93,7 @@ def _shape(dims: Sequence[SymExpr], sizes: Mapping[str, int]) -> tuple[int, ...]
 
 
 def _random_array(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator) -> Any:
-    """An array also where there are no dimensions; numpy draws a number then."""
+    """Return a random array, also for rank 0, where numpy would return a scalar."""
     if dtype.kind in "biu":
         return np.asarray(rng.integers(0, 2 if dtype.kind == "b" else 3, shape)).astype(dtype)
     return np.asarray(rng.random(shape) * 2 - 1).astype(dtype)
@@ -100,7 +101,7 @@ def _random_array(shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.G
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Inputs on which two modules differ, and what each gave."""
+    """The inputs on which two modules differ, and both results."""
 
     function: str
     sizes: Mapping[str, int]
@@ -123,7 +124,7 @@ def _show(value: Any) -> str:
 
 @dataclass
 class Comparison:
-    """What was compared: the number of inputs by function, why the others were not, and where the modules disagree."""
+    """The outcome of a comparison: inputs by function, reasons for skipped functions, and the disagreement."""
 
     compared: dict[str, int] = field(default_factory=dict[str, int])
     skipped: dict[str, str] = field(default_factory=dict[str, str])
@@ -135,7 +136,7 @@ class Comparison:
 
     @property
     def reasons(self) -> list[str]:
-        """A line for each function that was not compared."""
+        """Return a line for each function that was not compared."""
         return [f"@{name}: {why}" for name, why in self.skipped.items()]
 
 
@@ -150,11 +151,11 @@ def compare(
     packed: Mapping[str, Callable[..., Any]] | None = None,
     inputs: Callable[[Function, Mapping[str, int], int], list[Any]] = random_inputs,
 ) -> Comparison:
-    """Run the functions of `before` and their namesakes of `after` on the same inputs, up to the first disagreement.
+    """Run the functions of `before` and their namesakes in `after` on the same inputs, up to the first disagreement.
 
-    Modules are `ModuleOp`s or `IRModule`s. Compared are `functions`, or the public ones, with `private` the private
-    tensor functions as well, whose parameters are the same in both. Inputs on which `before` itself has no meaning are
-    passed over.
+    Modules are `ModuleOp`s or `IRModule`s. Compares `functions`, by default the public ones; with `private` also the
+    private tensor functions whose parameters are the same in both modules. Inputs on which `before` itself is undefined
+    are skipped.
     """
     before, after = module_op(before), module_op(after)
     theirs, result = _functions(after), Comparison()
@@ -194,7 +195,7 @@ def _is_compared(func: Function, functions: Sequence[str] | None, private: bool)
 
 
 def _difference_of_signatures(before: Function, after: Function | None) -> str | None:
-    """Why two functions cannot be called with the same arguments, None where they can."""
+    """Return why two functions cannot be called with the same arguments, or None if they can."""
     if after is None:
         return "it is not there after"
     if len(before.params) != len(after.params):
@@ -205,13 +206,13 @@ def _difference_of_signatures(before: Function, after: Function | None) -> str |
 
 
 def _iterations(func: Function, sizes: Mapping[str, int]) -> int:
-    """Those of a tensor function's loops, where they are known; others are run."""
+    """Return the number of loop iterations of a tensor function if it is known, otherwise 0: such functions are run."""
     count = iterations(func, sizes) if isinstance(func, tir.FuncOp) else 0
     return count if count < UNKNOWN else 0
 
 
 def _takes(func: Function, values: Sequence[Any], sizes: Mapping[str, int]) -> bool:
-    """Whether values are of the types of a function's parameters; those that `sizes` lacks are met here first."""
+    """Return whether values match a function's parameter types; variables missing in `sizes` are bound on first use."""
     known = dict(sizes)
     return all(_fits(p.type, v, known) for p, v in zip(func.params, values, strict=True))
 
@@ -246,9 +247,9 @@ def _are_dims(dims: Sequence[SymExpr], shape: Sequence[int], sizes: dict[str, in
 
 
 def first_disagreement(before: Any, after: Any, **options: Any) -> Disagreement | None:
-    """The first inputs on which two modules disagree, None where there are none; options as for `compare`.
+    """Return the first inputs on which two modules disagree, or None; options as for `compare`.
 
-    Raises `MeaningError` where nothing was compared, or one of the `functions` that are named was not.
+    Raises `MeaningError` if nothing was compared, or if one of the named `functions` was not.
     """
     result = compare(before, after, **options)
     named = set(options.get("functions") or ())
@@ -280,7 +281,7 @@ def _disagreement(
 
 
 def _without_status(expected: Any, actual: Any) -> Any:
-    """What was found, but for the status of a tensor function that gave nothing before `lower-asserts`: 0, success."""
+    """Return the actual results without the status 0 that `lower-asserts` adds to functions without results."""
     match expected, actual:
         case (None, list()), (np.integer() as status, list()) if status == 0:
             return None, actual[1]
@@ -289,7 +290,7 @@ def _without_status(expected: Any, actual: Any) -> Any:
 
 
 def observe(module: ModuleOp, name: str, values: list[Any], packed: Any = None) -> Any:
-    """The result of a call with copies of `values`, and for a tensor function the arrays after it."""
+    """Return the result of a call with copies of `values`; for a tensor function also the arrays after the call."""
     args = [copied(v) for v in values]
     random.seed(0)
     result = interpret(module, name, args, packed)
@@ -297,16 +298,16 @@ def observe(module: ModuleOp, name: str, values: list[Any], packed: Any = None) 
 
 
 def copied(value: Any) -> Any:
-    """An argument that a call may write into."""
+    """Return a copy of an argument, which a call may modify."""
     if isinstance(value, tuple):
         return tuple(copied(v) for v in value)
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
 def widening_tolerance(op: Operation) -> float:
-    """The tolerance of the narrowest floats in `op` that wider ones are made of, 0 where there are none.
+    """Return the tolerance of the narrowest floats that `op` casts to wider ones, or 0 if there are none.
 
-    What was rounded to float16 and cast to float32 is right to the roundings of float16.
+    A value rounded to float16 and cast to float32 is only as accurate as float16.
     """
     return max((_widens(inner) for inner in op.walk()), default=0.0)
 
@@ -318,7 +319,7 @@ def _widens(op: Operation) -> float:
 
 
 def _tolerance(t: Attribute) -> float:
-    """That of a type's floats, 0 where it has none; of a tuple's fields the greatest."""
+    """Return the tolerance of a type's floats, 0 if it has none; of a tuple, the greatest of its fields."""
     if isinstance(t, TupleType):
         return max(map(_tolerance, t.types), default=0.0)
     dtype = t.element if isinstance(t, relax.TensorType) else getattr(t, "dtype", t)
@@ -326,9 +327,9 @@ def _tolerance(t: Attribute) -> float:
 
 
 def same_values(a: Any, b: Any, least: float = 0.0) -> bool:
-    """Equal in kind, shape and dtype, and equal in value to the tolerance of the dtype (NaN equals NaN).
+    """Return whether two values have the same kind, shape and dtype, and equal elements up to the dtype's tolerance.
 
-    `least` is the tolerance of floats whose dtype has a lesser one.
+    NaN equals NaN. `least` is the minimum tolerance of floats.
     """
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         return len(a) == len(b) and all(same_values(x, y, least) for x, y in zip(a, b, strict=True))
@@ -346,7 +347,7 @@ def same_values(a: Any, b: Any, least: float = 0.0) -> bool:
 
 
 def assert_same_meaning(before: Any, after: Any, **options: Any) -> None:
-    """Raise `MeaningError`, which shows the inputs, where `first_disagreement(before, after, **options)` finds one."""
+    """Raise `MeaningError`, which shows the inputs, if `first_disagreement(before, after, **options)` returns some."""
     disagreement = first_disagreement(before, after, **options)
     if disagreement is not None:
         raise MeaningError("the programs do not mean the same", notes=str(disagreement).split("\n"))

@@ -1,4 +1,4 @@
-"""Reductions of nothing: points are initialized where no iteration of the loops around them would do it."""
+"""Empty reductions: initialize points that no iteration of the surrounding loops reaches."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from . import scalars
 from .environment import Environment
 
 Values = Callable[[Interpreter, tir.ForOp], range]
-"""The values of a loop's variable."""
+"""A function that returns the values of a loop's variable."""
 
 
 def has_nothing(interpreter: Interpreter, nest: InitNest, env: Environment) -> bool:
-    """Whether there is nothing to reduce."""
+    """Return whether the reduction has no iterations."""
     return any(
         (env.evaluate(c) if isinstance(c, SymExpr) else int(interpreter.get_values((c,))[0])) <= 0 for c in nest.counts
     )
 
 
 class InitRun:
-    """The init of a nest, run at each of its points."""
+    """Execution of a nest's init at each of its points."""
 
     def __init__(self, interpreter: Interpreter, nest: InitNest, env: Environment, values_of: Values):
         self.interpreter = interpreter
@@ -38,13 +38,13 @@ class InitRun:
         self.domains = [range(first, first + extent) for first, extent in zip(firsts, extents, strict=True)]
 
     def run(self) -> None:
-        """Everything is defined in a scope of its own: what is needed of the loops' bodies is computed anew."""
+        """Run the init at all points, in scopes of their own: required values of the loop bodies are recomputed."""
         for _ in self.points(self.nest.path):
             for free in product(*(self.domains[i] for i in self.nest.free)):
                 self.initialize(dict(zip(self.nest.free, free, strict=True)))
 
     def points(self, path: tuple[tir.ForOp, ...]) -> Iterator[None]:
-        """Once for each point; loops that are not around the init stand at their start."""
+        """Yield once for each point; the variables of loops that do not surround the init have the value 0."""
         if not path:
             yield
             return
@@ -61,14 +61,14 @@ class InitRun:
         self.interpreter.set_values((v, scalars.of_type(value, v.type)) for v, value in values.items())
 
     def evaluate(self, ops: Iterable[Operation]) -> None:
-        """What the init needs of some operations; what it does not need (loads of what is empty) may mean nothing."""
+        """Evaluate the operations that the init needs; others, such as loads from empty buffers, may be undefined."""
         for op in ops:
             if not self.needed.isdisjoint(op.results):
                 results = self.interpreter.run_op(op, self.interpreter.get_values(op.operands))
                 self.interpreter.set_values(zip(op.results, results, strict=True))
 
     def initialize(self, free: Mapping[int, int]) -> None:
-        """Run the init where the iterators of a nest have the values that loops say, and `free` of the others."""
+        """Run the init with block iterators set by the loop variables, and `free` for the others."""
         nest, block = self.nest, self.nest.block
         if not all(self.interpreter.get_values(nest.conditions)):
             return

@@ -1,4 +1,4 @@
-"""What a running program knows beside its SSA values: symbolic variables, packed functions, init steps."""
+"""State of a running program besides its SSA values: symbolic variables, packed functions, init steps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .scalars import InterpreterError
 
 
 class Environment:
-    """Symbolic variables of the functions on the call stack, and the packed functions that calls may name."""
+    """Symbolic variables of the functions on the call stack, and the packed functions available to calls."""
 
     def __init__(self, packed: Mapping[str, Callable[..., Any]] | None = None):
         self._frames: list[dict[str, int]] = [{}]
@@ -29,7 +29,7 @@ class Environment:
 
     @contextmanager
     def function(self, _name: str) -> Iterator[None]:
-        """A new scope of symbolic variables."""
+        """Open a new scope of symbolic variables."""
         self._frames.append({})
         try:
             yield
@@ -41,7 +41,7 @@ class Environment:
         return self._frames[-1]
 
     def evaluate(self, expr: SymExpr) -> int:
-        """The value of an expression; raises `InterpreterError` for a variable that nothing bound."""
+        """Return the value of an expression. Raises `InterpreterError` for an unbound variable."""
         try:
             return expr.evaluate(self.variables)
         except KeyError as error:
@@ -51,12 +51,12 @@ class Environment:
         return tuple(self.evaluate(d) for d in dims)
 
     def array_shape(self, buffer: tir.BufferType) -> tuple[int, ...]:
-        """The shape of a buffer's array: elements that are vectors have a dimension of their own, the last one."""
+        """Return the shape of a buffer's array; vector elements add a last dimension."""
         lanes = lanes_of(buffer.dtype)
         return (*self.shape(buffer.dims), *((lanes,) if lanes > 1 else ()))
 
     def new_array(self, buffer: tir.BufferType) -> Any:
-        """An array for a buffer, filled with a pattern that shows reads of what was never written."""
+        """Return an array for a buffer, filled with a pattern that exposes reads of uninitialized memory."""
         array = np.empty(self.array_shape(buffer), numpy_dtype(scalar_of(buffer.dtype)))
         array.reshape(-1).view(np.uint8)[:] = 0x7B
         if array.dtype.kind == "b":
@@ -64,7 +64,7 @@ class Environment:
         return array
 
     def bind(self, name: str, value: int) -> None:
-        """Bind a variable; raises `InterpreterError` where it has another value already."""
+        """Bind a variable. Raises `InterpreterError` if it already has another value."""
         known = self.variables.setdefault(name, value)
         if known != value:
             raise InterpreterError(f"the symbolic variable {name} has two values", expected=known, found=value)
@@ -83,7 +83,10 @@ class Environment:
                 )
 
     def bind_tir(self, func: tir.FuncOp, args: Sequence[Any]) -> None:
-        """Bind what the parameters of a tensor function determine; scalar parameters bind variables of their name."""
+        """Bind the variables that the parameters of a tensor function determine.
+
+        Scalar parameters bind those of their name.
+        """
         from ..dialects.names import name_of
 
         for param, value in zip(func.params, args, strict=True):
@@ -100,7 +103,7 @@ class Environment:
             self.bind_dims(t.dims, array.shape[: len(array.shape) - (lanes_of(t.dtype) > 1)])
 
     def packed(self, name: str) -> Callable[..., Any]:
-        """A packed function: of this environment, or registered with the runtime, whose arrays are `NDArray`s."""
+        """Return a packed function of this environment, or one registered with the runtime, which gets `NDArray`s."""
         if self._packed is not None and name in self._packed:
             return self._packed[name]
         from ..runtime.ndarray import NDArray
@@ -115,11 +118,14 @@ class Environment:
 # Interpreter functions given as tables: op type -> implementation.
 
 Implementation = Callable[[Machine, Any, PythonValues], Any]
-"""`(interpreter, op, operand values)` -> the results: a tuple, or `ReturnedValues` for a terminator; or its steps."""
+"""`(interpreter, op, operand values)` -> results, as a tuple or `ReturnedValues` for a terminator.
+
+Or a generator of steps.
+"""
 
 
 class TableFunctions(InterpreterFunctions):
-    """Implementations from a table: an object answers here where xDSL asks a class for its `@impl` methods."""
+    """Implementations from a table, presented the way xDSL expects the `@impl` methods of a class."""
 
     def __init__(self, table: Mapping[type[Operation], Implementation]):
         self._table = table

@@ -1,4 +1,4 @@
-"""Calls of what is no function of the module: C functions of this process, and intrinsics of LLVM."""
+"""Calls of functions outside the module: C functions of this process, and LLVM intrinsics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _process() -> ctypes.CDLL:
 
 
 def call_extern(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
-    """A C function that this process has: numbers by value, buffers by address, strings as they are."""
+    """Call a C function of this process: numbers by value, buffers by address, strings unchanged."""
     _check(op)
     try:
         function = _process()[op.func.data]
@@ -49,7 +49,7 @@ def call_extern(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
 
 
 def _check(op: Any) -> None:
-    """Raise `InterpreterError` where the program may not call the function."""
+    """Raise `InterpreterError` if the program may not call the function."""
     try:
         check_extern(op.func.data)
     except ExternError as error:
@@ -78,7 +78,7 @@ def _c_type(op: Any, t: Attribute) -> Any:
 
 
 def _address_of(i: Interpreter, op: tir.CallIntrinOp, _args: PythonValues) -> Any:
-    """The memory from an element on."""
+    """Return the memory that starts at an element."""
     load = op.call_args[0].owner
     if not isinstance(load, tir.LoadOp):
         raise InterpreterError("address_of takes an element of a buffer", location=location_of(op))
@@ -99,7 +99,7 @@ ADDRESSES: dict[str, Callable[..., Any]] = {
     "handle_add_byte_offset": lambda _i, _op, args: args[0].view(np.uint8)[int(args[1]) :],
     "isnullptr": lambda _i, _op, _args: np.bool_(False),
 }
-"""Intrinsics on addresses, which are the memory from there on."""
+"""Intrinsics on addresses; an address is represented by the memory that starts there."""
 
 _REDUCTIONS: dict[str, np.ufunc] = {
     **dict.fromkeys(("fadd", "add"), np.add),
@@ -116,7 +116,7 @@ _REDUCE = "llvm.vector.reduce."
 
 
 def _reduction(combine: np.ufunc) -> Callable[..., Any]:
-    """Of (vector) or (start, vector)."""
+    """Return the implementation of a vector reduction, of (vector) or (start, vector)."""
 
     def run(*args: Any) -> Any:
         *start, lanes = args
@@ -127,7 +127,7 @@ def _reduction(combine: np.ufunc) -> Callable[..., Any]:
 
 
 def _fused(a: Any, b: Any, c: Any) -> Any:
-    """The product is not rounded: exact for float32, whose products float64 holds."""
+    """Return a * b + c with one rounding: float64 holds products of float32 exactly."""
     if a.dtype != np.float64:
         return scalars.INTRINSICS["fma"](a, b, c)
     wide = np.longdouble
@@ -135,9 +135,10 @@ def _fused(a: Any, b: Any, c: Any) -> Any:
 
 
 def _dot(a: str, b: str) -> Callable[..., Any]:
-    """Of (sums, x, y): to each sum the products of as many elements, of the dtypes a and b, as it has bytes for.
+    """Return the implementation of a dot-product instruction on (sums, x, y), with elements of the dtypes a and b.
 
-    Floats are rounded once, where an instruction may round after each product.
+    Each sum gets the products of as many elements as fit in its bytes. Floats are rounded once, where an instruction
+    may round after each product.
     """
     kinds = [numpy_dtype(dtype_of(name)) for name in (a, b)]
 
@@ -150,12 +151,12 @@ def _dot(a: str, b: str) -> Callable[..., Any]:
 
 
 def _pairs(x: Any, y: Any) -> Any:
-    """The products of int16, two neighbours summed; sums wrap."""
+    """Return the products of int16 elements, summed in adjacent pairs; sums wrap."""
     return (x.astype(np.int64) * y.astype(np.int64)).reshape(-1, 2).sum(axis=1).astype(np.int32)
 
 
 def _compress(lanes: Any, mask: Any, otherwise: Any) -> Any:
-    """The lanes that the mask takes, in a row, then the other vector's."""
+    """Return the lanes that the mask selects, packed at the front, followed by lanes of the other vector."""
     return np.concatenate([lanes[mask], otherwise[mask.sum() :]])
 
 
@@ -195,7 +196,7 @@ _INTRINSICS: dict[str, Callable[..., Any]] = {
 
 
 def call_llvm(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
-    """An intrinsic of LLVM; a suffix for the type, `llvm.fabs.f32`, says nothing. Few have a meaning here."""
+    """Call an LLVM intrinsic; a type suffix (`llvm.fabs.f32`) is ignored. Only a few are supported."""
     name = op.func.data
     function = _INTRINSICS.get(name) or _INTRINSICS.get(name.rpartition(".")[0])
     if function is None:

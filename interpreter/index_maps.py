@@ -1,4 +1,4 @@
-"""Index maps on arrays."""
+"""Application of index maps to arrays."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import scalars
 
 
 class _OverArrays(Algebra[Any]):
-    """An expression over arrays of indices."""
+    """Evaluation of an expression on arrays of indices."""
 
     def __init__(self, values: Mapping[SymExpr, Any]):
         self.values = values
@@ -44,9 +44,9 @@ _NUMPY: dict[str, Callable[..., Any]] = {
 
 
 def move_elements(mapping: IndexMapping, array: Any, pad_value: Any = 0) -> Any:
-    """The array with the element at i at `mapping(i)`, and `pad_value` where none is.
+    """Return the array with element i moved to `mapping(i)`, and `pad_value` at positions without a source.
 
-    Raises `ShapeError` where the map takes another number of indices, or has variables besides.
+    Raises `ShapeError` if the map takes another number of indices, or has free variables.
     """
     unknown = mapping.free_vars()
     if unknown:

@@ -1,6 +1,6 @@
-"""xDSL's interpreter with a stack of its own, so that calls in calls are as deep as memory allows.
+"""xDSL's interpreter with an explicit stack, so that only memory limits the depth of calls.
 
-What runs a region is a generator of steps: it yields the steps of the region, and is sent their results.
+An implementation that runs a region is a generator of steps: it yields the steps of the region, and gets their results.
 
     def branch(interpreter, op, args):
         results = yield interpreter.region(op.then_region if args[0] else op.else_region)
@@ -19,14 +19,14 @@ from xdsl.ir import Operation, Region
 from ..ir.passes.limits import exceeded, limit
 
 Steps = Generator[Any, Any, Any]
-"""Yields other steps, which run to their end before these go on, and returns results."""
+"""A generator that yields other steps, which run to completion before it continues, and returns results."""
 
 
 class Machine(Interpreter):
-    """Runs implementations of operations, which give their results or steps."""
+    """An interpreter of operations whose implementations return results or steps."""
 
     def region(self, region: Region, args: PythonValues = (), name: str = "unknown") -> Steps:
-        """The steps of a region of one block, in a scope of its own; they return what its terminator does."""
+        """Return the steps of a single-block region, in a new scope; they return the results of its terminator."""
         outside = self._ctx
         self.push_scope(name)
         self.set_values(zip(region.block.args, args, strict=False))
@@ -43,7 +43,7 @@ class Machine(Interpreter):
             self._ctx = outside
 
     def drive(self, steps: Steps) -> Any:
-        """What steps return, after all that they yield. Raises `LimitError` where they are too deep."""
+        """Run steps and everything they yield, and return their result. Raises `LimitError` if they nest too deeply."""
         stack, value, most = [steps], None, limit("interpret.depth")
         try:
             while stack:
@@ -61,7 +61,7 @@ class Machine(Interpreter):
         return value
 
     def run_ssacfg_region(self, region: Region, args: PythonValues, name: str = "unknown") -> PythonValues:
-        """As xDSL's, on the stack of this machine."""
+        """Run a region like xDSL's method, on the stack of this machine."""
         return self.drive(self.region(region, args, name)) if region.blocks else ()
 
     def _run_op(self, op: Operation, inputs: PythonValues) -> Any:

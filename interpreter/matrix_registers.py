@@ -1,4 +1,4 @@
-"""Registers that hold matrices (AMX of x86): what their instructions do, for the interpreter.
+"""Matrix registers (AMX on x86): the semantics of their instructions for the interpreter.
 
 Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2: LDTILECFG, TILELOADD, TDPBUSD, TDPBF16PS, …
 """
@@ -21,18 +21,21 @@ _KINDS = {"u": np.dtype(np.uint8), "s": np.dtype(np.int8)}
 
 
 class MatrixRegisterError(TiraxError, ValueError):
-    """Instructions that a processor would refuse."""
+    """An instruction that a processor would reject."""
 
 
 class _Registers(threading.local):
-    """Those of a thread: rows of 64 bytes, and how many rows and bytes of a row each has; none before they are."""
+    """The registers of a thread: rows of 64 bytes, with the number of used rows and bytes for each.
+
+    Empty until configured.
+    """
 
     def __init__(self) -> None:
         self.shapes: list[tuple[int, int]] = []
         self.data = np.zeros((0, 0, 0), np.uint8)
 
     def configure(self, memory: np.ndarray) -> None:
-        """The sizes that 64 bytes name; all registers are 0."""
+        """Set the sizes from a 64-byte configuration; all registers become 0."""
         sizes = memory.view(np.uint8)[:_ROW_BYTES]
         if sizes[0] != _PALETTE:
             raise MatrixRegisterError("the sizes of registers are of another kind", expected="1", found=str(sizes[0]))
@@ -41,7 +44,7 @@ class _Registers(threading.local):
         self.data = np.zeros((len(self.shapes), _ROW_BYTES // 4, _ROW_BYTES), np.uint8)
 
     def part(self, number: Any) -> np.ndarray:
-        """A view of the rows and bytes that a register has."""
+        """Return a view of the rows and bytes that a register uses."""
         if int(number) >= len(self.shapes) or 0 in self.shapes[int(number)]:
             raise MatrixRegisterError(f"register {int(number)} is used before it has a size")
         rows, width = self.shapes[int(number)]
@@ -64,7 +67,7 @@ def _zero(number: Any) -> None:
 
 
 def _rows(number: Any, memory: Any, stride: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Each row of a register, and where it is in memory."""
+    """Return each row of a register with its position in memory."""
     register, data = _registers.part(number), memory.view(np.uint8)
     rows = [(row, data[at * int(stride) :][: len(row)]) for at, row in enumerate(register)]
     if int(stride) < 0 or any(len(part) < len(row) for row, part in rows):
@@ -83,7 +86,7 @@ def _store(number: Any, memory: Any, stride: Any) -> None:
 
 
 def _multiply(a: np.dtype, b: np.dtype, sums: np.dtype) -> Callable[..., None]:
-    """C[m, n] += the products of all of A[m, …] by B[…, n], groups of as many as 32 bits hold behind each other."""
+    """Return the instruction C[m, n] += A[m, …] * B[…, n], where elements come in groups of 32 bits."""
     wide = np.dtype(np.int64 if sums.kind == "i" else np.float64)
 
     def run(to: Any, left: Any, right: Any) -> None:
@@ -109,7 +112,7 @@ INSTRUCTIONS: dict[str, Callable[..., None]] = {
     **{f"llvm.x86.tdpb{a}{b}d": _multiply(_KINDS[a], _KINDS[b], _INT) for a in "us" for b in "us"},
     "llvm.x86.tdpbf16ps": _multiply(_BRAIN, _BRAIN, _FLOAT),
 }
-"""An instruction's name -> what it does, given numbers of registers, memory from an address on, and bytes between rows.
+"""Instructions by name; arguments are register numbers, memory that starts at an address, and the row stride in bytes.
 
 Floats are rounded once, where an instruction may round after each product.
 """

@@ -1,8 +1,8 @@
-"""Which loop nests can run many iterations at once: the proof, without values, that iterations do not meet.
+"""Analysis of loop nests whose iterations can run at once: the static part of the proof that they are independent.
 
-A nest is loops around straight code: expressions, stores, blocks, branches. The loops that the indices of its stores
-depend on are its lanes; iterations that differ in a lane write different elements, if the indices are injective, which
-is decided when the extents are known. The other loops are steps: they run in order.
+A nest consists of loops around straight-line code: expressions, stores, blocks, branches. The loops that the indices
+of its stores depend on are its lanes; iterations that differ in a lane write different elements if the indices are
+injective, which is decided when the extents are known. The other loops are steps: they run in order.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _STATEMENTS: frozenset[type[Operation]] = frozenset(
 
 @dataclass(frozen=True)
 class Meeting:
-    """A buffer that the nest reads or writes beside the buffer `target` that it writes.
+    """A buffer that the nest accesses besides the buffer `target`, which it writes.
 
-    They must not share memory; where all accesses are `aligned`, at the target's own indices, they may be the same.
+    The two must not share memory; if all accesses are `aligned`, at the target's own indices, they may be the same.
     """
 
     buffer: SSAValue
@@ -53,10 +53,10 @@ class Meeting:
 
 @dataclass(frozen=True)
 class Nest:
-    """Loops, outermost first; `prologue` are the expressions between them, `body` what the innermost one holds.
+    """Loops, outermost first; `prologue` are the expressions between them, `body` the operations of the innermost one.
 
-    `lanes` are the positions of the loops that run at once, `targets` a store to each buffer that is written, and
-    `outside` the values of other regions that the nest uses.
+    `lanes` are the positions of the loops that run at once, `targets` a store to each written buffer, and
+    `outside` the values from other regions that the nest uses.
     """
 
     loops: tuple[tir.ForOp, ...]
@@ -69,7 +69,7 @@ class Nest:
 
 
 def plan_nest(root: tir.ForOp) -> Nest | None:
-    """The nest that starts at `root`, None where running lanes at once could be told from running them in turn."""
+    """Return the nest that starts at `root`, or None if running its lanes at once could be observed."""
     chain = _loops_of(root)
     if chain is None:
         return None
@@ -90,7 +90,7 @@ def plan_nest(root: tir.ForOp) -> Nest | None:
 
 
 def _loops_of(root: tir.ForOp) -> tuple[list[tir.ForOp], list[Operation]] | None:
-    """The loops of a perfect nest, and the expressions between them."""
+    """Return the loops of a perfect nest, and the expressions between them."""
     loops, prologue = [root], list[Operation]()
     while isinstance(inner := loops[-1].body.block.last_op, tir.ForOp):
         before = list(loops[-1].body.block.ops)[:-1]
@@ -103,7 +103,7 @@ def _loops_of(root: tir.ForOp) -> tuple[list[tir.ForOp], list[Operation]] | None
 
 
 def _is_straight(op: Operation) -> bool:
-    """Whether an op works on all lanes as it does on one: TIR's vectors and calls with effects do not."""
+    """Return whether an op works on all lanes as on one, unlike TIR's vectors and calls with side effects."""
     if isinstance(op, tir.CallIntrinOp) and op.func.data not in INTRINSICS:
         return False
     if type(op) not in _EXPRESSIONS and type(op) not in _STATEMENTS:
@@ -112,7 +112,7 @@ def _is_straight(op: Operation) -> bool:
 
 
 def _targets(ops: Sequence[Operation]) -> dict[SSAValue, tir.StoreOp] | None:
-    """One store for each buffer written, None where a buffer is written at two places."""
+    """Return one store for each written buffer, or None if a buffer is written at two places."""
     targets: dict[SSAValue, tir.StoreOp] = {}
     for op in ops:
         if isinstance(op, tir.StoreOp) and not _same_place(targets.setdefault(op.buffer, op), op):
@@ -127,9 +127,9 @@ def _same_place(a: tir.StoreOp, b: tir.StoreOp | tir.LoadOp) -> bool:
 def _meetings(
     prologue: Sequence[Operation], ops: Sequence[Operation], targets: dict[SSAValue, tir.StoreOp]
 ) -> tuple[Meeting, ...] | None:
-    """The pairs of buffers to keep apart; None where a target is read elsewhere than it is written.
+    """Return the pairs of buffers that must be disjoint; None if a target is read at other indices than it is written.
 
-    What the prologue reads must not change while inner loops run, so it is never aligned.
+    Buffers that the prologue reads must not change while inner loops run, so they are never aligned.
     """
     early = [inside for op in prologue for inside in op.walk()]
     aligned: dict[tuple[SSAValue, SSAValue], bool] = {}
@@ -146,7 +146,7 @@ def _meetings(
 
 
 def _outside(root: tir.ForOp, ops: Iterable[Operation], loops: Iterable[tir.ForOp]) -> tuple[SSAValue, ...] | None:
-    """The values used from outside of the nest; None where a loop's bound is computed inside of it."""
+    """Return the values used from outside the nest; None if a loop's bound is computed inside it."""
     used = dict.fromkeys(v for op in ops for inside in op.walk() for v in inside.operands)
     outside = tuple(v for v in used if not _is_inside(root, v))
     bounds = (v for loop in loops for v in loop.operands)
@@ -164,13 +164,13 @@ def _is_inside(root: tir.ForOp, value: SSAValue) -> bool:
 
 
 class _Dependence:
-    """Which loops of a nest, by position, a value depends on."""
+    """The loops of a nest, by position, that a value depends on."""
 
     def __init__(self, loops: Sequence[tir.ForOp]):
         self._known: dict[SSAValue, frozenset[int]] = {loop.loop_var: frozenset((i,)) for i, loop in enumerate(loops)}
 
     def of_targets(self, stores: Iterable[tir.StoreOp]) -> tuple[int, ...]:
-        """The loops that all the stores' places depend on; none where two stores depend on different ones."""
+        """Return the loops that the indices of all stores depend on; empty if two stores depend on different loops."""
         dependences = {self._of(store.indices) for store in stores}
         return tuple(sorted(dependences.pop())) if len(dependences) == 1 else ()
 

@@ -1,4 +1,4 @@
-"""Running programs on the reference semantics."""
+"""Execution of programs with the reference semantics."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def make_interpreter(
     vectorize: bool = True,
     semantics: Callable[[Environment], TirSemantics] | None = None,
 ) -> tuple[Machine, RelaxSemantics]:
-    """An xDSL interpreter of the module with tirax's semantics registered.
+    """Return an xDSL interpreter of the module with tirax's semantics registered.
 
-    Independent iterations of loops run at once, with the same results; not so where `vectorize` is False.
-    `semantics` are others of tensor functions.
+    Independent loop iterations run at once, with the same results; `vectorize=False` turns this off.
+    `semantics` replaces those of tensor functions.
     """
     env = Environment({**external_functions(module), **(packed or {})})
     tensor_functions = TirSemantics(env, vectorize=vectorize) if semantics is None else semantics(env)
@@ -45,7 +45,7 @@ def make_interpreter(
 
 
 def _reference(_i: Interpreter, op: Any, args: PythonValues) -> PythonValues:
-    """An operation of another dialect that says what it means; several results are a tuple."""
+    """Run an operation of another dialect by its `reference` method; several results are a tuple."""
     results = op.reference(*args)
     return results if len(op.results) > 1 else (results,)
 
@@ -60,13 +60,13 @@ def interpret(
     vectorize: bool = True,
     semantics: Callable[[Environment], TirSemantics] | None = None,
 ) -> Any:
-    """Run the function `name` of `module` (a `ModuleOp` or an `IRModule`) and give its result.
+    """Run the function `name` of `module` (a `ModuleOp` or an `IRModule`) and return its result.
 
     A Relax function takes arrays, tuples of them, shapes (tuples of ints) and numbers. A tensor function takes arrays,
-    which it writes in place, and scalars; its result is None, or its scalar. `packed` are Python functions that calls
-    may name beside the registered ones; `vectorize` and `semantics` are those of `make_interpreter`. Raises
-    `InterpreterError` for programs without meaning on these inputs, `UnsupportedError` for operations that it does not
-    know: those below Relax and tensor functions.
+    which it writes in place, and scalars; its result is None or a scalar. `packed` are Python functions available to
+    calls in addition to the registered ones; `vectorize` and `semantics` are those of `make_interpreter`. Raises
+    `InterpreterError` if the program is undefined on these inputs, and `UnsupportedError` for operations other than
+    those of Relax and tensor functions.
     """
     module = module_op(module)
     symbols = {f.sym_name.data: f for f in module.ops if isinstance(f, relax.FuncOp | tir.FuncOp)}

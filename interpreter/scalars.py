@@ -1,4 +1,4 @@
-"""Scalar semantics in numpy, each operation in the exact dtype: what TIR's expressions mean.
+"""Scalar semantics of TIR's expressions in numpy, each operation in its exact dtype.
 
 The functions work on numpy scalars and, lane by lane, on arrays (TIR's vectors).
 """
@@ -20,12 +20,12 @@ Value = Any
 
 
 def limits(dtype: Any) -> tuple[int, int]:
-    """The least and the greatest integer of a dtype, or bool."""
+    """Return the least and the greatest value of an integer dtype, or bool."""
     return (False, True) if np.dtype(dtype).kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
 
 
 def inside(indices: Any, extent: int) -> Any:
-    """The indices, as int64. Raises `IndexError` where one is not from 0 to the extent: none counts from the end."""
+    """Return the indices as int64. Raises `IndexError` if one is negative or not below the extent."""
     array = np.asarray(indices)
     outside = array[(array < 0) | (array >= extent)]
     if outside.size:
@@ -34,17 +34,17 @@ def inside(indices: Any, extent: int) -> Any:
 
 
 def wide(x: Any) -> Any:
-    """Floats as float64, all else as it is."""
+    """Convert floats to float64; other values are unchanged."""
     x = np.asarray(x)
     return x if x.dtype.kind in "iub" else x.astype(np.float64)
 
 
 class InterpreterError(TiraxError, RuntimeError):
-    """A program that has no meaning on the given inputs: an index out of bounds, a division by zero."""
+    """A program that is undefined on its inputs: an index out of bounds, a division by zero."""
 
 
 def of_type(value: object, dtype: Attribute) -> Value:
-    """A Python number as a scalar of `dtype`; integers wrap."""
+    """Convert a Python number to a scalar of `dtype`; integers wrap."""
     target = numpy_dtype(scalar_of(dtype))
     if target.kind in "iu" and isinstance(value, int):
         return np.array(value & ((1 << (8 * target.itemsize)) - 1), f"u{target.itemsize}").view(target)[()]
@@ -57,7 +57,7 @@ def _check_divisor(b: Value) -> None:
 
 
 def _in_floats(function: Callable[[Value, Value], Value], a: Value, b: Value) -> Value:
-    """What numpy computes; of floats of fewer bits in float32, rounded once."""
+    """Apply a numpy function; floats narrower than 32 bits are computed in float32 and rounded once."""
     dtype, narrow = a.dtype, a.dtype.kind not in "iu" and a.dtype.itemsize < 4
     x, y = (a.astype(np.float32), b.astype(np.float32)) if narrow else (a, b)
     return np.asarray(function(x, y)).astype(dtype)[()]
@@ -93,17 +93,17 @@ def trunc_mod(a: Value, b: Value) -> Value:
 
 
 def minimum(a: Value, b: Value) -> Value:
-    """The lesser one: NaN where either is, the first of equal ones (0 and -0)."""
+    """Return the lesser operand: NaN if either is NaN, the first of equal ones (0 and -0)."""
     return np.where((b < a) | (b != b), b, a).astype(a.dtype)[()]
 
 
 def maximum(a: Value, b: Value) -> Value:
-    """The greater one: NaN where either is, the first of equal ones (0 and -0)."""
+    """Return the greater operand: NaN if either is NaN, the first of equal ones (0 and -0)."""
     return np.where((b > a) | (b != b), b, a).astype(a.dtype)[()]
 
 
 def cast(value: Value, dtype: Attribute) -> Value:
-    """Conversion as in C: floats to integers truncate, integers wrap, anything to bool is `!= 0`."""
+    """Convert as in C: floats to integers truncate, integers wrap, anything to bool is `!= 0`."""
     return np.asarray(value).astype(numpy_dtype(scalar_of(dtype)))[()]
 
 
@@ -133,7 +133,7 @@ BINARY: dict[str, Callable[[Value, Value], Value]] = {
 
 
 def _in_float64(function: Callable[..., Any]) -> Callable[..., Value]:
-    """Compute in double and round once."""
+    """Wrap a function to compute in float64 and round once."""
 
     def run(*args: Value) -> Value:
         wide = [np.asarray(a).astype(np.float64) for a in args]
@@ -146,7 +146,7 @@ erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
 def _round_away(x: Any) -> Any:
-    """Halves away from zero, as C's `round`."""
+    """Round halves away from zero, like C's `round`."""
     return np.copysign(np.floor(np.abs(x) + 0.5), x)
 
 
@@ -155,7 +155,7 @@ def sigmoid(x: Any) -> Any:
 
 
 def power(x: Any, y: Any) -> Any:
-    """x to the y; of integers modulo 2**bits, and for y < 0 what is left of 1 / x**-y without its fraction, 0 of 0."""
+    """Return x to the power y; integers wrap, and a negative y gives 1 / x**-y truncated, or 0 for x = 0."""
     x, y = np.asarray(x), np.asarray(y)
     if x.dtype.kind not in "iu" or y.dtype.kind not in "iu":
         return np.power(x, y)
@@ -204,7 +204,7 @@ FLOAT_INTRINSICS: dict[str, Callable[..., Any]] = {
 
 
 def _next_after(a: Value, b: Value) -> Value:
-    """The next number of the type of `a`."""
+    """Return the next representable number after `a` towards `b`."""
     if np.asarray(a).dtype.name == "bfloat16":
         raise InterpreterError("nextafter of bfloat16 has no reference semantics")
     return np.nextafter(a, b)
@@ -243,17 +243,17 @@ INTRINSICS: dict[str, Callable[..., Value]] = {
 }
 
 COUNTS = frozenset(("popcount", "clz"))
-"""Numbers of bits, which may be of another type than what they are counted in."""
+"""Operations that count bits; the result may have another type than the operand."""
 
 
 def _multiply_shift(x: Value, y: Value, left: Value, right: Value) -> Value:
-    """x * 2^left * y * 2^-right of 32 bit integers, rounded, computed in 64 bits."""
+    """Return x * 2^left * y * 2^-right for 32-bit integers, rounded, computed in 64 bits."""
     product = (x.astype(np.int64) << np.int64(left)) * y.astype(np.int64)
     return ((product + (np.int64(1) << (right - np.int64(1)))) >> right).astype(np.int32)
 
 
 def of_clz(x: Value) -> Value:
-    """Leading zero bits: what is not below the highest one."""
+    """Return the number of leading zero bits."""
     bits = 8 * x.dtype.itemsize
     below = x.view(f"u{x.dtype.itemsize}")
     for step in (1, 2, 4, 8, 16, 32):

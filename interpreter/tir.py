@@ -1,7 +1,7 @@
 """Reference semantics of tir: loops and blocks over numpy arrays.
 
-A buffer is a numpy array of its shape. A function's symbolic variables are bound from the shapes of its buffers at the
-call.
+A buffer is a numpy array of its shape. A function's symbolic variables are bound at the call from the shapes of its
+buffers.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from .vectorized import run_at_once
 
 
 class TirSemantics:
-    """The implementations of tir's ops; `env` holds the symbolic variables of the function that runs.
+    """The implementations of tir's operations; `env` holds the symbolic variables of the running function.
 
-    Where `vectorize` is set, iterations of a nest that do not depend on each other run at once.
+    If `vectorize` is set, independent iterations of a nest run at once.
     """
 
     def __init__(self, env: Environment, *, vectorize: bool = True):
@@ -99,14 +99,14 @@ class TirSemantics:
         }
 
     def call(self, interpreter: Machine, func: tir.FuncOp, args: PythonValues) -> Steps:
-        """Run a function on buffers (arrays, written in place) and scalars; its scalar results."""
+        """Run a function on buffers (arrays, written in place) and scalars, and return its scalar results."""
         func = self._known.get(func) or self._prepare(func)
         with self.env.function(func.sym_name.data):
             self.env.bind_tir(func, args)
             return (yield interpreter.region(func.body, tuple(args), func.sym_name.data))
 
     def _prepare(self, func: tir.FuncOp) -> tir.FuncOp:
-        """What is run for a function: itself, or a copy of it whose sums of 16 bits accumulate in float32."""
+        """Return the function to run: the function itself, or a copy whose 16-bit sums accumulate in float32."""
         run = func
         if has_half_sums(func):
             run = func.clone()
@@ -135,7 +135,7 @@ class TirSemantics:
         return ()
 
     def loop_at_once(self, interpreter: Machine, op: tir.ForOp) -> bool:
-        """Run a loop with what it holds at once, where that makes no difference; else do nothing and give False."""
+        """Run a loop and its body at once if the result is the same; otherwise do nothing and return False."""
         if op not in self._nests:
             self._nests[op] = plan_nest(op)
         nest = self._nests[op]
@@ -145,7 +145,7 @@ class TirSemantics:
         return run_at_once(nest, ranges, interpreter, self._implementations, self.env)
 
     def values_of(self, interpreter: Interpreter, loop: tir.ForOp) -> range:
-        """The values of a loop's variable."""
+        """Return the values of a loop's variable."""
         first = self.bound(interpreter, loop.min)
         return range(first, first + self.bound(interpreter, loop.extent))
 
@@ -178,7 +178,7 @@ class TirSemantics:
         return ()
 
     def reduce(self, interpreter: Machine, op: tir.ReduceOp, args: PythonValues) -> Steps:
-        """The points in order; where the condition does not hold nothing else is evaluated."""
+        """Reduce the points in order; where the condition does not hold, nothing else is evaluated."""
         count = len(op.identity)
         results = list(args[count:] or args[:count])
         firsts, extents = self.env.shape(op.mins), self.env.shape(op.extents)
@@ -201,7 +201,7 @@ class TirSemantics:
         return (self.env.new_array(tir.BufferType.of(op.extents, op.dtype)).reshape(-1),)
 
     def call_function(self, interpreter: Machine, op: tir.CallOp, args: PythonValues) -> Steps:
-        """Another function of the module, on the memory at the addresses given."""
+        """Call another function of the module on the memory at these addresses."""
         callee = SymbolTable.lookup_symbol(interpreter.module, op.func.data)
         if not isinstance(callee, tir.FuncOp):
             raise InterpreterError(f"the module has no prim_func '{op.func.data}'", location=location_of(op))
@@ -238,13 +238,13 @@ class TirSemantics:
         return (window.reshape(self.env.shape(t.dims)),)
 
     def _define(self, declared: Sequence[SymExpr], actual: Sequence[int]) -> None:
-        """Variables of a matched buffer, the last dimensions first: they have a new value each time."""
+        """Define the variables of a matched buffer, the last dimensions first; they get new values at each match."""
         for expr, value in zip(reversed(declared), reversed(actual), strict=False):
             if isinstance(expr, Var) and isinstance(expr.name, str):
                 self.env.variables[expr.name] = value
 
     def buffer_data(self, i: Interpreter, op: tir.BufferDataOp, args: PythonValues) -> PythonValues:
-        """The memory from the first element on; of a matched buffer with an offset that of the whole buffer."""
+        """Return the memory from the first element on; for a matched buffer with an offset, that of its root buffer."""
         match = op.buffer.owner
         if not isinstance(match, tir.MatchBufferOp):
             return (args[0].reshape(-1),)
@@ -258,7 +258,7 @@ class TirSemantics:
 
 
 def _root(match: tir.MatchBufferOp) -> SSAValue:
-    """The buffer that is not a part of another one."""
+    """Return the buffer at the root of a chain of matched buffers."""
     source = match.source
     return _root(source.owner) if isinstance(source.owner, tir.MatchBufferOp) else source
 
@@ -268,7 +268,7 @@ def _address(array: Any) -> int:
 
 
 def _launch(interpreter: Machine, op: tir.LaunchThreadOp, args: PythonValues) -> Steps:
-    """One thread after the other."""
+    """Run the threads one after the other."""
     for i in range(int(args[0])):
         yield interpreter.region(op.body, (scalars.of_type(i, op.index.type),), "launch")
     return ()
@@ -351,7 +351,7 @@ def _ramp(_i: Interpreter, op: tir.RampOp, args: PythonValues) -> PythonValues:
 
 
 def _lane_mask(op: tir.CallIntrinOp, args: PythonValues) -> np.ndarray:
-    """Which of the numbers from a base on are below a limit, as if no sum overflowed."""
+    """Return which of the numbers from a base on are below a limit, as if no sum overflowed."""
     base, limit = (int(a) for a in args)
     return np.array([base + lane < limit for lane in range(lanes_of(op.result.type))])
 

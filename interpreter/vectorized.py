@@ -1,8 +1,8 @@
-"""Runs a loop nest with all lanes at once: a value is an array over the lanes it depends on.
+"""Execution of a loop nest with all lanes at once: a value is an array over the lanes it depends on.
 
-A lane's axis has extent 1 in a value that does not vary along it, so that broadcasting does the rest. Statements of
-which only some lanes take part run under a mask; None is all lanes. Each lane computes what it computes alone, by the
-same implementations of ops, in the same order; so the results are the same bits.
+A lane's axis has extent 1 in a value that does not vary along it, so numpy's broadcasting applies. Statements that
+only some lanes execute run under a mask; None is all lanes. Each lane computes the same operations in the same order
+and by the same implementations as alone, so the results are bit-identical.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from .nests import Nest
 from .scalars import InterpreterError
 
 MOST_LANES = 1 << 22
-"""The number of lanes that run at once, at most."""
+"""The maximum number of lanes that run at once."""
 
 Mask = Any
-"""An array of bool over the lanes, None for all of them."""
+"""An array of bool over the lanes, or None for all of them."""
 
 
 class NotIndependentError(Exception):
-    """Lanes meet, or one of them may fail: they have to run in turn."""
+    """Lanes are not independent, or one of them may fail: they must run one after the other."""
 
 
 def run_at_once(
@@ -40,10 +40,10 @@ def run_at_once(
     table: Mapping[type[Operation], Implementation],
     env: Environment,
 ) -> bool:
-    """Run a nest whose loops have the values `ranges`, by the implementations of `table`.
+    """Run a nest whose loops have the values `ranges`, with the implementations in `table`.
 
-    False, with all buffers as they were, where lanes are not independent on these values, or where one of them fails:
-    then run the loops in turn, which finds the first failure.
+    Returns False and leaves all buffers unchanged if lanes are not independent on these values or if one of them fails;
+    the caller then runs the loops in order, which reports the first failure.
     """
     if not all(ranges):
         return False
@@ -95,7 +95,7 @@ class _Run:
         }
 
     def is_independent(self) -> bool:
-        """Whether buffers share no memory in a way that lanes could notice, and lanes store to different places."""
+        """Return whether buffers share no memory in an observable way, and lanes store to different elements."""
         for m in self.nest.meetings:
             a, b = self.values[m.buffer], self.values[m.target]
             if np.may_share_memory(a, b) and not (m.aligned and _same_array(a, b)):
@@ -109,12 +109,12 @@ class _Run:
         return all(_is_injective(indices, shape, extents) for indices, shape in places)
 
     def places(self, store: tir.StoreOp) -> list[Any]:
-        """The indices of a store, all lanes taking part."""
+        """Return the indices of a store, with all lanes active."""
         known = dict(self.values)
         return [self.index(i, known) for i in store.indices]
 
     def index(self, value: SSAValue, known: dict[SSAValue, Any]) -> Any:
-        """An index before any statement ran; raises `NotIndependentError` where it is not plain arithmetic."""
+        """Return an index before any statement has run. Raises `NotIndependentError` if it is not plain arithmetic."""
         if value not in known:
             owner = value.owner
             if isinstance(owner, tir.IfThenElseOp | tir.LoadOp):
@@ -130,14 +130,14 @@ class _Run:
         return known[value]
 
     def set_lanes(self, ranges: Sequence[range]) -> None:
-        """Give each loop that runs at once its values, along an axis of its own."""
+        """Assign each loop that runs at once its values, along an axis of its own."""
         for axis, (var, r) in enumerate(zip(self.lane_vars, ranges, strict=True)):
             shape = [1] * len(ranges)
             shape[axis] = len(r)
             self.values[var] = np.arange(r.start, r.stop).astype(numpy_dtype(var.type)).reshape(shape)
 
     def run(self) -> None:
-        """All iterations: the lanes in chunks, for each the steps in order."""
+        """Run all iterations: the lanes in chunks, and for each chunk the steps in order."""
         steps = [
             [scalars.of_type(i, var.type) for i in r] for var, r in zip(self.step_vars, self.step_ranges, strict=True)
         ]
@@ -161,7 +161,7 @@ class _Run:
                 values[op.results[0]] = table[type(op)](self.interpreter, op, args)[0]
 
     def load(self, op: tir.LoadOp, mask: Mask) -> None:
-        """Lanes that take no part read the first element: their indices mean nothing."""
+        """Load elements; inactive lanes read the first one, as their indices may be invalid."""
         buffer = self.values[op.buffer]
         indices = [self.values[i] for i in op.indices]
         if mask is not None:
@@ -178,7 +178,7 @@ class _Run:
         self.table[tir.StoreOp](self.interpreter, op, (args[0], buffer, *args[1:]))
 
     def if_then_else(self, op: tir.IfThenElseOp, mask: Mask) -> None:
-        """Each side on the lanes that take it; a side that no lane takes is not evaluated."""
+        """Evaluate each side on the lanes that take it; a side without lanes is not evaluated."""
         cond = self.values[op.cond]
         sides: list[Any] = []
         for region, taken in ((op.then_region, cond), (op.else_region, np.logical_not(cond))):
@@ -214,7 +214,7 @@ class _Run:
         self.first_step = outside
 
     def iterators_of(self, op: tir.BlockOp) -> list[tuple[SSAValue, SSAValue, int, int, bool]]:
-        """A row for each iterator: variable, binding, first value, end, whether it reduces."""
+        """Return a row for each iterator: variable, binding, first value, end, whether it is a reduction iterator."""
         rows = self.iterators.get(op)
         if rows is None:
             lows = self.env.shape(op.mins)
@@ -234,7 +234,7 @@ def _nothing(_op: Operation, _mask: Mask) -> None:
 
 
 def _narrow(mask: Mask, cond: Any) -> tuple[Mask, bool]:
-    """The lanes of `mask` where `cond` holds, and whether there are any."""
+    """Return the lanes of `mask` where `cond` holds, and whether there are any."""
     if np.ndim(cond) == 0:
         return mask, bool(cond)
     lanes = cond if mask is None else np.logical_and(mask, cond)
@@ -251,7 +251,7 @@ def _same_array(a: Any, b: Any) -> bool:
 
 
 def _chunks(ranges: Sequence[range], most: int) -> Iterator[tuple[range, ...]]:
-    """Parts of a grid, each of at most `most` elements, that cover it in order."""
+    """Yield the parts of a grid in order, each of at most `most` elements."""
     parts: list[list[range]] = []
     for r in reversed(ranges):
         size = max(1, min(len(r), most))
@@ -261,10 +261,10 @@ def _chunks(ranges: Sequence[range], most: int) -> Iterator[tuple[range, ...]]:
 
 
 def _is_injective(indices: Sequence[Any], shape: Sequence[int], extents: Sequence[int]) -> bool:
-    """Whether different lanes of a grid have different indices into an array.
+    """Return whether different lanes of a grid have different indices into an array.
 
-    Dimensions whose indices vary along separate axes of the grid are decided each by itself; those that share an axis
-    are taken together, as one index.
+    Dimensions whose indices vary along separate axes of the grid are checked separately; those that share an axis
+    are combined into one index.
     """
     groups: list[tuple[frozenset[int], Any, int]] = []
     for index, size in zip(indices, shape, strict=True):

@@ -1,1 +1,1 @@
-"""What Relax functions and operators mean, in numpy: an operator family a file."""
+"""Numpy semantics of Relax functions and operators: a file for each operator family."""

@@ -1,4 +1,4 @@
-"""Reference semantics of operators on shapes, and of those with effects. The rows are as in `relax_operators`."""
+"""Reference semantics of operators on shapes, and of those with side effects. Rows as in `operators`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _assert(op: Any, condition: Any, values: tuple[Any, ...]) -> tuple[()]:
 
 
 def _unique(op: Any, x: Any, sorted_: Any, index: Any, inverse: Any, counts: Any, axis: Any = None) -> Any:
-    """As numpy's; elements in the order in which they come first are those sorted by their first positions."""
+    """Return the unique elements as numpy does; unsorted, they are in order of first occurrence."""
     _, *more = np.unique(wide(x), return_index=True, return_inverse=True, return_counts=True, axis=axis)
     values = np.take(x, more[0], axis=axis)
     more[1] = more[1].reshape(-1)
@@ -39,7 +39,7 @@ def _unique(op: Any, x: Any, sorted_: Any, index: Any, inverse: Any, counts: Any
 
 
 def _view(op: Any, x: Any, shape: Any, _dtype: Any, offset: Any) -> Any:
-    """The bytes of x read anew; a shape and a dtype that are not given are those of x."""
+    """Reinterpret the bytes of x; shape and dtype default to those of x."""
     kind = numpy_dtype(op.element())
     start = 0 if offset == () else int(offset)
     extents = shape if isinstance(op.shape.type, ShapeType) else np.shape(x)

@@ -1,4 +1,4 @@
-"""Reference semantics of operators on rows of blocks. The rows are as in `relax_operators`."""
+"""Reference semantics of operators on block-quantized rows. Rows as in `operators`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reference semantics, in numpy, of the operators of differentiation; rows as in `relax_operators`."""
+"""Reference semantics, in numpy, of the operators for gradients. Rows as in `operators`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _take_backward(op: Any, grad: Array, x: Array, indices: Array) -> Array:
 
 
 def _windows(op: Any, out: Any) -> Any:
-    """The position of each window, with the slices of the padded data that it covers."""
+    """Yield the position of each window, with the slices of the padded data that it covers."""
     rows = list(zip(op.attr("pool_size"), op.attr("strides"), op.attr("dilation"), strict=True))
     for at in itertools.product(*(range(n) for n in out)):
         yield at, tuple(slice(i * s, i * s + (k - 1) * d + 1, d) for i, (k, s, d) in zip(at, rows, strict=True))

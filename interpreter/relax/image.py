@@ -1,4 +1,4 @@
-"""Reference semantics, in numpy, of operators on images; rows as in `relax_operators`."""
+"""Reference semantics, in numpy, of image operators. Rows as in `operators`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Array = Any
 
 
 def _coordinates(mode: str, n: int, m: int, start: float, end: float) -> Array:
-    """The position in a dimension of n elements of each of m new ones."""
+    """Return the position of each of m new elements in a dimension of n elements."""
     x = np.arange(m, dtype=np.float64)
     half = (x + 0.5) * n / m - 0.5
     if mode == "pytorch_half_pixel" and m <= 1:
@@ -39,7 +39,7 @@ _ROUNDINGS: dict[str, Callable[[Array], Array]] = {
 
 
 def _kernel(method: str, d: Array, a: float) -> Array:
-    """The weight of a point at the distance d."""
+    """Return the interpolation weight at distance d."""
     if method == "linear":
         return np.maximum(1 - d, 0)
     near = (a + 2) * d**3 - (a + 3) * d**2 + 1
@@ -48,7 +48,7 @@ def _kernel(method: str, d: Array, a: float) -> Array:
 
 
 def _matrix(op: Any, x: Array, n: int) -> Array:
-    """The weights of the n elements of a dimension for each position."""
+    """Return the weights of the n elements of a dimension for each position."""
     out = np.zeros((len(x), n))
     rows = np.arange(len(x))
     method = op.attr("method")
@@ -92,7 +92,7 @@ def _affine_grid(op: Any, data: Array, size: tuple[int, ...]) -> Array:
 
 
 def _reflected(x: Array, n: int, aligned: bool) -> Array:
-    """Positions thrown back at the ends of a dimension: a wave of which each period goes there and back."""
+    """Reflect positions at the ends of a dimension: a triangle wave."""
     first, span = (0.0, n - 1) if aligned else (-0.5, n)
     if span <= 0:
         return np.zeros_like(x)
@@ -109,7 +109,7 @@ def _in_bounds(op: Any, x: Array, n: int) -> Array:
 
 
 def _sampled(op: Any, x: Array, n: int) -> list[tuple[Array, Array]]:
-    """The positions along a dimension of n elements that make the values at x, with their weights."""
+    """Return the positions along a dimension of n elements that contribute to the values at x, with their weights."""
     method = op.attr("method")
     if method == "nearest":
         return [(np.rint(_in_bounds(op, x, n)), np.ones_like(x))]
@@ -121,7 +121,7 @@ def _sampled(op: Any, x: Array, n: int) -> list[tuple[Array, Array]]:
 
 
 def _grid_sample(op: Any, data: Array, grid: Array) -> Array:
-    """One corner after the other of the cell that each position lies in."""
+    """Sum over the corners of the cell that contains each position."""
     x, extents, aligned = data.astype(np.float64), data.shape[2:], op.attr("align_corners")
     wide = np.moveaxis(grid.astype(np.float64), 1, 0)[::-1]
     at = [(g + 1) * (n - 1) / 2 if aligned else ((g + 1) * n - 1) / 2 for g, n in zip(wide, extents, strict=True)]

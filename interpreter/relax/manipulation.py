@@ -1,6 +1,6 @@
-"""Reference semantics, in numpy, of operators that make, repeat, slice and index tensors.
+"""Reference semantics, in numpy, of operators that create, repeat, slice and index tensors.
 
-Rows are as in `relax_operators`.
+Rows as in `operators`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _one_hot(op: Any, indices: Array, on: float, off: float) -> Array:
 
 
 def _layout_transform(op: LayoutTransform, x: Array) -> Array:
-    """Variables that are extents of x are known from it. Padding without a value is zero."""
+    """Transform a layout; the shape of x binds the variables of the map. Padding defaults to zero."""
     dims = op.tensor("x").dims or ()
     sizes = {d: Const(n) for d, n in zip(dims, x.shape, strict=True) if isinstance(d, Var)}
     return move_elements(op.mapping.substitute(sizes), x, op.attr("pad_value") or 0)

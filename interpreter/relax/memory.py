@@ -1,4 +1,4 @@
-"""Reference semantics of the operators on memory: storage is an array of bytes, tensors in it are views."""
+"""Reference semantics of the memory operators: storage is an array of bytes, tensors in it are views."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..environment import Implementation
 from ..scalars import InterpreterError
 
 _UNWRITTEN = 0x7B
-"""What undefined memory holds: reads of what was never written show."""
+"""The contents of uninitialized memory, to expose reads of it."""
 
 
 def _filled(array: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Reference semantics, in numpy, of windows, normalisation and losses; rows as in `relax_operators`.
+"""Reference semantics, in numpy, of windows, normalization and losses. Rows as in `operators`.
 
-Windows are taken one by one as views of the padded data: slow, and plain to see.
+Windows are views of the padded data, computed one by one: slow, but easy to verify.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Array = Any
 
 
 def _arranged(x: Array, layout: str, letters: str) -> Array:
-    """`x` in a layout, with its dimensions in the order `letters`."""
+    """Reorder the dimensions of `x` from a layout to `letters`."""
     if len(layout) > len(letters):
         return move_elements(DataLayout.parse(layout).map_to(DataLayout.parse(letters)), x)
     return x.transpose([layout.index(c) for c in letters])
@@ -31,7 +31,7 @@ def _letters(op: Any) -> str:
 
 
 def _correlate(x: Array, w: Array, out: Sequence[int], strides: Sequence[int], dilation: Sequence[int]) -> Array:
-    """x (n, c, …) with w (o, c, …) at each of the positions `out`."""
+    """Return the correlation of x (n, c, …) and w (o, c, …) at each of the positions `out`."""
     total = np.zeros((x.shape[0], w.shape[0], *out), np.result_type(x, w))
     for k in itertools.product(*(range(e) for e in w.shape[2:])):
         where = tuple(
@@ -60,7 +60,7 @@ def _conv(op: Any, data: Array, weight: Array) -> Array:
 
 
 def _laid_out(x: Array, layout: str, letters: str) -> Array:
-    """`x`, whose dimensions are `letters`, in a layout."""
+    """Reorder the dimensions of `x` from `letters` to a layout."""
     if len(layout) > len(letters):
         return move_elements(DataLayout.parse(letters).map_to(DataLayout.parse(layout)), x)
     return x.transpose([letters.index(c) for c in layout])

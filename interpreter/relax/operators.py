@@ -1,8 +1,8 @@
-"""Reference semantics of Relax operators in numpy: one row an operator.
+"""Reference semantics of Relax operators in numpy: one row for each operator.
 
-A row is `function(op, *args)`: `op` for attributes, an argument is an array, a tuple of arrays (for `xs*`), a shape (a
-tuple of ints), a Python number (a prim value) or None (an absent optional one). Floating point is computed in float64
-and rounded once to the result's dtype, so that compiled code is compared with the better value.
+A row is `function(op, *args)`: `op` provides the attributes; an argument is an array, a tuple of arrays (for `xs*`),
+a shape (a tuple of ints), a Python number (a prim value) or None (an absent optional argument). Floating point is
+computed in float64 and rounded once to the result's dtype, so that compiled code is compared with the better value.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Function = Callable[..., Any]
 
 
 def _summable(x: Array) -> Array:
-    """Floats as float64, integers as int64."""
+    """Convert floats to float64 and integers to int64."""
     x = np.asarray(x)
     return x.astype(np.int64) if x.dtype.kind in "iu" else scalars.wide(x)
 
@@ -42,7 +42,7 @@ def _plain(function: Callable[..., Any]) -> Function:
 
 
 def _rounded_once(function: Callable[..., Any]) -> Function:
-    """As `_plain`; of float32 it is computed as such: that of float64, rounded, is the same to the last bit."""
+    """Wrap a function like `_plain`, but compute float32 directly: rounding the float64 result gives the same bits."""
     plain = _plain(function)
 
     def run(op: Any, *args: Array) -> Array:
@@ -77,7 +77,7 @@ def _selu(x: Array) -> Array:
 
 
 _FUNCTIONS = "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 rsqrt sin sinh sqrt tan tanh"
-"""What an intrinsic of the same name computes."""
+"""Operators that an intrinsic of the same name computes."""
 _UNARY: dict[str, Callable[..., Any]] = {
     **{name: scalars.FLOAT_INTRINSICS[name] for name in _FUNCTIONS.split()},
     "abs": np.abs,
@@ -151,7 +151,7 @@ def _reduction(function: Callable[..., Any]) -> Function:
 
 
 def _extremum(function: Callable[..., Any], largest: bool) -> Function:
-    """The greatest or least element; of none what any other is better than."""
+    """Return the implementation of max or min; of an empty set, the least or greatest value of the dtype."""
 
     def run(op: Any, x: Array) -> Array:
         limits = (-np.inf, np.inf) if x.dtype.kind not in "iub" else scalars.limits(x.dtype)
@@ -188,7 +188,7 @@ def _layer_norm(op: Any, data: Array, gamma: Array, beta: Array) -> Array:
     out = (x - mean) / np.sqrt(((x - mean) ** 2).mean(axis=axes, keepdims=True) + op.attr("epsilon"))
 
     def laid(parameter: Array) -> Array:
-        """The parameter's dimensions are the axes in the order in which they are listed."""
+        """Reorder the dimensions of a parameter, which follow the order of the `axes` attribute."""
         sorted_axes = scalars.wide(parameter).transpose(np.argsort(axes))
         return sorted_axes.reshape([x.shape[i] if i in axes else 1 for i in range(x.ndim)])
 
@@ -207,7 +207,7 @@ def _attention(op: Any, q: Array, k: Array, v: Array, bias: Array | None = None)
 
 
 def _weighted(scores: Array, allowed: Array, v: Array) -> Array:
-    """The softmax of what is allowed of the scores, times v; zero for a row of which nothing is allowed."""
+    """Return softmax(scores) times v over the allowed positions; zero for a row without any."""
     scores = np.where(allowed, scores, -np.inf)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-np.finfo(np.float64).max))
     total = e.sum(axis=-1, keepdims=True)
@@ -215,7 +215,7 @@ def _weighted(scores: Array, allowed: Array, v: Array) -> Array:
 
 
 def _attention_var_len(op: Any, q: Array, k: Array, v: Array, starts_q: Array, starts_k: Array, *_: Array) -> Array:
-    """Attention of one sequence after the other; positions of none are zero, those before the first are none."""
+    """Compute attention sequence by sequence; positions outside all sequences, also before the first, are zero."""
     out = np.zeros((*q.shape[:3], v.shape[3]))
     starts_q, starts_k = (np.maximum(starts, 0) for starts in (starts_q, starts_k))
     for s in range(len(starts_q) - 1):
@@ -267,7 +267,7 @@ def _full(_op: Any, shape: tuple[int, ...], value: Array) -> Array:
 
 
 def _with_nan(x: Array, axis: int) -> Array:
-    """`x` with one more slice along `axis`, of NaN."""
+    """Return `x` with an additional slice of NaN along `axis`."""
     if x.dtype.kind in "iub":
         raise ValueError(f"there is no NaN of {x.dtype}")
     shape = list(x.shape)
@@ -281,7 +281,7 @@ _BOUNDED: dict[str, Callable[[Array, int], Array]] = {
     "wrap": np.mod,
     "nan": lambda i, n: np.where((i >= 0) & (i < n), i, n),
 }
-"""What `mode` of take makes of an index along an extent; `nan` reads the slice after the last one."""
+"""How each `mode` of take maps an index along an extent; `nan` reads the slice after the last one."""
 
 
 def _take(op: Any, x: Array, indices: Array) -> Array:
@@ -345,9 +345,9 @@ OPERATORS: dict[str, Function] = {
 
 
 def to_result(value: Any, result_type: Any, inputs: Sequence[Any] = ()) -> Any:
-    """A value in the dtype that the operator's result has; tuples field by field.
+    """Convert a value to the dtype of the operator's result, tuples field by field.
 
-    It shares no memory with `inputs`, those of the operator.
+    The result shares no memory with `inputs`, the operator's inputs.
     """
     if isinstance(value, tuple):
         if isinstance(result_type, relax.ShapeType):

@@ -1,4 +1,4 @@
-"""Reference semantics of random numbers, in numpy. The rows are as in `relax_operators`."""
+"""Reference semantics of random numbers, in numpy. Rows as in `operators`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _OF = philox.NumpyArithmetic()
 
 
 def _block(seed: Array, offset: Array, count: int) -> tuple[Array, Array, Array, Array]:
-    """The words of `count` elements."""
+    """Return the random words of `count` elements."""
     key, counter = (np.asarray(v).reshape(1).astype(np.uint64) for v in (seed, offset))
     return philox.block(_OF, key, counter, np.arange(count, dtype=np.uint64))
 
 
 def _rounded(op: Any, numbers: Array) -> Array:
-    """float64 as the dtype of the result, those of fewer than 32 bits by way of float32."""
+    """Convert float64 to the dtype of the result, through float32 if it has fewer than 32 bits."""
     dtype = numpy_dtype(op.result_type.element)
     return numbers.astype(np.float32).astype(dtype) if dtype.itemsize < 4 else numbers.astype(dtype)
 
@@ -67,7 +67,7 @@ def _permutation(_op: Any, seed: Array, offset: Array, n: int) -> Array:
 
 
 def _multinomial(op: Any, seed: Array, offset: Array, weights: Array) -> Array:
-    """The greatest quotients of weights and exponential numbers."""
+    """Return the indices of the greatest quotients of weights and exponential random numbers."""
     count, rows = op.attr("num_samples"), np.asarray(weights).astype(np.float64)
     if op.attr("replacement"):
         rows = np.broadcast_to(rows[..., None, :], (*rows.shape[:-1], count, rows.shape[-1]))

@@ -1,4 +1,4 @@
-"""Reference semantics of relax: functions, bindings, calls; operators are the table of `relax_operators`."""
+"""Reference semantics of relax: functions, bindings, calls; the operators are in the tables of this folder."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from . import memory, operators
 
 
 class RelaxSemantics:
-    """The implementations of relax's ops."""
+    """The implementations of relax's operations."""
 
     def __init__(self, env: Environment, tensor_functions: TirSemantics):
         self.env = env
@@ -69,7 +69,7 @@ class RelaxSemantics:
         }
 
     def call(self, interpreter: Machine, func: relax.FuncOp, args: PythonValues) -> Steps:
-        """The result of a function on arrays, tuples, shapes (tuples of ints) and numbers."""
+        """Return the result of a function on arrays, tuples, shapes (tuples of ints) and numbers."""
         if len(args) != len(func.params):
             raise InterpreterError(
                 f"@{func.sym_name.data} takes {len(func.params)} arguments", found=len(args), location=location_of(func)
@@ -80,7 +80,7 @@ class RelaxSemantics:
             return (yield interpreter.region(func.body, tuple(args), func.sym_name.data))[0]
 
     def bind(self, t: Attribute, value: Any) -> None:
-        """Bind the symbolic variables of struct info from a value, and check that it is of it."""
+        """Bind the symbolic variables of struct info from a value, and check that the value matches."""
         if isinstance(t, relax.TensorType):
             array = np.asarray(value)
             if t.element is not None and array.dtype != numpy_dtype(t.element):
@@ -165,11 +165,11 @@ class RelaxSemantics:
         return ((*carried, *(np.stack(values) if values else self.no_elements(t) for values, t in pairs)),)
 
     def no_elements(self, t: Any) -> Any:
-        """What is collected of no iteration, whose extents are those of `t`."""
+        """Return the values collected by a loop without iterations: an empty array with the other extents of `t`."""
         return np.zeros((0, *self.env.shape(t.dims or ())), numpy_dtype(t.element))
 
     def outputs(self, op: Any) -> list[Any]:
-        """New arrays for the outputs of a call in destination passing style."""
+        """Return new arrays for the outputs of a call in destination-passing style."""
         return [np.zeros(self.env.shape(t.dims), numpy_dtype(t.element)) for t in outputs_to_make(op)]
 
     def result(self, op: Any, outputs: list[Any]) -> PythonValues:
@@ -212,7 +212,7 @@ class RelaxSemantics:
 
 @dataclass(frozen=True)
 class _Function:
-    """A function of the program as a value, which Python functions can call, too."""
+    """A function of the program as a value, which Python code can call, too."""
 
     machine: Machine
     steps: Callable[..., Steps]
@@ -233,7 +233,7 @@ def _if(interpreter: Machine, op: relax.IfOp, args: PythonValues) -> Steps:
 
 
 def _group(op: Any, args: PythonValues) -> list[Any]:
-    """The operand values by argument of the operator."""
+    """Return the operand values grouped by the operator's arguments."""
     out: list[Any] = []
     rest = iter(args)
     for arg in op.args:

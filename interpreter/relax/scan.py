@@ -1,4 +1,4 @@
-"""Reference semantics, in numpy, of scans, sorting, sums of products, quantization; rows as in `relax_operators`."""
+"""Reference semantics, in numpy, of scans, sorting, sums of products and quantization. Rows as in `operators`."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def _scan(function: Callable[..., Any], neutral: int) -> Callable[..., Any]:
 
 
 def _order(x: Array, axis: int, descending: bool) -> Array:
-    """Sorted positions, equal elements in their order; descending is the reverse of the stable order of the reverse.
+    """Return the positions of a stable sort; descending is the reverse of the stable order of the reversed input.
 
-    bfloat16 is widened: numpy has no order of it in which NaN is last.
+    bfloat16 is widened, because numpy does not sort its NaN last.
     """
     x = wide(x)
     if not descending:
@@ -57,7 +57,7 @@ def _topk(op: Any, data: Array) -> Any:
 
 
 def _bucketize(op: Any, x: Array, boundaries: Array) -> Array:
-    """Halved as the operator says, so that boundaries in no order give the same; NaN is behind all numbers."""
+    """Use the operator's binary search, so unsorted boundaries give the same result; NaN sorts after all numbers."""
     low, high = np.zeros(x.shape, np.int64), np.full(x.shape, boundaries.size)
     while np.any(open_ := low < high):
         middle = (low + high) // 2
@@ -85,7 +85,7 @@ _REDUCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def _written(data: Array, reduction: str, at: Callable[[Any], Any], updates: Array) -> Array:
-    """data with each update joined at its position, one after the other."""
+    """Return data with each update combined at its position, one after the other."""
     out = np.array(wide(data) if reduction in ("add", "mul", "mean") else data)
     for i in np.ndindex(*updates.shape):
         where = at(i)
@@ -94,7 +94,7 @@ def _written(data: Array, reduction: str, at: Callable[[Any], Any], updates: Arr
 
 
 def _wrapped(indices: Array, extent: int) -> Array:
-    """Indices, counted from the end where they are negative. Raises `IndexError` where one is outside."""
+    """Map negative indices to the end. Raises `IndexError` if an index is out of bounds."""
     signed = indices if indices.dtype == np.uint64 else indices.astype(np.int64)
     return inside(np.where(signed < 0, signed + extent, signed), extent)
 
@@ -123,7 +123,7 @@ def _index_put(op: Any, data: Array, indices: Any, values: Array) -> Array:
 
 
 def _by_axis(v: Array, op: Any, rank: int) -> Array:
-    """A scalar or vector of parameters, shaped to stand along the axis."""
+    """Reshape a scalar or vector of parameters to broadcast along the axis."""
     axis = op.attr("axis") % rank if rank else 0
     return v.reshape([-1 if i == axis else 1 for i in range(rank)]) if v.ndim else v
 

@@ -1,4 +1,4 @@
-"""Reference semantics of special functions, of float64."""
+"""Reference semantics of special functions in float64."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _lgamma = np.vectorize(_log_of_gamma, otypes=[np.float64])
 
 
 def lgamma(x: Array) -> Array:
-    """The logarithm of |gamma(x)|, by the C library."""
+    """Return log(|gamma(x)|), computed by the C library."""
     return _lgamma(x) if np.size(x) else np.zeros(np.shape(x))
 
 
 def digamma(x: Array) -> Array:
-    """By its recurrence up to 30, and the asymptotic series from there; reflected where negative."""
+    """Compute digamma by its recurrence up to 30 and its asymptotic series above; negative arguments are reflected."""
     x = np.asarray(x, np.float64)
     negative = x < 0
     z = np.where(negative, 1 - x, x)
@@ -46,7 +46,7 @@ def digamma(x: Array) -> Array:
 
 
 def erfinv(x: Array) -> Array:
-    """By halving an interval in which erf goes through x, until it cannot be halved."""
+    """Compute the inverse of erf by bisection, down to adjacent floats."""
     x = np.asarray(x, np.float64)
     if not x.size:
         return x
