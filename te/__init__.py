@@ -1,4 +1,4 @@
-"""Tensor expressions: tensors defined element by element, and tensor functions made of them.
+"""Tensor expressions: tensors defined element by element, and the tensor functions built from them.
 
 A = te.placeholder((n, 128), name="A")
 B = te.compute(A.shape, lambda i, j: te.max(A[i, j], 0), name="relu")

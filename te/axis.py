@@ -1,4 +1,4 @@
-"""Extents and axes of the tensor-expression language: symbolic sizes, and variables that run over them."""
+"""Extents and axes of tensor expressions: symbolic sizes, and the variables that iterate over them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INDEX_TYPE: ContextVar[IntegerType] = ContextVar("index_type", default=i32)
 
 @contextmanager
 def index_type(dtype: IntegerType) -> Iterator[None]:
-    """Inside, Python integers in shapes and domains are of `dtype` (int32 outside)."""
+    """Give Python integers in shapes and domains the type `dtype` inside the context (int32 outside)."""
     token = _INDEX_TYPE.set(dtype)
     try:
         yield
@@ -31,7 +31,7 @@ def index_type(dtype: IntegerType) -> Iterator[None]:
 
 
 def dim(value: DimLike) -> SymExpr:
-    """An extent as a symbolic expression. Raises `TiraxError` where it is computed from data."""
+    """Return an extent as a symbolic expression. Raises `TiraxError` if it is computed from data."""
     if isinstance(value, SymExpr):
         return value
     if not isinstance(value, PrimExpr):
@@ -44,12 +44,12 @@ def dim(value: DimLike) -> SymExpr:
 
 
 def shape_dims(shape: Any) -> list[SymExpr]:
-    """A shape given as one extent or a sequence of them."""
+    """Return the extents of a shape, which is one extent or a sequence of them."""
     return [dim(d) for d in (shape if isinstance(shape, Array | list | tuple) else (shape,))]
 
 
 class IterVar(PrimExpr):
-    """An axis: a variable that runs from `min`, over `extent` values."""
+    """An axis: a variable that starts at `min` and takes `extent` values."""
 
     __slots__ = ("extent", "is_reduction", "min", "name")
 
@@ -63,7 +63,7 @@ class IterVar(PrimExpr):
 
 
 def reduce_axis(dom: tuple[DimLike, DimLike] | Range, name: str = "rv") -> IterVar:
-    """An axis to reduce over: a range, or from `dom[0]` up to `dom[1]` (exclusive)."""
+    """Return an axis to reduce over: a `Range`, or the half-open interval from `dom[0]` to `dom[1]`."""
     if isinstance(dom, Range):
         return IterVar(name, dim(dom.min), dim(dom.extent), is_reduction=True)
     low, high = dim(dom[0]), dim(dom[1])
@@ -73,7 +73,7 @@ def reduce_axis(dom: tuple[DimLike, DimLike] | Range, name: str = "rv") -> IterV
 def thread_axis(
     dom: Range | tuple[Any, Any] | str | None = None, tag: str = "", name: str = "", span: object = None
 ) -> Thread:
-    """An iterator that stands for the threads of a tag: `thread_axis("threadIdx.x")`, or with a domain before the tag.
+    """Return the iterator over the threads of a tag: `thread_axis("threadIdx.x")`, or with a domain before the tag.
 
     Raises `TiraxError` without a tag.
     """
@@ -85,10 +85,10 @@ def thread_axis(
 
 
 def var(name: str = "tindex", dtype: str = "int32") -> Var:
-    """A variable of either sign; in shapes and as a parameter the symbolic variable of its name."""
+    """Return a variable that may be negative; in shapes and as a parameter it is the symbolic variable of that name."""
     return Var(name, dtype)
 
 
 def size_var(name: str = "size", dtype: str = "int32") -> SizeVar:
-    """A symbolic variable that is not negative."""
+    """Return a symbolic variable that is not negative."""
     return SizeVar(name, dtype)

@@ -1,4 +1,4 @@
-"""Arithmetic on whole tensors, element by element on operands that broadcast. An operand is a tensor or a scalar."""
+"""Element-wise arithmetic on tensors with broadcasting. An operand is a tensor or a scalar."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def over_axes(
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """A compute with axes `ax0`, `ax1`, …; `element` takes the tuple of indices."""
+    """Return a compute with axes `ax0`, `ax1`, …; `element` gets the tuple of indices."""
     names = [f"ax{i}" for i in range(len(shape))]
     return compute(list(shape), lambda *i: element(i), name, tag, attrs, names)
 
 
 def zero_like(extent: SymExpr) -> PrimExpr:
-    """The index 0 of a dimension."""
+    """Return the index 0, in the dtype of a dimension."""
     return const(0, extent.dtype)
 
 
 def broadcast_shapes(shapes: Sequence[Sequence[SymExpr]]) -> list[SymExpr]:
-    """The shape that `shapes` broadcast to; symbolic extents are taken to agree.
+    """Return the shape that `shapes` broadcast to, assuming that symbolic extents agree.
 
-    Raises `ShapeError` where two constant extents cannot.
+    Raises `ShapeError` if two constant extents do not broadcast.
     """
     rank = max(len(s) for s in shapes)
     longest = max(shapes, key=len)
@@ -51,19 +51,19 @@ def broadcast_shapes(shapes: Sequence[Sequence[SymExpr]]) -> list[SymExpr]:
 
 
 def broadcast_indices(shape: Sequence[SymExpr], indices: Sequence[PrimExpr], out: Sequence[SymExpr]) -> list[PrimExpr]:
-    """Indices of a result of shape `out` as indices of an operand of `shape`: 0 where the operand is repeated."""
+    """Map indices of a result of shape `out` to indices of an operand of `shape`: 0 where the operand is repeated."""
     skipped = len(out) - len(shape)
     rows = zip(shape, indices[skipped:], out[skipped:], strict=True)
     return [zero_like(d) if d.constant == 1 and o.constant != 1 else i for d, i, o in rows]
 
 
 def element_of(operand: Operand, indices: Indices, out: Sequence[SymExpr]) -> ExprLike:
-    """The element of an operand that belongs to the element of a result of shape `out` at `indices`."""
+    """Return the element of an operand that belongs to the element at `indices` of a result of shape `out`."""
     return operand(*broadcast_indices(operand.dims, indices, out)) if isinstance(operand, Tensor) else operand
 
 
 def broadcasting(name: str, build: Callable[[Any, Any], PrimExpr]) -> Callable[..., Any]:
-    """An operator on operands that broadcast, whose element is what `build` makes of theirs."""
+    """Return a broadcasting operator whose elements `build` computes from those of the operands."""
 
     def apply(lhs: Operand, rhs: Operand) -> Any:
         tensors = [t for t in (lhs, rhs) if isinstance(t, Tensor)]

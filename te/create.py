@@ -1,4 +1,4 @@
-"""From tensors to a `tir.func`: one loop nest with a block for each tensor that is computed."""
+"""Lowering of tensors to a `tir.func`: one loop nest with a block for each computed tensor."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ LAYOUT_FREE = "layout_free_placeholders"
 
 
 def create_prim_func(args: Sequence[Tensor | SizeVar | FreeVar], index_dtype_override: str | None = None) -> tir.FuncOp:
-    """A public function `main` whose parameters are `args`: inputs, outputs and symbolic variables, in this order.
+    """Return a public function `main` with parameters `args`: inputs, outputs and symbolic variables, in this order.
 
-    Tensors between them become buffers of the function. `index_dtype_override` (`int64`) replaces the dtype of extents
-    and indices. Raises `TiraxError` where an input or a variable that no shape determines is missing among `args`.
+    Intermediate tensors become buffers of the function. `index_dtype_override` (`int64`) replaces the dtype of extents
+    and indices. Raises `TiraxError` if `args` lack an input or a variable that no shape determines.
     """
     func = build_func("main", args, private=False, index_dtype=index_dtype_override)
     missing = [str(v.name) for v in undetermined_vars(func)]
@@ -51,7 +51,7 @@ def create_prim_func(args: Sequence[Tensor | SizeVar | FreeVar], index_dtype_ove
 
 
 def prim_func_of(ops: Sequence[Tensor | SizeVar | FreeVar], index_dtype_override: str | None = None) -> PrimFunc:
-    """`create_prim_func` as a handle, which TVM's users get."""
+    """Return the result of `create_prim_func` as a handle, as TVM's API does."""
     return PrimFunc.on(create_prim_func(ops, index_dtype_override))
 
 
@@ -59,7 +59,7 @@ def prim_func_of(ops: Sequence[Tensor | SizeVar | FreeVar], index_dtype_override
 def build_func(
     name: str, args: Sequence[Tensor | SizeVar | FreeVar], *, private: bool = True, index_dtype: str | None = None
 ) -> tir.FuncOp:
-    """`create_prim_func` with a name."""
+    """Run `create_prim_func` and name the function."""
     override = None if index_dtype is None else dtype_of(index_dtype)
     if override is not None and not isinstance(override, IntegerType):
         raise TiraxError("index_dtype_override must be an integer dtype", expected="int32 or int64", found=index_dtype)
@@ -67,7 +67,7 @@ def build_func(
 
 
 def mentioned_vars(func: tir.FuncOp) -> list[Var]:
-    """The symbolic variables that `func` mentions, in order of first occurrence, each once."""
+    """Return the symbolic variables that `func` mentions, in order of first occurrence, each once."""
     variables: dict[Var, None] = {}
     for param in func.params:
         if isinstance(param.type, tir.BufferType):
@@ -83,14 +83,14 @@ def mentioned_vars(func: tir.FuncOp) -> list[Var]:
 
 
 def undetermined_vars(func: tir.FuncOp) -> list[Var]:
-    """The symbolic variables that are neither a parameter nor a whole dimension of one."""
+    """Return the symbolic variables that are neither a parameter nor a dimension of one by themselves."""
     known = {d for p in func.params if isinstance(p.type, tir.BufferType) for d in p.type.dims if isinstance(d, Var)}
     known |= {Var(name_of(p) or "", p.type) for p in func.params if isinstance(p.type, IntegerType)}
     return [v for v in mentioned_vars(func) if v not in known]
 
 
 def add_scalar_params(func: tir.FuncOp, variables: Sequence[Var]) -> None:
-    """Append symbolic variables as scalar parameters of their names, which are used where the variables were."""
+    """Append symbolic variables as scalar parameters of the same names, and replace the variables' uses by them."""
     block = func.body.block
     params: dict[SymExpr, SSAValue] = {}
     for v in variables:
@@ -103,7 +103,7 @@ def add_scalar_params(func: tir.FuncOp, variables: Sequence[Var]) -> None:
 
 
 class _Builder:
-    """Builds one function."""
+    """Builder of one function."""
 
     def __init__(self, args: Sequence[Tensor | SizeVar | FreeVar], override: IntegerType | None):
         self.args = args
@@ -146,7 +146,7 @@ class _Builder:
         return t.at_any_offset() if tensor.buffer in self.at_offsets else t
 
     def _sym(self, expr: SymExpr) -> SymExpr:
-        """`expr` with constants of the overriding dtype."""
+        """Return `expr` with its constants in the overriding dtype."""
         if self.override is None or expr.dtype == self.override:
             return expr
         return retyped(expr, self.override, {v: Var(v.name, self.override) for v in expr.free_vars()})
@@ -186,7 +186,7 @@ class _Builder:
             inner.add_op(self._tir_block(name, stage, body, outputs, axes, loop_vars, inner))
 
     def _extern(self, stage: ExternOp) -> None:
-        """A block without iterators around the statements; it reads and writes its tensors as wholes."""
+        """Add a block without iterators around the statements; it reads and writes full tensors."""
         inner = Block()
         for cls, tensors in ((tir.ReadsOp, stage.input_tensors), (tir.WritesOp, stage.outputs)):
             for tensor in tensors:
@@ -199,7 +199,7 @@ class _Builder:
         self.block.add_op(tir.BlockOp(self._unique(stage.name), [], Region(inner), annotations=notes or None))
 
     def _loops(self, axes: Sequence[IterVar]) -> tuple[Block, list[SSAValue]]:
-        """Nested loops over `axes` at the end of the function; the innermost body and the loop variables."""
+        """Add nested loops over `axes` at the end of the function; return the innermost body and the loop variables."""
         block, loop_vars = self.block, list[SSAValue]()
         for axis in axes:
             extent = self._sym(axis.extent)
@@ -248,7 +248,7 @@ class _Builder:
         return block
 
     def _note_layout_free(self, block: tir.BlockOp, stage: ComputeOp) -> None:
-        """Tensors of free layout that are no inputs of the function are noted at the block that reads them."""
+        """Annotate a block with the layout-free tensors that it reads and that are not inputs of the function."""
         free = [self.buffers[t.buffer] for t in stage.attrs.get(LAYOUT_FREE, ()) if not isinstance(t.op, PlaceholderOp)]
         places = {region.buffer: k for k, region in enumerate(block.reads)}
         noted = [tir.ReadBufferAttr(places[b]) for b in free if b in places]
@@ -264,7 +264,7 @@ def _fill(
     indices: list[SSAValue],
     mapping: Mappings,
 ) -> None:
-    """The init region and the stores of a block."""
+    """Add the init region and the stores of a block."""
     if not isinstance(body, Reduce):
         block.add_op(tir.StoreOp(place(body[0], block, mapping), targets[0], indices))
         _normalize_comparisons(block)
@@ -278,7 +278,7 @@ def _fill(
 
 
 def _drop_overridden(block: Block) -> None:
-    """Where a dtype was overridden constants stand there twice, the first is unused, and conversions change nothing."""
+    """Remove unused duplicates of constants and no-op conversions, which an overridden dtype leaves."""
     for op in list(block.walk()):
         if isinstance(op, tir.CastOp) and op.result.type == op.value.type:
             replace_op(op, op.value, renamed=False)
@@ -290,7 +290,7 @@ def _drop_overridden(block: Block) -> None:
 def _update(
     block: Block, body: Reduce, targets: Sequence[SSAValue], indices: list[SSAValue], mapping: Mappings
 ) -> None:
-    """What a reduction does at each point; several values are computed before the first of them is stored."""
+    """Add the update of a reduction at one point; several values are computed before the first of them is stored."""
     loads = [tir.LoadOp(t, indices) for t in targets]
     before = tuple(PrimExpr(load.result) for load in loads)
     after = [place(v, block, mapping) for v in body.combiner.combine(before, body.sources)]
@@ -335,7 +335,7 @@ def _replaced(op: Operation, new: tir.BinaryExpr) -> tir.BinaryExpr:
 
 
 def _without_offset(op: tir.BinaryExpr) -> tuple[SSAValue, SSAValue] | None:
-    """The sides of a comparison of a sum with a constant to a constant, which takes what is added; None of others."""
+    """Return the sides of `x + constant < constant` with the offset moved to the right; None for other comparisons."""
     bounds = [side.owner.py_value if isinstance(side.owner, tir.ConstOp) else None for side in op.operands]
     position = 0 if bounds[0] is None else 1
     bound, added = bounds[1 - position], op.operands[position].owner
@@ -352,9 +352,9 @@ def _without_offset(op: tir.BinaryExpr) -> tuple[SSAValue, SSAValue] | None:
 
 
 def _stages(roots: Sequence[Tensor]) -> list[Stage]:
-    """The operations behind `roots`, inputs first. Raises `TiraxError` for a placeholder that is not among them.
+    """Return the operations that compute `roots`, producers first.
 
-    And `DTypeError`, which is TVM's TypeError, for a scan.
+    Raises `TiraxError` for a placeholder that is not among `roots`, and `DTypeError` (TVM's TypeError) for a scan.
     """
     inputs = {t.op for t in roots}
     done: dict[Stage, None] = {}

@@ -1,4 +1,4 @@
-"""Calling tensor functions on Relax values: what BlockBuilder's `emit_te` and the legalization share."""
+"""Calls of tensor functions on Relax values: the common part of BlockBuilder's `emit_te` and legalization."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .tensor import Tensor, compute, placeholder
 
 @dataclass
 class TECall:
-    """A tensor function and the call of it: `call_tir(func, args, out_type, tir_vars)`.
+    """A tensor function and the operands of its call: `call_tir(func, args, out_type, tir_vars)`.
 
-    `setup` are detached ops that give some of `args` and stand before the call.
+    `setup` are detached ops that define some of `args` and must be inserted before the call.
     """
 
     func: tir.FuncOp
@@ -35,7 +35,7 @@ class TECall:
     setup: list[Operation] = field(default_factory=list[Operation])
 
     def call_op(self, name: str) -> relax.CallTIROp:
-        """The call of the function, which stands in the module as `name`."""
+        """Return the call of the function, which has the name `name` in the module."""
         return relax.CallTIROp(name, self.args, self.out_type, self.tir_vars or None)
 
 
@@ -47,12 +47,12 @@ def call_te(
     primfunc_opaque: bool = False,
     **kwargs: Any,
 ) -> TECall:
-    """Run `te_func` on tensors that stand for Relax values, and make a private tensor function of the result.
+    """Run `te_func` on tensors that represent Relax values, and build a private tensor function from the result.
 
-    SSA values among `args` (also inside of lists) become tensors, shapes lists of extents, prim values expressions; all
-    else is passed as it is. With `primfunc_opaque`, extents of tensors are variables of the function, which is the same
-    for tensors of other sizes. Raises `TiraxError` for a tensor of unknown shape or dtype and for a result that is no
-    tensor.
+    SSA values among `args` (also inside lists) become tensors, shapes become lists of extents, prim values become
+    expressions; everything else is passed unchanged. With `primfunc_opaque`, the extents of tensors are variables of
+    the function, which is thus the same for all sizes. Raises `TiraxError` for a tensor of unknown shape or dtype,
+    and if a result is not a tensor.
     """
     inputs = _Inputs(primfunc_opaque)
     with index_type(i64):
@@ -90,7 +90,7 @@ def _outputs(te_func: Callable[..., Any], result: Any, inputs: Sequence[Tensor])
 
 
 class _Inputs:
-    """Turns arguments into what a tensor function takes, and keeps the tensors."""
+    """Converter of arguments to those of a tensor function; collects the tensors."""
 
     def __init__(self, opaque: bool = False) -> None:
         self.opaque = opaque
@@ -141,7 +141,7 @@ class _Inputs:
         return self.extents.setdefault(extent, Var(f"n{len(self.extents)}", extent.dtype))
 
     def outside(self, t: relax.TensorType) -> relax.TensorType:
-        """A type of the function, in the extents of what calls it."""
+        """Return a type of the function in terms of the caller's extents."""
         return cast(relax.TensorType, relax.substitute_type(t, {v: extent for extent, v in self.extents.items()}))
 
     def _fields(self, value: SSAValue, t: TupleType) -> list[SSAValue]:

@@ -1,10 +1,10 @@
-"""Tensors that statements compute: loops, branches and stores written one by one, in a block of their own.
+"""Tensors computed by explicit statements: loops, branches and stores, in a block of their own.
 
     def body(b: Statements) -> None:
         with b.loop("i", n) as i:
             b.store(out, [i], x(i))
 
-For what no `te.compute` says: scans, sorting, writing at computed positions.
+For computations that `te.compute` cannot express: scans, sorting, stores at computed positions.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def filled(
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
 ) -> tuple[Tensor, ...]:
-    """Tensors of the names, shapes and dtypes `specs`, filled by `body(statements, *tensors)`.
+    """Return tensors with the names, shapes and dtypes `specs`, filled by `body(statements, *tensors)`.
 
-    Every element that is read later has to be written by `body`, which reads no tensor but `inputs` and its own.
+    `body` must write every element that is read later. It reads no tensors other than `inputs` and its own.
     """
     op = ExternOp(name, tuple(inputs), lambda b: body(b, *op.outputs), tag=tag, attrs=dict(attrs or {}))
     op.outputs = tuple(Tensor(n, dims, dtype, op, i) for i, (n, dims, dtype) in enumerate(specs))
@@ -48,7 +48,7 @@ def filled(
 
 
 class Cell:
-    """A variable that statements set: `value` is what it holds where it is read."""
+    """A mutable variable; `value` is its value at the current statement."""
 
     def __init__(self, statements: Statements, buffer: SSAValue, dtype: Attribute):
         self._statements, self._buffer, self._dtype = statements, buffer, dtype
@@ -63,7 +63,7 @@ class Cell:
 
 
 class Array:
-    """Variables side by side, of one place: `array(i)` is what the one of number `i` holds where it is read."""
+    """A small array of mutable variables in local memory: `array(i)` is the current value of element `i`."""
 
     def __init__(self, statements: Statements, buffer: SSAValue, dtype: Attribute):
         self._statements, self._buffer, self._dtype = statements, buffer, dtype
@@ -77,7 +77,7 @@ class Array:
 
 
 class Statements:
-    """Adds statements, one after the other; `with` opens what is inside of a loop or branch."""
+    """Builder of a statement list; `with` opens the body of a loop or branch."""
 
     def __init__(self, block: Block, buffers: Mapping[SSAValue, SSAValue]):
         # Expressions refer to stand-ins of loop variables and cells, as they do to those of tensors: what is left of
@@ -88,7 +88,7 @@ class Statements:
         return place(value, self._block, dict(self._buffers))
 
     def _placeholder(self, value: SSAValue, name: str) -> SSAValue:
-        """What expressions name in place of a value of the function."""
+        """Return the placeholder that expressions use for a value of the function."""
         out = placeholder_value(value.type, None)
         set_name(out, name)
         self._buffers[out] = value
@@ -98,7 +98,7 @@ class Statements:
         self._block.add_op(op)
 
     def _add_first(self, op: Operation) -> None:
-        """Add a definition before the statements of the place."""
+        """Add a definition before the statements of the current block."""
         before = next((o for o in self._block.ops if not isinstance(o, _DEFINITIONS)), None)
         if before is None:
             self._block.add_op(op)
@@ -115,18 +115,18 @@ class Statements:
         self.assign(self._buffers[tensor.buffer], indices, cast(tensor.type, convert(value)))
 
     def evaluate(self, call: PrimExpr) -> None:
-        """A call, for its effect."""
+        """Add a call for its side effect."""
         self._add(tir.EvaluateOp(self._place(call)))
 
     def add(self, stmt: Stmt) -> None:
-        """A statement made by TVM's classes or by `tir.ir_builder`, over the buffers that stand for the tensors."""
+        """Add a statement built by TVM's classes or `tir.ir_builder` over the buffers of the tensors."""
         known = dict(self._buffers)
         for value in [v for top in operations_of(stmt) for op in top.walk() for v in op.operands if is_free(v)]:
             known[value] = self._place(PrimExpr(value))
         add_to(self._block, stmt, known)
 
     def inline(self, func: tir.FuncOp, tensors: Sequence[Tensor]) -> None:
-        """The body of `func`, which is used up; its parameters are the buffers of `tensors`."""
+        """Move the body of `func` here, consuming it; its parameters become the buffers of `tensors`."""
         block = func.body.block
         for param, tensor in zip(list(block.args), tensors, strict=True):
             param.replace_all_uses_with(self._buffers[tensor.buffer])
@@ -135,20 +135,20 @@ class Statements:
             self._add(op)
 
     def cell(self, name: str, dtype: str | Attribute, value: ExprLike) -> Cell:
-        """A new variable, of this place alone."""
+        """Define a mutable variable that is local to the current block."""
         element = dtype_of(dtype) if isinstance(dtype, str) else dtype
         cell = Cell(self, self._allocated(name, element, 1), element)
         cell.set(value)
         return cell
 
     def let(self, name: str, value: PrimExpr) -> PrimExpr:
-        """`value` as it is here, under a name."""
+        """Bind the current value of `value` to a name."""
         self._add(op := tir.LetOp(self._place(value)))
         set_name(op.result, name)
         return PrimExpr(self._placeholder(op.result, name))
 
     def array(self, name: str, dtype: Attribute, extent: int) -> Array:
-        """New variables, as many as `extent`, of this place alone; each has to be set before it is read."""
+        """Define `extent` mutable variables local to the current block; each must be set before it is read."""
         return Array(self, self._allocated(name, dtype, extent), dtype)
 
     def _allocated(self, name: str, dtype: Attribute, extent: int) -> SSAValue:
@@ -167,9 +167,10 @@ class Statements:
     def loop(
         self, name: str, extent: SymExpr | PrimExpr, parallel: bool = False, written_out: bool = False
     ) -> Iterator[PrimExpr]:
-        """`for name in range(extent)`, an int64 where computed; the iterations do not meet where `parallel`.
+        """Add `for name in range(extent)`, with an int64 variable if the extent is computed.
 
-        A loop that is `written_out` has a constant extent, and is written out when LLVM has it.
+        The iterations of a `parallel` loop are independent. A `written_out` loop has a constant extent and is unrolled
+        before it reaches LLVM.
         """
         bound = extent if isinstance(extent, SymExpr) else self._place(extent)
         dtype = bound.dtype if isinstance(bound, SymExpr) else i64
@@ -183,7 +184,7 @@ class Statements:
 
     @contextmanager
     def loops(self, name: str, dims: Sequence[SymExpr], parallel: bool = False, first: int = 0) -> Iterator[Indices]:
-        """Nested loops `name0`, `name1`, … over `dims`, the outermost of them `parallel`."""
+        """Add nested loops `name0`, `name1`, … over `dims`, the outermost of them `parallel`."""
         if not dims:
             yield ()
             return

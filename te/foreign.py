@@ -1,4 +1,4 @@
-"""Tensors that are made elsewhere: by calls of functions, or by a tensor function that exists already."""
+"""Tensors computed by foreign code: by calls of functions, or by an existing tensor function."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Calls = PrimExpr | Sequence[PrimExpr]
 
 
 def call_packed(name: str, *args: Buffer | PrimExpr | float) -> PrimExpr:
-    """A packed function by name, for `te.extern`; a buffer is passed as an array."""
+    """Return the call of a packed function by name, for `te.extern`; a buffer is passed as an array."""
     values = [a.ssa if isinstance(a, Buffer) else convert(a).ssa for a in args]
     return PrimExpr(tir.CallPackedOp(name, values, i32).result)
 
@@ -44,10 +44,10 @@ def extern(
 ) -> Any:
     """TVM's `te.extern`: tensors of `shape` (or of a list of shapes) that `fcompute(ins, outs)` fills.
 
-    It gives the calls that do it (`te.call_packed("f", ins[0], outs[0])`), a statement (`tir.ir_builder`), or a
-    function `body(statements, *tensors)` that writes the statements (`te.Statements`). The dtype is that of the inputs
-    where none is given; `in_buffers` and `out_buffers` are refused: buffers have the shapes of their tensors. Raises
-    `TiraxError`, `DTypeError` where inputs have different dtypes and none is given.
+    `fcompute` returns the calls that compute them (`te.call_packed("f", ins[0], outs[0])`), a statement
+    (`tir.ir_builder`), or a function `body(statements, *tensors)` that adds the statements (`te.Statements`). The
+    default dtype is that of the inputs. `in_buffers` and `out_buffers` are not supported: buffers have the shapes of
+    their tensors. Raises `TiraxError`, and `DTypeError` if `dtype` is None and the inputs have different dtypes.
     """
     if in_buffers is not None or out_buffers is not None:
         raise TiraxError("te.extern takes no buffers of its own", hint="leave out in_buffers and out_buffers")
@@ -75,7 +75,7 @@ def extern(
 
 
 def _shapes(shape: Any) -> list[list[SymExpr]]:
-    """One shape or several."""
+    """Return the list of shapes for one shape or several."""
     several = isinstance(shape, list | tuple) and bool(shape) and all(isinstance(s, list | tuple) for s in shape)
     return [shape_dims(s) for s in (shape if several else [shape])]
 
@@ -97,12 +97,12 @@ def _dtypes(dtype: str | Sequence[str] | None, inputs: Sequence[Tensor], count: 
 
 
 def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc | tir.FuncOp, name: str | None = None) -> Any:
-    """The outputs of a tensor function on `input_tensors`; its body becomes one block.
+    """Return the outputs of a tensor function on `input_tensors`; its body becomes one block.
 
-    The inputs are the buffers that it reads, as TVM has it: one that it writes, too, is changed in place, but for the
-    last of them where there is no other output. Where these are not as many as `input_tensors`, the inputs are its
-    first buffers. Raises `ShapeError`, `DTypeError` where they do not fit, `TiraxError` for a
-    function with scalar parameters that no shape determines.
+    As in TVM, the inputs are the buffers that the function reads. A buffer that it also writes is changed in place,
+    except for the last one if there is no other output. If their number differs from that of `input_tensors`, the
+    inputs are the first buffers of the function. Raises `ShapeError` or `DTypeError` if they do not fit, and
+    `TiraxError` for a function with scalar parameters that no shape determines.
     """
     func = primfunc.op if isinstance(primfunc, PrimFunc) else primfunc
     params = func.buffer_params
@@ -131,7 +131,7 @@ def extern_primfunc(input_tensors: Sequence[Tensor], primfunc: PrimFunc | tir.Fu
 
 
 def _roles(params: Sequence[SSAValue], count: int) -> tuple[list[SSAValue], list[SSAValue]]:
-    """Inputs, `count` of them, and outputs among the buffers of a function."""
+    """Split the buffers of a function into `count` inputs and the outputs."""
     written = [p for p in params if _is_used(p, tir.LoadOp)]
     read = [p for p in params if _is_used(p, tir.StoreOp)]
     outputs = [p for p in written if p not in read] or written[-1:]
@@ -142,7 +142,7 @@ def _roles(params: Sequence[SSAValue], count: int) -> tuple[list[SSAValue], list
 
 
 def _is_used(buffer: SSAValue, but: type[Operation]) -> bool:
-    """Whether there are uses of a buffer that are neither regions nor of the kind `but`."""
+    """Return whether a buffer has uses that are neither regions nor of the kind `but`."""
     return any(not isinstance(use.operation, (but, tir.RegionOp)) for use in buffer.uses)
 
 
@@ -154,7 +154,7 @@ def _type(param: SSAValue) -> tir.BufferType:
 
 
 def _symbols(params: Sequence[SSAValue], tensors: Sequence[Tensor]) -> dict[Var, SymExpr]:
-    """What the symbolic extents of the parameters are for the given tensors."""
+    """Return the values of the parameters' symbolic extents for these tensors."""
     bindings: dict[Var, SymExpr] = {}
     for param, tensor in zip(params, tensors, strict=False):
         t = _type(param)
@@ -185,7 +185,7 @@ def _check_scalars(func: tir.FuncOp, symbols: Mapping[Var, SymExpr]) -> None:
 
 
 def _instance(func: tir.FuncOp, symbols: Mapping[Var, SymExpr]) -> tir.FuncOp:
-    """A copy with the extents put in, whose parameters are buffers only."""
+    """Return a copy with the extents substituted, whose parameters are buffers only."""
     copy = func.clone()
     block = copy.body.block
     for param in tuple(block.args):

@@ -1,4 +1,4 @@
-"""Scalar functions that only the tensor language has: TVM's names for index arithmetic and a few intrinsics."""
+"""Scalar functions specific to tensor expressions: TVM's names for index arithmetic and a few intrinsics."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def _float_pair(name: str, a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr
 
 
 def fmod(x: ExprLike, y: ExprLike) -> PrimExpr:
-    """x - trunc(x / y) * y of floating point numbers. Raises `DTypeError` for integers."""
+    """Return x - trunc(x / y) * y for floating-point operands. Raises `DTypeError` for integers."""
     a, b = _float_pair("fmod", x, y)
     return call_intrin(a.type, "fmod", a, b)
 
 
 def atan2(x: ExprLike, y: ExprLike) -> PrimExpr:
-    """The angle of the point (y, x) in radians. Raises `DTypeError` for integers."""
+    """Return the angle of the point (y, x) in radians. Raises `DTypeError` for integers."""
     a, b = _float_pair("atan2", x, y)
     return call_intrin(a.type, "atan2", a, b)
 
 
 def logaddexp(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """log(exp(a) + exp(b)); as in TVM it overflows where exp(a) does."""
+    """Return log(exp(a) + exp(b)); as in TVM, it overflows where exp(a) does."""
     return log(add(exp(a), exp(b)))
 
 
 def popcount(x: ExprLike) -> PrimExpr:
-    """How many bits of an integer are set. Raises `DTypeError` for floating point numbers."""
+    """Return the number of set bits of an integer. Raises `DTypeError` for floating-point operands."""
     value = convert(x)
     if is_float(value.type):
         raise DTypeError("popcount is for integers", expected="an integer dtype", found=value.dtype)
@@ -51,10 +51,10 @@ def popcount(x: ExprLike) -> PrimExpr:
 
 
 def indexdiv(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """floor(a / b), of indices."""
+    """Return floor(a / b) for indices."""
     return floordiv(a, b)
 
 
 def indexmod(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """a - floor(a / b) * b, of indices."""
+    """Return a - floor(a / b) * b for indices."""
     return floormod(a, b)

@@ -32,9 +32,9 @@ Values = tuple[PrimExpr, ...]
 
 @dataclass(frozen=True, eq=False)
 class Combiner:
-    """How two partial results join, and the value that changes nothing.
+    """A commutative function that combines two partial results, with its identity element.
 
-    `combine` takes two tuples and gives one; `identity` takes the dtypes.
+    `combine` maps two tuples of values to one; `identity` gets the dtypes.
     """
 
     combine: Callable[[Values, Values], Values]
@@ -44,11 +44,10 @@ class Combiner:
 
 @dataclass(frozen=True, eq=False)
 class Reduce:
-    """`combiner` over all points of `axes`, of `sources`; `init` in place of the identity where it is given.
+    """The reduction of `sources` with `combiner` over all points of `axes`; `init` replaces the identity if present.
 
-    `value_index` says which of several results it stands for. `condition` is None here: where one does not hold, the
-    sources are the identity. A part of the language only at the top of a `te.compute`: arithmetic on it raises
-    `TiraxError`.
+    `value_index` selects one of several results. `condition` is always None: where a condition does not hold, the
+    sources are the identity. Allowed only at the top of a `te.compute`: arithmetic on it raises `TiraxError`.
     """
 
     combiner: Combiner
@@ -75,11 +74,11 @@ class Reduce:
         return self.sources[0].dtype
 
     def initial(self) -> Values:
-        """What an element holds before the first point."""
+        """Return the values of an element before the first point."""
         return self.combiner.identity(self.types) if self.init is None else self.init
 
     def __tirax_parts__(self) -> tuple[Any, ...]:
-        """What it is made of: two reductions of equal parts are equal."""
+        """Return the parts that equality compares."""
         left, right = (_operands(side, *(s.dtype for s in self.sources)) for side in ("x", "y"))
         combined = self.combiner.combine(left, right)
         rest = (self.sources, self.axes, self.initial(), self.value_index)
@@ -99,12 +98,12 @@ class Reduce:
 
 @cache
 def _operands(name: str, *dtypes: str) -> Values:
-    """Variables that stand for what is combined: the same each time, so that combinations of them compare."""
+    """Return variables for the operands of a combiner: the same ones each time, so that combiners compare equal."""
     return tuple(Var(f"{name}{i}", dtype) for i, dtype in enumerate(dtypes))
 
 
 def _axes(axis: object) -> tuple[IterVar, ...] | None:
-    """The axes that `axis` stands for, None where it is an ordinary value."""
+    """Return the axes in `axis`, or None if it is an ordinary value."""
     if isinstance(axis, IterVar):
         return (axis,)
     if isinstance(axis, list | tuple) and all(isinstance(a, IterVar) for a in axis):
@@ -119,7 +118,10 @@ def make_reduce(
     where: PrimExpr | None = None,
     init: Values | None = None,
 ) -> Reduce:
-    """A reduction; points where `where` does not hold give the identity. Raises `TiraxError` for a spatial axis."""
+    """Return a reduction; points where `where` is false contribute the identity.
+
+    Raises `TiraxError` for a spatial axis.
+    """
     for axis in axes:
         if not axis.is_reduction:
             raise TiraxError(f"'{axis.name}' is no reduction axis", hint="make one with te.reduce_axis")
@@ -134,7 +136,7 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 
 
 class Reducer:
-    """`reducer(expr, axis=k)` reduces over axes; `reducer(a, b)` combines two values."""
+    """A reducer: `reducer(expr, axis=k)` reduces over axes; `reducer(a, b)` combines two values."""
 
     def __init__(self, combiner: Combiner, doc: str | None = None):
         self.combiner = combiner
@@ -156,7 +158,7 @@ class Reducer:
         return results if isinstance(expr, list | tuple) else results[0]
 
     def _of_one_point(self, sources: Values, where: PrimExpr | None, start: Values | None) -> Values:
-        """Over no axes there is one point: its sources, joined with what is there before them."""
+        """Return the reduction over no axes: the sources of its single point, combined with any initial value."""
         results = sources if start is None else self.combiner.combine(start, sources)
         if where is None:
             return results
@@ -183,12 +185,12 @@ prod = Reducer(_single(multiply, lambda t: const(1, t), "prod"), "The product ov
 
 
 def least_of(dtype: Attribute) -> PrimExpr:
-    """What no number of a dtype is less than: -inf of floats."""
+    """Return the smallest value of a dtype: -inf for floats."""
     return const(float("-inf"), dtype) if is_float(dtype) else min_value(dtype)
 
 
 def greatest_of(dtype: Attribute) -> PrimExpr:
-    """What no number of a dtype is greater than: inf of floats."""
+    """Return the greatest value of a dtype: inf for floats."""
     return const(float("inf"), dtype) if is_float(dtype) else max_value(dtype)
 
 
@@ -199,9 +201,9 @@ min_of_all = Reducer(_single(minimum, greatest_of, "min"), "As `min`; of no valu
 
 
 def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce") -> Reducer:
-    """A reducer of one's own: `fcombine(a, b)` and `fidentity(dtype)`, of tuples for several values at once.
+    """Return a custom reducer from `fcombine(a, b)` and `fidentity(dtype)`, with tuples for several values at once.
 
-    `fidentity` gets a dtype's name for each value.
+    `fidentity` gets the name of a dtype for each value.
     """
     from ..dialects.dtypes import dtype_name
 

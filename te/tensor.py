@@ -1,4 +1,4 @@
-"""Tensors of the tensor-expression language and the operations that define them."""
+"""Tensors of the tensor-expression language, and the operations that define them."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _TAG: ContextVar[str] = ContextVar("tag", default="")
 
 @contextmanager
 def tag_scope(tag: str) -> Iterator[None]:
-    """Inside, tensors get `tag`; also a decorator (`@te.tag_scope("dense")`).
+    """Give tensors `tag` inside the context; also a decorator (`@te.tag_scope("dense")`).
 
-    Raises `TiraxError` within another tag scope.
+    Raises `TiraxError` inside another tag scope.
     """
     if _TAG.get():
         raise TiraxError("a tag scope stands in another", expected="one tag", found=f"{tag} in {_TAG.get()}")
@@ -48,7 +48,7 @@ def tag_scope(tag: str) -> Iterator[None]:
 
 
 def _tag(own: str) -> str:
-    """The tag of a tensor that is made now. Raises `TiraxError` for one of its own inside of a tag scope."""
+    """Return the tag of a new tensor. Raises `TiraxError` for an explicit tag inside a tag scope."""
     around = _TAG.get()
     if own and around:
         raise TiraxError("a tensor has a tag already", expected=around, found=own, hint="leave out one of both")
@@ -57,7 +57,7 @@ def _tag(own: str) -> str:
 
 @dataclass(eq=False)
 class PlaceholderOp:
-    """An input."""
+    """An input tensor."""
 
     name: str
     input_tensors: tuple[Tensor, ...] = ()
@@ -65,7 +65,7 @@ class PlaceholderOp:
 
 @dataclass(eq=False)
 class ComputeOp:
-    """Tensors defined element by element: `body` over `axis`, a reduction or one value for each output."""
+    """Tensors defined element by element: `body` over `axis`, which is a reduction or one value for each output."""
 
     name: str
     axis: tuple[IterVar, ...]
@@ -76,7 +76,7 @@ class ComputeOp:
     outputs: tuple[Tensor, ...] = ()
 
     def output(self, index: int) -> Tensor:
-        """The tensor of that number."""
+        """Return output number `index`."""
         return self.outputs[index]
 
     @property
@@ -86,10 +86,10 @@ class ComputeOp:
 
 @dataclass(eq=False)
 class ExternOp:
-    """Tensors that `body`, given a `te.extern_body.Statements`, fills in the block `name`.
+    """Tensors filled by `body`, which gets a `te.extern_body.Statements`, in the block `name`.
 
-    It may read its own tensors, and `input_tensors`. The placeholders are the buffers that stand for either in a tensor
-    function; those of `at_offsets` may begin anywhere in their memory.
+    The body may read `input_tensors` and its own tensors. The placeholders are the buffers for both in a tensor
+    function; those in `at_offsets` may begin at any offset of their memory.
     """
 
     name: str
@@ -105,9 +105,9 @@ class ExternOp:
 
 @dataclass(eq=False)
 class ScanOp:
-    """Tensors along whose first dimension each row is computed of those before it: `init`, then `update`.
+    """Tensors whose rows are computed from the rows before: the first ones by `init`, the others by `update`.
 
-    The `state` placeholders stand for the tensors themselves in `update`.
+    The `state` placeholders represent the tensors themselves in `update`.
     """
 
     name: str
@@ -124,7 +124,7 @@ class ScanOp:
         return (*self.init, *self.update)
 
     def output(self, index: int) -> Tensor:
-        """The tensor of that number."""
+        """Return output number `index`."""
         return self.outputs[index]
 
 
@@ -134,7 +134,7 @@ _TENSORS: WeakValueDictionary[SSAValue, Tensor] = WeakValueDictionary()
 class Tensor:
     """A tensor: `A[i, j]` (or `A(i, j)`) is an element; `shape`, `dtype`, `name`, `op`.
 
-    Arithmetic on whole tensors broadcasts (`topi`).
+    Arithmetic on tensors broadcasts (`topi`).
     """
 
     __slots__ = ("__weakref__", "buffer", "dims", "name", "op", "value_index")
@@ -167,7 +167,7 @@ class Tensor:
 
     @property
     def dtype(self) -> str:
-        """The dtype by TVM's name."""
+        """The dtype by its TVM name."""
         return dtype_name(self.type)
 
     @property
@@ -180,7 +180,7 @@ class Tensor:
         return len(self.dims)
 
     def __call__(self, *indices: Any) -> PrimExpr:
-        """The element at `indices`, one for each dimension. Raises `ShapeError` for another number of them."""
+        """Return the element at `indices`, one for each dimension. Raises `ShapeError` for another number."""
         if len(indices) != len(self.dims):
             raise ShapeError(
                 f"the tensor '{self.name}' has {len(self.dims)} dimensions", expected=len(self.dims), found=len(indices)
@@ -191,7 +191,7 @@ class Tensor:
         return load(self.buffer, exprs)
 
     def __getitem__(self, indices: Any) -> Any:
-        """The element at `indices`; with fewer of them than dimensions a slice that takes the rest."""
+        """Return the element at `indices`, or a slice that expects the remaining indices."""
         index = tuple(indices) if isinstance(indices, tuple | list) else (indices,)
         return self(*index) if len(index) >= len(self.dims) else TensorSlice(self, index)
 
@@ -201,7 +201,7 @@ class Tensor:
 
 @dataclass(frozen=True, eq=False)
 class TensorSlice:
-    """A tensor with its first indices given: `A[i]`, where `A[i][j]` is an element."""
+    """A tensor with some leading indices fixed: `A[i]`, where `A[i][j]` is an element."""
 
     tensor: Tensor
     indices: tuple[Any, ...]
@@ -218,7 +218,10 @@ class _OfTensors(type):
 
 
 class ProducerLoad(metaclass=_OfTensors):
-    """An element of a tensor: `ProducerLoad(A, [i, j])` is `A[i, j]`; of one without dimensions the only one."""
+    """An element of a tensor: `ProducerLoad(A, [i, j])` is `A[i, j]`.
+
+    Without indices, the only element of a scalar tensor.
+    """
 
     def __new__(cls, producer: Tensor, indices: Sequence[Any], span: object = None) -> Any:
         return producer(*indices)
@@ -227,7 +230,7 @@ class ProducerLoad(metaclass=_OfTensors):
 def placeholder(
     shape: Sequence[DimLike] | DimLike, dtype: str | Attribute | None = None, name: str = "placeholder"
 ) -> Tensor:
-    """An input tensor (float32 where no dtype is given)."""
+    """Return an input tensor (float32 by default)."""
     dims = shape_dims(shape)
     element = dtype_of(dtype or "float32") if not isinstance(dtype, Attribute) else dtype
     return Tensor(name, dims, element, PlaceholderOp(name))
@@ -241,10 +244,10 @@ def compute(
     attrs: Mapping[str, Any] | None = None,
     varargs_names: Sequence[str] | None = None,
 ) -> Any:
-    """A tensor of `shape` whose element at (i, j, …) is `fcompute(i, j, …)`: a value or a reduction.
+    """Return a tensor of `shape` whose element at (i, j, …) is `fcompute(i, j, …)`: a value or a reduction.
 
-    A tuple of values makes a tuple of tensors. Axes are named by the parameters of `fcompute`, those of `*args` by
-    `varargs_names`, else `i0`, `i1`, … Raises `ShapeError` where shape and parameters do not agree.
+    A tuple of values defines a tuple of tensors. Axes are named after the parameters of `fcompute`, those of `*args`
+    after `varargs_names`, otherwise `i0`, `i1`, … Raises `ShapeError` if the shape and the parameters do not agree.
     """
     dims = shape_dims(shape)
     names = _axis_names(fcompute, len(dims), varargs_names)
@@ -268,10 +271,10 @@ def scan(
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Tensors of the shapes of `state_placeholder` whose first rows are `init`, and each later one `update`.
+    """Return tensors of the shapes of `state_placeholder` with the first rows `init` and the later rows `update`.
 
-    In `update` the placeholders stand for what is computed before. `create_prim_func` refuses them, as TVM's does: they
-    are a description. Raises `ShapeError` where the three are not as many, or of other ranks, dtypes or shapes.
+    In `update` the placeholders represent the rows computed so far. Like TVM's, the result is only a description:
+    `create_prim_func` rejects it. Raises `ShapeError` if the three differ in number, rank, dtype or shape.
     """
     first, rest, states = ((t,) if isinstance(t, Tensor) else tuple(t) for t in (init, update, state_placeholder))
     if not len(first) == len(rest) == len(states):
@@ -321,7 +324,7 @@ def _scalar(value: Any) -> PrimExpr:
 
 
 def _inputs(body: tuple[PrimExpr, ...] | Reduce) -> tuple[Tensor, ...]:
-    """The tensors that a body reads, in order of first occurrence."""
+    """Return the tensors that a body reads, in order of first occurrence."""
     roots = body if isinstance(body, tuple) else (*body.sources, *(body.init or ()))
     tensors: dict[Tensor, None] = {}
     seen: set[SSAValue] = set()
