@@ -1,4 +1,4 @@
-"""The operator library: tensor operators written as tensor expressions, with TVM's names of functions and blocks."""
+"""The operator library: tensor operators as tensor expressions, with TVM's names for functions and blocks."""
 
 from __future__ import annotations
 

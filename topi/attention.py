@@ -1,4 +1,4 @@
-"""What attention needs besides products: caches of keys and values."""
+"""Attention helpers besides matrix products: key-value caches."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from ..te.tensor import Tensor, compute
 
 
 def cached(past: Tensor, new: Tensor, starts: Tensor, length: SymExpr) -> Tensor:
-    """`past` (batch, heads, length, size) with the rows of `new` written from `starts[batch]` on.
+    """Return `past` (batch, heads, length, size) with the rows of `new` written from `starts[batch]` on.
 
-    The result has `length` rows; those that neither has are zeros.
+    The result has `length` rows; rows in neither tensor are zero.
     """
 
     def element(b: PrimExpr, h: PrimExpr, i: PrimExpr, j: PrimExpr) -> PrimExpr:

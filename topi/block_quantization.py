@@ -1,4 +1,4 @@
-"""Rows of blocks (`dialects/block_formats.py`): their numbers, rows by index, and products with them."""
+"""Block-quantized rows (`dialects/block_formats.py`): dequantization, lookup of rows, and matrix products."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ..te.broadcast import Indices, over_axes
 from ..te.tensor import Tensor, compute
 
 PRODUCT = "tirax.block_product"
-"""The annotation of the sum over products with blocks: their format. Bytes that they are multiplied by are no -128."""
+"""The annotation of a sum of products with quantized blocks: their format. The byte operands are never -128."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The numbers of rows of blocks in `packed`, whose words stand next to those of `interleaved` rows."""
+    """The numbers of block-quantized rows in `packed`, where the words of `interleaved` rows alternate."""
 
     packed: Tensor
     format: BlockFormat
@@ -33,13 +33,13 @@ class Rows:
 
     @property
     def dims(self) -> list[SymExpr]:
-        """The shape of the numbers."""
+        """The shape of the decoded numbers."""
         *outer, width = self.packed.dims
         k = width // (self.format.block_bytes * self.interleaved) * self.format.size
         return [*(d * self.interleaved for d in outer), k] if self.interleaved > 1 else [*outer, k]
 
     def __call__(self, *i: PrimExpr) -> PrimExpr:
-        """A number, as float32."""
+        """Return a number as float32."""
         *row, k = i
         block, place = tx.floordiv(k, self.format.size), tx.floormod(k, self.format.size)
         return _NUMBERS[self.format.name.partition("_g")[0]](_Block(self, tuple(row), block), place)
@@ -47,27 +47,27 @@ class Rows:
 
 @dataclass(frozen=True)
 class _Block:
-    """A block of a row, whose fields are read."""
+    """A block of a row, for reading its fields."""
 
     rows: Rows
     row: Indices
     number: PrimExpr
 
     def byte(self, field: str, at: PrimExpr | int) -> PrimExpr:
-        """A byte of a field, as int32."""
+        """Return an unsigned byte of a field as int32."""
         return self._stored(field, at).astype(i32)
 
     def signed(self, field: str, at: PrimExpr | int) -> PrimExpr:
-        """A byte of a field that has a sign, as float32."""
+        """Return a signed byte of a field as float32."""
         return reinterpret(i8, self._stored(field, at)).astype(f32)
 
     def half(self, field: str) -> PrimExpr:
-        """A field that is a float16, as float32."""
+        """Return a float16 field as float32."""
         low, high = (self._stored(field, n).astype(ui16) for n in range(2))
         return reinterpret(f16, low | high << tx.const(8, ui16)).astype(f32)
 
     def single(self, field: str) -> PrimExpr:
-        """A field that is a float32."""
+        """Return a float32 field."""
         parts = [self._stored(field, n).astype(ui32) << tx.const(8 * n, ui32) for n in range(4)]
         return reinterpret(f32, parts[0] | parts[1] | parts[2] | parts[3])
 
@@ -85,7 +85,7 @@ class _Block:
 
 
 def _nibble(block: _Block, field: str, i: PrimExpr, size: int, begin: PrimExpr | int = 0) -> PrimExpr:
-    """Of `size` numbers, half as many bytes, the number i: the lower halves of all come first."""
+    """Return number i of `size` numbers in half as many bytes: the low nibbles come first, then the high ones."""
     byte = block.byte(field, begin + tx.floormod(i, size // 2))
     return byte >> tx.floordiv(i, size // 2).astype(i32) * 4 & 15
 
@@ -103,7 +103,7 @@ def _q8_0(block: _Block, i: PrimExpr) -> PrimExpr:
 
 
 def _six_bits(block: _Block, part: PrimExpr, shift: int) -> PrimExpr:
-    """The scale (`shift` 0) or the minimum (4) of a part of `q4_k`: see `_six_bit_scales` of the formats."""
+    """Return the scale (`shift` 0) or the minimum (4) of a part of `q4_k`; see `_six_bit_scales` of the formats."""
     first = 4 if shift else 0
     early = block.byte("scales", first + part) & 63
     later = tx.maximum(part, 4)
@@ -139,17 +139,17 @@ def _int8(block: _Block, i: PrimExpr) -> PrimExpr:
 _NUMBERS: dict[str, Callable[[_Block, PrimExpr], PrimExpr]] = {
     "q4_0": _q4_0, "q4_1": _q4_1, "q8_0": _q8_0, "q4_k": _q4_k, "q6_k": _q6_k, "int4": _int4, "int8": _int8,
 }  # fmt: skip
-"""Format, without the size of groups -> the number at a place of a block."""
+"""The function that decodes a number of a block, by format without the group size."""
 
 
 def dequantize_blocks(packed: Tensor, format_name: str, dtype: Attribute, interleaved: int = 1) -> Tensor:
-    """The numbers of rows of blocks: (…, k)."""
+    """Return the numbers of block-quantized rows, shape (…, k)."""
     rows = Rows(packed, block_format(format_name), interleaved)
     return over_axes(rows.dims, lambda i: rows(*i).astype(dtype), "dequantized", "injective")
 
 
 def take_blocks(packed: Tensor, indices: Tensor, format_name: str, dtype: Attribute, interleaved: int = 1) -> Tensor:
-    """The numbers of rows by index: (*indices.shape, k)."""
+    """Return the numbers of rows by index, shape (*indices.shape, k)."""
     rows = Rows(packed, block_format(format_name), interleaved)
 
     def element(i: Indices) -> PrimExpr:
@@ -160,9 +160,9 @@ def take_blocks(packed: Tensor, indices: Tensor, format_name: str, dtype: Attrib
 
 
 def rounded_to_bytes(x: Tensor, together: int) -> tuple[Tensor, Tensor]:
-    """x (…, k) as int8 (…, k), and the float32 scales (…, k / together) of `together` neighbours.
+    """Quantize x (…, k) to int8 (…, k), with float32 scales (…, k / together) for `together` adjacent elements each.
 
-    A scale is the largest magnitude over 127, NaN where one is not finite.
+    A scale is the largest magnitude divided by 127, or NaN if an element is not finite.
     """
     *outer, k = x.dims
     i = IterVar("i", Const(0, k.dtype), Const(together, k.dtype), is_reduction=True)
@@ -185,7 +185,7 @@ def rounded_to_bytes(x: Tensor, together: int) -> tuple[Tensor, Tensor]:
 def matmul_blocks(
     x: Tensor, packed: Tensor, format_name: str, dtype: Attribute, activation: str = "float32", interleaved: int = 1
 ) -> Tensor:
-    """x (…, k) times the transpose of the rows of blocks: (…, n), summed in float32."""
+    """Return x (…, k) times the transpose of block-quantized rows, shape (…, n), accumulated in float32."""
     rows = Rows(packed, block_format(format_name), interleaved)
     n, extent = rows.dims
     together = rows.format.rounded_together

@@ -1,4 +1,4 @@
-"""Binary operators, element by element on operands that broadcast. An operand is a tensor or a scalar."""
+"""Element-wise binary operators with broadcasting. An operand is a tensor or a scalar."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ right_shift = broadcasting("right_shift", tx.shift_right)
 
 
 def broadcast_to(data: Tensor, shape: Any) -> Tensor:
-    """`data` repeated along dimensions of extent 1 and new leading ones, to fill `shape`.
+    """Repeat `data` along new leading dimensions and those of extent 1 to get `shape`.
 
-    Whether an extent is 1 may be known only when the program runs.
+    An extent may turn out to be 1 only at run time.
     """
     dims = shape_dims(shape)
     filled = dims[len(dims) - len(data.dims) :]
@@ -77,7 +77,7 @@ def broadcast_to(data: Tensor, shape: Any) -> Tensor:
 
 
 def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """`x` where the condition is not zero, else `y`; all three broadcast."""
+    """Return `x` where the condition is not zero, else `y`; all three broadcast."""
     dims = broadcast_shapes([condition.dims, x.dims, y.dims])
 
     def element(i: Indices) -> PrimExpr:

@@ -1,4 +1,4 @@
-"""Tensors made of nothing but their indices, and triangles of matrices."""
+"""Tensors computed from indices alone, and triangles of matrices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _dtype(dtype: str | Attribute) -> Attribute:
 
 
 def arange(shape: Any, start: Scalar, step: Scalar, dtype: str | Attribute) -> Tensor:
-    """start + i * step; floating point where one of both is."""
+    """Return start + i * step, in floating point if either is."""
     (extent,) = shape_dims(shape)
 
     def element(i: tuple[PrimExpr, ...]) -> PrimExpr:
@@ -35,7 +35,7 @@ def arange(shape: Any, start: Scalar, step: Scalar, dtype: str | Attribute) -> T
 
 
 def eye(shape: Any, k: ExprLike, dtype: str | Attribute) -> Tensor:
-    """Ones at column - row == k, zeros elsewhere."""
+    """Return a tensor with ones at column - row == k and zeros elsewhere."""
     element = _dtype(dtype)
     one, zero = tx.const(1, element), tx.const(0, element)
 
@@ -46,7 +46,7 @@ def eye(shape: Any, k: ExprLike, dtype: str | Attribute) -> Tensor:
 
 
 def _at_most(a: PrimExpr, b: PrimExpr, k: PrimExpr) -> PrimExpr:
-    """a + k <= b, where `k` is a number without subtraction"""
+    """Return a + k <= b; for a constant `k`, in a form without subtraction."""
     number = k.constant
     if number is None or number > 1:
         return tx.less_equal(tx.simplified(a + k), b)
@@ -54,7 +54,7 @@ def _at_most(a: PrimExpr, b: PrimExpr, k: PrimExpr) -> PrimExpr:
 
 
 def trilu(x: Tensor, k: ExprLike, upper: bool) -> Tensor:
-    """The upper (column - row >= k) or lower (column - row <= k) triangle of the last two dimensions, else 0."""
+    """Return the upper (column - row >= k) or lower (column - row <= k) triangle of the last two dimensions, else 0."""
 
     def element(*i: PrimExpr) -> PrimExpr:
         row, column = i[-2], i[-1]
@@ -66,7 +66,7 @@ def trilu(x: Tensor, k: ExprLike, upper: bool) -> Tensor:
 
 
 def hamming_window(shape: Any, periodic: ExprLike, alpha: ExprLike, beta: ExprLike, dtype: str | Attribute) -> Tensor:
-    """alpha - beta * cos(2π i / N), N being the size where `periodic`, else one less; 1 for a window of one."""
+    """Return alpha - beta * cos(2π i / N), where N is the size if `periodic`, else size - 1; 1 for size 1."""
     wide = dtype_of("float64")
     (extent,) = shape_dims(shape)
     size = tx.from_sym(extent).astype(wide)
@@ -83,7 +83,7 @@ def hamming_window(shape: Any, periodic: ExprLike, alpha: ExprLike, beta: ExprLi
 
 
 def const_vector(values: Any, name: str = "const_vector") -> Tensor:
-    """A tensor with the values of a numpy array: a choice between them by the index."""
+    """Return a tensor with the values of a numpy array, selected by comparing the index."""
     dtype = dtype_of(str(values.dtype))
 
     def element(i: tuple[PrimExpr, ...], at: tuple[int, ...] = ()) -> PrimExpr:

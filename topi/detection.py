@@ -1,4 +1,4 @@
-"""Boxes of detectors: those that overlap less, and what regions of an image hold."""
+"""Operators for object detection: non-maximum suppression and region pooling."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def non_max_suppression(
     centred: bool,
     rows: SymExpr,
 ) -> list[Tensor]:
-    """(batch, class, box) of kept boxes, in a tensor of `rows`, and how many there are.
+    """Return (batch, class, box) of the selected boxes in a tensor of `rows`, and their number.
 
-    boxes is (batch, boxes, 4), scores (batch, classes, boxes). Of each class the best box is kept, then the best of
-    those that overlap none that is kept by more than `overlap[0]`, up to `most[0]` of them; those whose score is not
-    above `least[0]` never where `has_least`. Boxes are two opposite corners, or the middle and extents where `centred`.
+    boxes is (batch, boxes, 4), scores (batch, classes, boxes). For each class the best box is selected first, then
+    repeatedly the best one whose overlap with the selected boxes is at most `overlap[0]`, up to `most[0]` boxes. With
+    `has_least`, boxes whose score is not above `least[0]` are never selected. Boxes are two opposite corners, or the
+    center and extents if `centred`.
     """
     batch, count, _ = boxes.dims
     classes = scores.dims[1]
@@ -50,7 +51,7 @@ def non_max_suppression(
 
 
 def _best(b: Statements, scores: Tensor, state: Tensor, n: PrimExpr, c: PrimExpr, count: SymExpr) -> Cell:
-    """The box of the greatest score among those that are left (the first of equals), -1 where there are none."""
+    """Return the remaining box with the greatest score (the first one among equals), or -1 if no box remains."""
     best = b.cell("best", i64, -1)
     with b.loop("j", count) as j, b.when(tx.equal(state(j), 1)):
         known = tx.maximum(best.value, tx.const(0, i64))
@@ -67,7 +68,7 @@ def _keep(
     cells: tuple[Cell, Cell, Cell],
     centred: bool,
 ) -> None:
-    """Keep the best box, and drop those that overlap it; end where there is none, or where they are enough."""
+    """Select the best box and drop those that overlap it; stop if none remains or enough are selected."""
     (boxes, overlap, most), (kept, total, state) = inputs, outputs
     best, done, going = cells
     with b.when(tx.less(best.value, 0)):
@@ -88,7 +89,7 @@ def _keep(
 
 
 def _overlap(boxes: Tensor, n: PrimExpr, i: PrimExpr, j: PrimExpr, centred: bool) -> PrimExpr:
-    """The common area of two boxes over that of both; 0 where both have none."""
+    """Return the intersection over union of two boxes; 0 if both are empty."""
     first, second = (_sides(boxes, n, v, centred) for v in (i, j))
     zero = tx.const(0.0, f32)
     shared: PrimExpr = tx.const(1.0, f32)
@@ -100,7 +101,7 @@ def _overlap(boxes: Tensor, n: PrimExpr, i: PrimExpr, j: PrimExpr, centred: bool
 
 
 def _sides(boxes: Tensor, n: PrimExpr, i: PrimExpr, centred: bool) -> list[tuple[PrimExpr, PrimExpr]]:
-    """Where a box begins and ends in both dimensions."""
+    """Return the begin and end of a box in both dimensions."""
     at = [boxes(n, i, k) for k in range(4)]
     if centred:
         return [(at[k] - at[k + 2] * 0.5, at[k] + at[k + 2] * 0.5) for k in range(2)]
@@ -117,10 +118,10 @@ def roi_align(
     half_pixel: bool,
     mode: str,
 ) -> Tensor:
-    """The mean (`avg`) or the greatest (`max`) of samples in each of `size` parts of regions (He et al., 2017).
+    """Return the mean (`avg`) or maximum (`max`) of samples in each of `size` bins of regions (He et al., 2017).
 
-    data is (batch, channels, height, width), rois (regions, 4) as x1, y1, x2, y2 times 1 / `scale`, batches the image
-    of each. Each part has `ratio` samples in both dimensions, where 0 as many as it has pixels.
+    data is (batch, channels, height, width), rois (regions, 4) as x1, y1, x2, y2 times 1 / `scale`; batches holds the
+    image of each region. Each bin has `ratio` samples in both dimensions; 0 means as many as it has pixels.
     """
     extents = data.dims[2:]
     dims = [rois.dims[0], data.dims[1], *(Const(n) for n in size)]
@@ -167,7 +168,7 @@ def _part(
     scale: float,
     half_pixel: bool,
 ) -> None:
-    """Set start, length and samples of the parts of a region in a dimension."""
+    """Set the start, length and sample count of the bins of a region in one dimension."""
     offset = 0.5 if half_pixel else 0.0
     start, end = (rois(r, c).astype(f32) * scale - offset for c in (column, column + 2))
     size = end - start if half_pixel else tx.maximum(end - start, tx.const(1.0, f32))
@@ -180,7 +181,7 @@ def _part(
 def _samples(
     data: Tensor, lead: Sequence[PrimExpr], at: Sequence[PrimExpr], extents: Sequence[SymExpr]
 ) -> list[PrimExpr]:
-    """The four pixels around a position, each by its weight; 0 where it is more than a pixel outside."""
+    """Return the four pixels around a position, times their weights; 0 if it is more than a pixel outside."""
     inside: list[PrimExpr] = []
     taps: list[list[tuple[PrimExpr, PrimExpr]]] = []
     for x, extent in zip(at, extents, strict=True):

@@ -1,4 +1,4 @@
-"""Unary operators, element by element, integers that stand for fractions, and tensors filled with one value."""
+"""Element-wise unary operators, fixed-point arithmetic, and tensors filled with one value."""
 
 from __future__ import annotations
 
@@ -62,31 +62,31 @@ bitwise_not = _unary_over_axes("bitwise_not", tx.bitwise_not)
 
 
 def negative(x: Tensor) -> Tensor:
-    """-x"""
+    """Return -x."""
     if is_unsigned(x.type):
         return compute(x.dims, lambda *i: tx.const(0, x.type) - x(*i), "compute", "elemwise")
     return compute(x.dims, lambda *i: -x(*i), "compute", "elemwise")
 
 
 def cast(x: Tensor, dtype: str | Attribute) -> Tensor:
-    """`x` converted to `dtype`."""
+    """Return `x` converted to `dtype`."""
     return compute(x.dims, lambda *i: x(*i).astype(dtype), "compute", "elemwise")
 
 
 def rounded(x: Tensor, dtype: Attribute) -> Tensor:
-    """`x` itself where it is of `dtype`, else converted."""
+    """Return `x` converted to `dtype`, or `x` itself if it has that dtype."""
     return x if x.type == dtype else cast(x, dtype)
 
 
 def clip(x: Tensor, a_min: Scalar, a_max: Scalar) -> Tensor:
-    """`x` limited to [a_min, a_max]; `a_max` where that is below `a_min`."""
+    """Return `x` limited to [a_min, a_max]; `a_max` if that is below `a_min`."""
     low, high = (tx.cast(x.type, v) for v in (a_min, a_max))
     low = tx.minimum(low, high)
     return compute(x.dims, lambda *i: tx.maximum(tx.minimum(x(*i), high), low), "compute", "elemwise")
 
 
 def full(shape: Any, dtype: str | Attribute, fill_value: Scalar | Tensor) -> Tensor:
-    """A tensor filled with a number, or with the element of a tensor of rank 0."""
+    """Return a tensor filled with a number, or with the element of a tensor of rank 0."""
     element = dtype_of(dtype) if isinstance(dtype, str) else dtype
 
     def value() -> PrimExpr:
@@ -100,12 +100,12 @@ def _number(value: Scalar, dtype: Attribute) -> Scalar:
 
 
 def full_like(x: Tensor, fill_value: Scalar) -> Tensor:
-    """A tensor in the shape of `x`, filled with a number."""
+    """Return a tensor with the shape of `x`, filled with a number."""
     return over_axes(x.dims, lambda _: scalar(fill_value, x), "T_full_like")
 
 
 def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
-    """The sum of tensors of one shape. Raises `ShapeError` for none."""
+    """Return the sum of tensors of the same shape. Raises `ShapeError` for an empty list."""
     if not xs:
         raise ShapeError("there is nothing to add", expected="one tensor or more", found=0)
     return over_axes(xs[0].dims, lambda i: reduce(tx.add, [x(*i) for x in xs]), "T_elemwise_sum", "elemwise")
@@ -120,7 +120,7 @@ __all__ = [
 
 
 def fixed_point_multiply(x: Tensor, multiplier: int, shift: int) -> Tensor:
-    """x * multiplier * 2**(shift - 31), rounded."""
+    """Return x * multiplier * 2**(shift - 31), rounded."""
 
     def element(*i: PrimExpr) -> PrimExpr:
         numbers = (tx.const(n, i32) for n in (multiplier, 31, shift))
@@ -132,7 +132,7 @@ def fixed_point_multiply(x: Tensor, multiplier: int, shift: int) -> Tensor:
 def fixed_point_multiply_per_axis(
     x: Tensor, y: Tensor, lshift: Tensor, rshift: Tensor, required: tuple[bool, bool], axes: Sequence[int]
 ) -> Tensor:
-    """x * 2**lshift * y * 2**(-rshift - 31), rounded; `required` says whether there are shifts to the left, right."""
+    """Return x * 2**lshift * y * 2**(-rshift - 31), rounded; `required`: whether there are left and right shifts."""
 
     def element(*i: PrimExpr) -> PrimExpr:
         own = [i[a] for a in axes]

@@ -1,9 +1,9 @@
-"""Functions of float32 tensors by polynomials: faster than exact ones, and close.
+"""Polynomial approximations of functions on float32 tensors: faster than the exact ones, with small errors.
 
-The greatest relative errors in float32, as `tests/topi/test_fast_math.py` measures them: `fast_exp` 5e-7 from -87 to
-88, `fast_tanh` and `fast_erf` 1e-6 everywhere. Where `exp` would overflow or underflow, the result stays at what it is
-at 88.37 and -87.33. Tensors of other dtypes get the exact functions. The coefficients are weighted least squares fits
-made for this file.
+The greatest relative errors in float32, as measured by `tests/topi/test_fast_math.py`: `fast_exp` 5e-7 from -87 to 88,
+`fast_tanh` and `fast_erf` 1e-6 everywhere. Where `exp` would overflow or underflow, the result is that at 88.37 and
+-87.33. Tensors of other dtypes use the exact functions. The coefficients are weighted least-squares fits computed for
+this file.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..te.tensor import Tensor
 _EXP_LOW, _EXP_HIGH = -87.33, 88.37
 _LOG2_E = 1.4426950408889634
 _LN2 = (0.693359375, -2.12194440e-4)
-"""ln 2 as a number of few bits, whose multiples are exact, and the rest."""
+"""ln 2 as the sum of a number with few bits, whose multiples are exact, and a remainder."""
 _EXP = (0.4999999403953552, 0.1666652113199234, 0.04166838899254799, 0.0083687175065279, 0.001381459878757596)
 """p in exp(r) = 1 + r + r² p(r), for |r| <= ln 2 / 2."""
 
@@ -42,17 +42,17 @@ _ERF = (
 
 
 def fast_exp(x: Tensor) -> Tensor:
-    """e to the power of x, by a polynomial of degree 6 and a power of 2."""
+    """Return e**x, by a polynomial of degree 6 and a power of 2."""
     return _elementwise("fast_exp", x, _exp, tx.exp)
 
 
 def fast_tanh(x: Tensor) -> Tensor:
-    """The hyperbolic tangent, by a quotient of polynomials."""
+    """Return the hyperbolic tangent, by a rational approximation."""
     return _elementwise("fast_tanh", x, lambda v: _odd(v, _TANH_LIMIT, _TANH), tx.tanh)
 
 
 def fast_erf(x: Tensor) -> Tensor:
-    """The error function, by a quotient of polynomials."""
+    """Return the error function, by a rational approximation."""
     return _elementwise("fast_erf", x, lambda v: _odd(v, _ERF_LIMIT, _ERF), tx.erf)
 
 

@@ -1,4 +1,4 @@
-"""Gradients of pooling, of taking slices and of losses: where the gradient of a result goes."""
+"""Gradients of pooling, of taking slices, and of losses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _offsets(size: Sequence[int], dtype: Any) -> list[IterVar]:
 
 
 def _flat(offsets: Sequence[PrimExpr], size: Sequence[int]) -> PrimExpr:
-    """The number of a point of a window, row by row."""
+    """Return the row-major index of a point of a window."""
     out: PrimExpr | None = None
     for k, n in zip(offsets, size, strict=True):
         out = k if out is None else out * tx.const(n, k.type) + k
@@ -39,13 +39,13 @@ def _flat(offsets: Sequence[PrimExpr], size: Sequence[int]) -> PrimExpr:
 
 
 def _points(at: Sequence[PrimExpr], offsets: Sequence[PrimExpr], windows: Windows) -> list[PrimExpr]:
-    """Where the points of the windows `at` are in the padded data."""
+    """Return the positions in the padded data of the points of the windows `at`."""
     rows = zip(at, offsets, windows[1], windows[2], strict=True)
     return [tx.simplified(i * tx.const(s, i.type) + k * tx.const(d, k.type)) for i, k, s, d in rows]
 
 
 def _first(data: Tensor, out_dims: Sequence[SymExpr], places: Places, windows: Windows) -> Tensor:
-    """The number of the first point of each window that is the greatest."""
+    """Return the index of the first greatest point of each window."""
     size, strides, dilation, padding = windows
     best = pool(data, out_dims, places, size, strides, dilation, padding, "max")
     before, after = (arranged(places, [0, 0, *(p[side] for p in padding)]) for side in (0, 1))
@@ -64,13 +64,13 @@ def _first(data: Tensor, out_dims: Sequence[SymExpr], places: Places, windows: W
 
 
 def _is_best(value: PrimExpr, best: PrimExpr) -> PrimExpr:
-    """Whether a point of a window is as great as its greatest one: NaN where that is NaN."""
+    """Return whether a point of a window equals its maximum; NaN equals NaN."""
     same = tx.equal(value, best)
     return tx.logical_or(same, tx.not_equal(value, value)) if is_float(value.type) else same
 
 
 def _inside(points: Sequence[PrimExpr], data: Tensor, places: Places, padding: Padding) -> list[PrimExpr]:
-    """Conditions for points of the padded data to be in the data."""
+    """Return the conditions for points of the padded data to be in the data."""
     inside: list[PrimExpr] = []
     for point, place, (before, after) in zip(points, places[2:], padding, strict=True):
         inside += [tx.less_equal(tx.const(before, point.type), point)] if before else []
@@ -79,7 +79,7 @@ def _inside(points: Sequence[PrimExpr], data: Tensor, places: Places, padding: P
 
 
 def _counts(data: Tensor, out_dims: Sequence[SymExpr], places: Places, windows: Windows, counted: Padding) -> Tensor:
-    """How many points of each window are in the data or in the padding `counted`, by spatial position."""
+    """Return the number of points of each window in the data or the padding `counted`, by spatial position."""
     size, _, _, padding = windows
     offsets = _offsets(size, out_dims[places[-1]].dtype)
 
@@ -98,9 +98,10 @@ def _counts(data: Tensor, out_dims: Sequence[SymExpr], places: Places, windows: 
 def pool_backward(
     grad: Tensor, data: Tensor, places: Places, windows: Windows, kind: str, counted: Padding | None
 ) -> Tensor:
-    """The gradient of `pool` by the data: each point gathers it from the windows that it is in.
+    """Return the gradient of `pool` with respect to the data: each point gathers from the windows that contain it.
 
-    Of neighbouring points only windows that overlap are looked at; where none do there is one, and no sum.
+    If adjacent points share windows, only overlapping ones are visited; if windows do not overlap, there is one window
+    for each point, and no sum.
     """
     size, strides, dilation, padding = windows
     first = _first(data, grad.dims, places, windows) if kind == "max" else None
@@ -109,7 +110,7 @@ def pool_backward(
     offsets = _offsets(size, data.dims[places[-1]].dtype)
 
     def passed_on(places_of: list[PrimExpr], offsets: Sequence[PrimExpr], window: Sequence[PrimExpr]) -> PrimExpr:
-        """What a point gets from the window `found`, of which it is the one with these offsets."""
+        """Return the gradient that a point gets from `window`, in which it has these offsets."""
         value = grad(*places_of)
         if first is not None:
             value = tx.select(tx.equal(first(*places_of), _flat(offsets, size)), value, tx.const(0, grad.type))
@@ -118,7 +119,7 @@ def pool_backward(
         return value
 
     def near(i: Indices) -> Any:
-        """Of neighbouring points: the last window that begins before, and as many before it as overlap."""
+        """Compute an element from the last window that begins before it and the windows that overlap that one."""
         batch, channel, *at = (i[p] for p in places)
         inside: list[PrimExpr] = []
         window: list[PrimExpr] = []
@@ -157,7 +158,7 @@ def pool_backward(
 
 
 def take_backward(grad: Tensor, x: Tensor, indices: Tensor | PrimExpr, axis: int) -> Tensor:
-    """The slices of `grad` along `axis` added up at `indices`, in the shape of x."""
+    """Return the slices of `grad` along `axis` summed at `indices`, in the shape of x."""
     axis = axis % x.ndim
     middle = indices.dims if isinstance(indices, Tensor) else ()
 
@@ -180,7 +181,7 @@ def take_backward(grad: Tensor, x: Tensor, indices: Tensor | PrimExpr, axis: int
 def nll_loss_backward(
     grad: Tensor, predictions: Tensor, targets: Tensor, weights: Tensor | None, reduction: str, ignore_index: int
 ) -> Tensor:
-    """-grad * weights[target] at the targets, 0 elsewhere; divided by the sum of the weights for a mean."""
+    """Return -grad * weights[target] at the targets, 0 elsewhere; for a mean, divided by the sum of the weights."""
     dtype, axis = predictions.type, builtins.min(1, predictions.ndim - 1)
     classes = predictions.dims[axis]
     zero = tx.const(0, dtype)

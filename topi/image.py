@@ -1,4 +1,4 @@
-"""Resizing of images."""
+"""Image resizing."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..te.tensor import Tensor, compute
 
 @dataclass(frozen=True)
 class Resizing:
-    """How an image is resized; the names are those of the operator's attributes.
+    """The parameters of a resize, named after the operator's attributes.
 
-    `scales` are those of the spatial dimensions where they are not the quotients of their extents.
+    `scales` are the scales of the spatial dimensions if they are not the quotients of their extents.
     """
 
     method: str
@@ -42,7 +42,7 @@ def _number(value: float) -> PrimExpr:
 def _coordinate(
     i: PrimExpr, old: SymExpr, new: SymExpr, how: Resizing, start: float, end: float, scale: float | None = None
 ) -> PrimExpr:
-    """The position in the data of an index of the result, in double precision."""
+    """Return the position in the data of an index of the result, in double precision."""
     x, n, m = i.astype(f64), from_sym(old).astype(f64), from_sym(new).astype(f64)
     single = tx.less_equal(from_sym(new), 1)
     steps = tx.maximum(m - 1.0, _number(1))
@@ -75,19 +75,19 @@ ROUNDINGS: dict[str, Callable[[PrimExpr], PrimExpr]] = {
 
 
 def clamped(index: PrimExpr, extent: SymExpr) -> PrimExpr:
-    """The nearest index there is."""
+    """Return the nearest valid index."""
     return tx.maximum(tx.minimum(index.astype(extent.dtype), from_sym(extent - 1)), 0)
 
 
 def cubic_weights(t: PrimExpr, a: PrimExpr) -> list[PrimExpr]:
-    """Keys' weights of the four neighbours of a point at the fraction `t` between the middle two."""
+    """Return Keys' weights of the four neighbors of a point at the fraction `t` between the middle two."""
     near = [((a + 2.0) * d - (a + 3.0)) * d * d + 1.0 for d in (t, 1.0 - t)]
     far = [((a * d - a * 5.0) * d + a * 8.0) * d - a * 4.0 for d in (t + 1.0, 2.0 - t)]
     return [far[0], near[0], near[1], far[1]]
 
 
 def _taps(at: PrimExpr, extent: SymExpr, how: Resizing) -> list[Tap]:
-    """What of a dimension the value at a position is made of."""
+    """Return the elements of a dimension that contribute to the value at a position, with their weights."""
     if how.method == "nearest_neighbor":
         return [(clamped(ROUNDINGS[how.rounding](at), extent), _number(1))]
     low = tx.floor(at)
@@ -105,10 +105,10 @@ def _taps(at: PrimExpr, extent: SymExpr, how: Resizing) -> list[Tap]:
 
 
 def resize(data: Tensor, shape: Sequence[SymExpr], places: Sequence[int], how: Resizing, dtype: Attribute) -> Tensor:
-    """`data` with its spatial dimensions, which `places` says, brought to those of `shape`.
+    """Resize the spatial dimensions of `data`, given by `places`, to those of `shape`.
 
-    One dimension after the other where values are mixed: those that shrink from the outermost on, then those that grow
-    from the innermost on. Which elements each index of a dimension is made of is computed once.
+    If values are interpolated, one dimension is resized after the other: those that shrink from the outermost in, then
+    those that grow from the innermost out. The taps of each index of a dimension are computed once.
     """
     wide = f64 if data.type == f64 else f32
     rank = len(places)
@@ -137,18 +137,18 @@ def resize(data: Tensor, shape: Sequence[SymExpr], places: Sequence[int], how: R
 
 
 def _resize_order(axis: int, old: Sequence[SymExpr], new: Sequence[SymExpr]) -> tuple[bool, int]:
-    """When it is a dimension's turn."""
+    """Return the sort key that orders dimensions for resizing."""
     before, after = old[axis].constant, new[axis].constant
     grows = before is None or after is None or after > before
     return grows, -axis if grows else axis
 
 
 End = tuple[float, float, float | None]
-"""The part of a dimension that is taken, and its scale."""
+"""The selected part of a dimension, and its scale."""
 
 
 def _along(data: Tensor, axis: int, new: SymExpr, how: Resizing, ends: End, wide: Attribute) -> Tensor:
-    """`data` with one dimension brought to the extent `new`."""
+    """Resize one dimension of `data` to the extent `new`."""
     old = data.dims[axis]
 
     def taps(i: PrimExpr) -> list[Tap]:
@@ -183,7 +183,7 @@ def _inside(at: Sequence[PrimExpr], spatial: Sequence[tuple[PrimExpr, SymExpr, S
 
 
 def interpolate(data: Tensor, axis: int, places: Tensor, weights: Tensor) -> Tensor:
-    """`data` with the dimension `axis` mixed anew: `places` and `weights` are (new extent, taps)."""
+    """Interpolate `data` along `axis`: `places` and `weights` are (new extent, taps)."""
     taps = weights.dims[1].constant or 0
     dims = [*data.dims[:axis], places.dims[0], *data.dims[axis + 1 :]]
 

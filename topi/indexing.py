@@ -1,4 +1,4 @@
-"""Reading at positions: slices, gathering, one-hot rows."""
+"""Indexed reads: slices, gathering, one-hot rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from .util import normalize_axis, unit_like
 
 
 def strided_slice(x: Tensor, slices: Mapping[int, Slice], name: str | None = None) -> Tensor:
-    """What `slices` take of the dimensions of `x`, the others whole. `name` is TVM's for slices along axes if None."""
+    """Return the `slices` of the dimensions of `x`; other dimensions are kept.
+
+    `name` defaults to TVM's for slices by axis.
+    """
     dims = [slices[n].extent if n in slices else d for n, d in enumerate(x.dims)]
     static = all(s.begin.constant is not None and s.extent.constant is not None for s in slices.values())
     name = name or ("T_strided_slice_with_axes" if static else "T_dynamic_strided_slice_with_axes")
@@ -27,7 +30,7 @@ def strided_slice(x: Tensor, slices: Mapping[int, Slice], name: str | None = Non
 
 
 def _dynamic_end(index: PrimExpr, stride: PrimExpr, extent: PrimExpr) -> PrimExpr:
-    """An end of a slice, counted from the front and limited to the dimension."""
+    """Return the end of a slice, counted from the front and clamped to the dimension."""
     at = tx.if_then_else(index < 0, index + extent, index)
     low = tx.if_then_else(stride < 0, tx.const(-1, index.type), tx.const(0, index.type))
     return tx.minimum(tx.maximum(at, low), tx.if_then_else(stride < 0, extent - 1, extent))
@@ -36,7 +39,7 @@ def _dynamic_end(index: PrimExpr, stride: PrimExpr, extent: PrimExpr) -> PrimExp
 def dynamic_strided_slice(
     x: Tensor, begin: Tensor, end: Tensor, strides: Tensor, output_shape: Sequence[SymExpr]
 ) -> Tensor:
-    """x[begin:end:strides], whose extents are `output_shape`."""
+    """Return x[begin:end:strides], with the shape `output_shape`."""
 
     def element(i: Indices) -> PrimExpr:
         at = [_dynamic_end(begin(n), strides(n), from_sym(d)) + i[n] * strides(n) for n, d in enumerate(x.dims)]
@@ -46,7 +49,7 @@ def dynamic_strided_slice(
 
 
 def shape_func_dynamic_strided_slice(x: Tensor, begin: Tensor, end: Tensor, strides: Tensor) -> Tensor:
-    """The extents of x[begin:end:strides]; -1, which no shape has, where a stride is zero."""
+    """Return the shape of x[begin:end:strides]; -1, which is never valid, where a stride is zero."""
 
     def element(i: PrimExpr) -> PrimExpr:
         extent: PrimExpr = tx.const(-1, i.type)
@@ -68,7 +71,7 @@ def shape_func_dynamic_strided_slice(x: Tensor, begin: Tensor, end: Tensor, stri
 
 
 def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
-    """`data` at the position of each index, the coordinate along `axis` replaced by it."""
+    """Return `data` at the position of each index, with the coordinate along `axis` replaced by the index."""
     place = normalize_axis(axis, data.ndim)
 
     def element(i: Indices) -> PrimExpr:
@@ -78,12 +81,12 @@ def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
 
 
 def _index(data: Tensor, dimension: int, value: PrimExpr) -> PrimExpr:
-    """A value as an index of a dimension."""
+    """Convert a value to an index of a dimension."""
     return value.astype(data.dims[dimension].dtype)
 
 
 def gather_nd(data: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
-    """The slices of `data` at the positions that the last dimension of `indices` lists."""
+    """Return the slices of `data` at the positions in the last dimension of `indices`."""
     depth = indices.dims[-1].constant or 0
     outer = indices.ndim - 1
 
@@ -96,7 +99,7 @@ def gather_nd(data: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
 
 
 def gather_nd_first(data: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
-    """`gather_nd` with the positions in the first dimension of `indices`."""
+    """Compute `gather_nd` with the positions in the first dimension of `indices`."""
     depth = indices.dims[0].constant or 0
 
     def element(i: Indices) -> PrimExpr:
@@ -109,7 +112,7 @@ def gather_nd_first(data: Tensor, indices: Tensor, batch_dims: int = 0) -> Tenso
 
 
 def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
-    """data[indices]: the indices broadcast, and stand for the first dimensions."""
+    """Return data[indices]: the indices broadcast and apply to the first dimensions."""
     shape = broadcast_shapes([t.dims for t in indices])
 
     def element(i: Indices) -> PrimExpr:
@@ -121,7 +124,7 @@ def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
 
 
 def one_hot(indices: Tensor, on_value: PrimExpr, off_value: PrimExpr, depth: int, axis: int) -> Tensor:
-    """on_value where the coordinate along the new dimension is the index, else off_value."""
+    """Return on_value where the coordinate along the new dimension equals the index, else off_value."""
     place = normalize_axis(axis, indices.ndim + 1)
     extent: SymExpr = Const(depth, unit_like(indices.dims).dtype)
 
@@ -132,7 +135,7 @@ def one_hot(indices: Tensor, on_value: PrimExpr, off_value: PrimExpr, depth: int
 
 
 def slice_scatter(x: Tensor, src: Tensor, part: Slice, axis: int) -> Tensor:
-    """`x` with `src` in place of a slice along `axis`."""
+    """Return `x` with a slice along `axis` replaced by `src`."""
     place = normalize_axis(axis, x.ndim)
     begin, extent = from_sym(part.begin), from_sym(part.extent)
 
@@ -147,7 +150,7 @@ def slice_scatter(x: Tensor, src: Tensor, part: Slice, axis: int) -> Tensor:
 
 
 def strided_set(a: Tensor, v: Tensor, begin: Sequence[PrimExpr], strides: Sequence[PrimExpr]) -> Tensor:
-    """`a` with `v` from the position `begin` on, with `strides`, of the first dimensions."""
+    """Return `a` with `v` written from `begin` on, with `strides`, in the first dimensions."""
 
     def element(i: Indices) -> PrimExpr:
         inside: list[PrimExpr] = []

@@ -20,7 +20,7 @@ from ..te.tensor import Tensor, compute
 
 
 def matmul(a: Tensor, b: Tensor, out_dtype: str | Attribute | None = None) -> Tensor:
-    """The matrix product of the last two dimensions, the leading ones broadcast; vectors as in numpy.
+    """Return the matrix product over the last two dimensions; leading ones broadcast, vectors behave as in numpy.
 
     Operands are converted to `out_dtype` first. Raises `TiraxError` for a tensor of rank 0.
     """
@@ -44,7 +44,7 @@ def matmul(a: Tensor, b: Tensor, out_dtype: str | Attribute | None = None) -> Te
 
 
 def einsum(xs: Sequence[Tensor], inputs: Sequence[str], result: str, extents: Mapping[str, SymExpr]) -> Tensor:
-    """The sum of products over the letters of `inputs` that `result` lacks; an extent of 1 broadcasts."""
+    """Return the sum of products over the letters of `inputs` that are not in `result`; an extent of 1 broadcasts."""
     summed = [c for c in dict.fromkeys("".join(inputs)) if c not in result]
     ks = {c: IterVar(c, Const(0, extents[c].dtype), extents[c], is_reduction=True) for c in summed}
 
@@ -63,7 +63,7 @@ def einsum(xs: Sequence[Tensor], inputs: Sequence[str], result: str, extents: Ma
 
 
 def einsum_of(subscripts: str, xs: Sequence[Tensor]) -> Tensor:
-    """Einstein's sum by numpy's notation, without `...`. Raises `ShapeError` where tensors do not fit it."""
+    """Compute an Einstein sum in numpy's notation, without `...`. Raises `ShapeError` if the tensors do not match."""
     left, arrow, result = subscripts.replace(" ", "").partition("->")
     inputs = left.split(",")
     if len(inputs) != len(xs) or any(len(t) != x.ndim for t, x in zip(inputs, xs, strict=False)):
@@ -79,7 +79,7 @@ def einsum_of(subscripts: str, xs: Sequence[Tensor]) -> Tensor:
 
 
 def tensordot(a: Tensor, b: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
-    """The sum of products over `pairs` of dimensions; the result has the others of `a`, then those of `b`."""
+    """Return the sum of products over `pairs` of dimensions; the others are those of `a`, then those of `b`."""
     ks = [IterVar(f"k{n}", Const(0, a.dims[x].dtype), a.dims[x], is_reduction=True) for n, (x, _) in enumerate(pairs)]
     left = {x: k for (x, _), k in zip(pairs, ks, strict=True)}
     right = {y: k for (_, y), k in zip(pairs, ks, strict=True)}
@@ -95,24 +95,24 @@ def tensordot(a: Tensor, b: Tensor, pairs: Sequence[tuple[int, int]]) -> Tensor:
 
 
 def outer(x: Tensor, y: Tensor) -> Tensor:
-    """The products of each element of one vector with each of another."""
+    """Return the outer product of two vectors."""
     return compute([x.dims[0], y.dims[0]], lambda i, j: x(i) * y(j), "outer")
 
 
 def ewise_fma(x: Tensor, y: Tensor, z: Tensor) -> Tensor:
-    """x * y + z"""
+    """Return x * y + z."""
     return over_axes(x.dims, lambda i: x(*i) * y(*i) + z(*i), "T_ewise_fma", "elemwise")
 
 
 def parameter(t: Tensor | PrimExpr, i: Sequence[PrimExpr], axis: int) -> PrimExpr:
-    """One for each index of `axis`, or one for all."""
+    """Return the parameter for an index of `axis`, or the only one."""
     return t if isinstance(t, PrimExpr) else t(i[axis]) if t.ndim else t()
 
 
 def quantize(
     data: Tensor, scale: Tensor | PrimExpr, zero_point: Tensor | PrimExpr, axis: int, dtype: Attribute
 ) -> Tensor:
-    """round(data / scale) + zero_point, limited to what `dtype` can hold."""
+    """Return round(data / scale) + zero_point, saturated to the range of `dtype`."""
     low, high = (tx.const(float(bound(dtype).constant or 0), data.type) for bound in (tx.min_value, tx.max_value))
 
     def element(*i: PrimExpr) -> PrimExpr:
@@ -126,7 +126,7 @@ def quantize(
 def dequantize(
     data: Tensor, scale: Tensor | PrimExpr, zero_point: Tensor | PrimExpr, axis: int, dtype: Attribute
 ) -> Tensor:
-    """(data - zero_point) * scale"""
+    """Return (data - zero_point) * scale."""
 
     def element(*i: PrimExpr) -> PrimExpr:
         moved = data(*i).astype(i32) - parameter(zero_point, i, axis).astype(i32)
@@ -136,7 +136,7 @@ def dequantize(
 
 
 def determinant(x: Tensor) -> Tensor:
-    """The determinants of the matrices in the last two dimensions, by elimination with the greatest pivots."""
+    """Return the determinants of the matrices in the last two dimensions, by elimination with partial pivoting."""
     *outer, n, _ = x.dims
 
     def body(b: Statements, out: Tensor, work: Tensor) -> None:
@@ -158,7 +158,7 @@ def determinant(x: Tensor) -> Tensor:
 
 
 def _pivot_row_first(b: Statements, work: Tensor, out: Tensor, i: Indices, k: PrimExpr, n: SymExpr) -> None:
-    """Exchange row `k` with that of those from it on whose element in column `k` is the greatest; the sign changes."""
+    """Swap row `k` with the row from `k` on that has the greatest magnitude in column `k`; a swap changes the sign."""
     best = b.cell("best", i64, k)
     with b.loop("r", n) as r, b.when(r > k), b.when(tx.abs_(work(*i, r, k)) > tx.abs_(work(*i, best.value, k))):
         best.set(r)

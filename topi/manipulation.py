@@ -1,4 +1,4 @@
-"""Operators that move elements, and matrix products."""
+"""Operators that move elements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .util import divisor, normalize_axes, normalize_axis, unit_like
 
 
 def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
-    """Dimension i of the result is dimension axes[i] of `a`; all reversed where None."""
+    """Permute dimensions: dimension i of the result is dimension axes[i] of `a`; None reverses them."""
     order = [normalize_axis(x, a.ndim) for x in axes] if axes is not None else list(range(a.ndim))[::-1]
 
     def element(i: Indices) -> PrimExpr:
@@ -29,7 +29,7 @@ def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
 
 
 def _groups(old: Sequence[SymExpr], new: Sequence[SymExpr]) -> list[tuple[range, range]]:
-    """Cuts two shapes into the finest runs that hold equally many elements each."""
+    """Split two shapes into the shortest runs of dimensions with equal numbers of elements."""
     groups: list[tuple[range, range]] = []
     i = j = 0
     for end_i in range(1, len(old) + 1):
@@ -48,7 +48,7 @@ def _groups(old: Sequence[SymExpr], new: Sequence[SymExpr]) -> list[tuple[range,
 
 
 def _flat(dims: Sequence[SymExpr], indices: Sequence[PrimExpr]) -> PrimExpr:
-    """The row major position of `indices`."""
+    """Return the row-major position of `indices`."""
     out: PrimExpr | None = None
     for d, i in zip(dims, indices, strict=True):
         if d.constant != 1:
@@ -57,7 +57,7 @@ def _flat(dims: Sequence[SymExpr], indices: Sequence[PrimExpr]) -> PrimExpr:
 
 
 def _unflat(dims: Sequence[SymExpr], position: PrimExpr) -> list[PrimExpr]:
-    """The indices at a row major position; the outermost needs no modulo."""
+    """Return the indices at a row-major position; the outermost needs no modulo."""
     out: list[PrimExpr] = []
     outermost = next((n for n, d in enumerate(dims) if d.constant != 1), None)
     for n, d in enumerate(dims):
@@ -70,7 +70,7 @@ def _unflat(dims: Sequence[SymExpr], position: PrimExpr) -> list[PrimExpr]:
 
 
 def reshape(a: Tensor, newshape: Any) -> Tensor:
-    """The elements in row major order, in another shape."""
+    """Return the elements in row-major order, in another shape."""
     dims = shape_dims(newshape)
     groups = _groups(a.dims, dims)
 
@@ -85,12 +85,12 @@ def reshape(a: Tensor, newshape: Any) -> Tensor:
 
 
 def flatten(a: Tensor) -> Tensor:
-    """All elements in one dimension."""
+    """Return all elements in one dimension."""
     return reshape(a, [product(a.dims)])
 
 
 def expand_dims(a: Tensor, axis: int | Sequence[int]) -> Tensor:
-    """New dimensions of extent 1 at the positions `axis` of the result."""
+    """Insert dimensions of extent 1 at the positions `axis` of the result."""
     count = 1 if isinstance(axis, int) else len(axis)
     axes = normalize_axes(axis, a.ndim + count)
     old = iter(a.dims)
@@ -99,7 +99,7 @@ def expand_dims(a: Tensor, axis: int | Sequence[int]) -> Tensor:
 
 
 def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
-    """Without the dimensions `axis`, of extent 1; without all such where None."""
+    """Remove the dimensions `axis` of extent 1; None removes all of them."""
     unit = [n for n, d in enumerate(a.dims) if d.constant == 1]
     axes = unit if axis is None else normalize_axes(axis, a.ndim)
 
@@ -111,14 +111,14 @@ def squeeze(a: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
 
 
 MOST_JOINED, MOST_SYMBOLIC, _FEW_TERMS = 64, 16, 8
-"""Of how many tensors one element chooses: of fewer where a tensor begins at the sum of many sizes."""
+"""The maximum number of tensors that one element selects from; fewer if a tensor begins at a sum of many sizes."""
 
 
 def concatenate(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors joined along `axis`. Raises `ShapeError` for none.
+    """Concatenate tensors along `axis`. Raises `ShapeError` for an empty list.
 
-    Many are joined in groups first, so that an element is not one choice of all of them: x0 ++ x1 ++ … ++ x127 is
-    (x0 ++ … ++ x63) ++ (x64 ++ … ++ x127).
+    Many tensors are first concatenated in groups, so that an element does not select from all of them:
+    x0 ++ x1 ++ … ++ x127 is (x0 ++ … ++ x63) ++ (x64 ++ … ++ x127).
     """
     if not tensors:
         raise ShapeError("there is nothing to concatenate", expected="one tensor or more", found=0)
@@ -129,12 +129,12 @@ def concatenate(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 
 def _most_joined(extents: Sequence[SymExpr]) -> int:
-    """How many tensors of these extents are joined at once."""
+    """Return the maximum number of tensors of these extents to concatenate at once."""
     return MOST_SYMBOLIC if begins_at_sums(extents) else MOST_JOINED
 
 
 def begins_at_sums(extents: Sequence[SymExpr]) -> bool:
-    """Whether what follows tensors of these extents begins at sums of many sizes."""
+    """Return whether an element after tensors of these extents begins at a sum of many sizes."""
     return len({v for extent in extents for v in extent.free_vars()}) > _FEW_TERMS
 
 
@@ -156,7 +156,7 @@ def _joined(tensors: Sequence[Tensor], place: int) -> Tensor:
 
 
 def split(a: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """`a` cut along `axis`: into so many sections (of equal extent, rounded up), or at positions."""
+    """Split `a` along `axis`: into this many sections (of equal extent, rounded up), or at positions."""
     place = normalize_axis(axis, a.ndim)
     name = "T_split_sections" if isinstance(indices_or_sections, int) else "T_split"
     parts = sections(a.dims[place], indices_or_sections)
@@ -169,9 +169,9 @@ def _section(a: Tensor, axis: int, low: SymExpr, extent: SymExpr, name: str) -> 
 
 
 def take(a: Tensor, indices: Tensor | PrimExpr | int, axis: int | None = None, mode: str = "clip") -> Tensor:
-    """The slices of `a` along `axis` (of flat `a` where None) at `indices`.
+    """Return the slices of `a` along `axis` (of flattened `a` if None) at `indices`.
 
-    `mode` says what an index outside does: `fast` trusts that there is none, `clip`, `wrap`, or `nan` (fills with NaN).
+    `mode` handles indices out of bounds: `fast` assumes that there are none; `clip`, `wrap`, or `nan` (fills with NaN).
     """
     if axis is None:
         a, axis = (a if a.ndim == 1 else flatten(a)), 0
@@ -189,7 +189,7 @@ def take(a: Tensor, indices: Tensor | PrimExpr | int, axis: int | None = None, m
 
 
 def take_batched(a: Tensor, indices: Tensor, axis: int, batch_dims: int, mode: str = "clip") -> Tensor:
-    """`take` where the first `batch_dims` dimensions of both tensors are the same. Raises `ShapeError` otherwise."""
+    """Compute `take` with `batch_dims` common leading dimensions. Raises `ShapeError` if they differ."""
     place = normalize_axis(axis, a.ndim)
     if not batch_dims <= min(place, indices.ndim):
         raise ShapeError(
@@ -211,7 +211,7 @@ def take_batched(a: Tensor, indices: Tensor, axis: int, batch_dims: int, mode: s
 def layout_transform(
     x: Tensor, dims: Sequence[SymExpr], source: Callable[[Sequence[PrimExpr]], Sequence[PrimExpr]], padded: bool
 ) -> Tensor:
-    """The tensor of shape `dims` whose element at i is that of `x` at source(i), 0 outside of `x` where `padded`."""
+    """Return the tensor of shape `dims` whose element i is that of `x` at source(i), or 0 outside `x` if `padded`."""
 
     def element(i: Indices) -> PrimExpr:
         at = source(i)

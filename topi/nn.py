@@ -1,4 +1,4 @@
-"""Operators of neural networks: activations, softmax, normalisation, dense layers, attention."""
+"""Neural-network operators: activations, softmax, normalization, dense layers, attention."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from . import reduction as rd
 from .util import affine, normalize_axes, normalize_axis, wide_type
 
 Band = Callable[[PrimExpr], tuple[PrimExpr, PrimExpr]]
-"""From a row to the first column that it looks at, and the first after these."""
+"""A function from a row to the half-open range of columns that it attends to."""
 
 
 def _activation(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """`formula`, computed in single precision of a tensor of half precision, and rounded once."""
+    """Wrap `formula` to compute half precision in single precision and round once."""
 
     @wraps(formula)
     def apply(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -40,13 +40,13 @@ def _activation(formula: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def relu(x: Tensor) -> Tensor:
-    """max(x, 0)"""
+    """Return max(x, 0)."""
     return compute(x.dims, lambda *i: tx.maximum(x(*i), tx.const(0, x.type)), "compute", "elemwise")
 
 
 @_activation
 def leaky_relu(x: Tensor, alpha: float) -> Tensor:
-    """x where it is positive, alpha * x elsewhere."""
+    """Return x where it is positive, alpha * x elsewhere."""
 
     def element(*i: PrimExpr) -> PrimExpr:
         value = x(*i)
@@ -57,7 +57,7 @@ def leaky_relu(x: Tensor, alpha: float) -> Tensor:
 
 @_activation
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
-    """log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+    """Return log(1 + exp(beta * x)) / beta, or x itself where beta * x is above the threshold."""
 
     def element(*i: PrimExpr) -> PrimExpr:
         scaled = tx.const(beta, x.type) * x(*i)
@@ -69,7 +69,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
 
 @_activation
 def gelu(x: Tensor) -> Tensor:
-    """x * (0.5 + 0.5 * erf(x / sqrt(2)))"""
+    """Return x * (0.5 + 0.5 * erf(x / sqrt(2)))."""
     half = tx.const(0.5, x.type)
     erf = ew.erf(bc.multiply(x, tx.const(math.sqrt(0.5), x.type)))
     return bc.multiply(x, bc.add(half, bc.multiply(erf, half)))
@@ -77,7 +77,7 @@ def gelu(x: Tensor) -> Tensor:
 
 @_activation
 def gelu_tanh(x: Tensor) -> Tensor:
-    """gelu with erf approximated by tanh: 0.5 * x * (1 + tanh(sqrt(2 / pi) * x * (1 + 0.044715 * x * x)))"""
+    """Return gelu with erf approximated by tanh: 0.5 * x * (1 + tanh(sqrt(2 / pi) * x * (1 + 0.044715 * x * x)))."""
     one = tx.const(1.0, x.type)
     half = bc.multiply(tx.const(0.5, x.type), x)
     scaled = bc.multiply(tx.const(math.sqrt(2.0 / math.pi), x.type), x)
@@ -87,7 +87,7 @@ def gelu_tanh(x: Tensor) -> Tensor:
 
 @_activation
 def selu(x: Tensor) -> Tensor:
-    """scale * (max(x, 0) + min(0, alpha * (exp(x) - 1)))"""
+    """Return scale * (max(x, 0) + min(0, alpha * (exp(x) - 1)))."""
     zero = tx.const(0, x.type)
     positive = bc.maximum(x, zero)
     alpha, scale = tx.const(1.6732632423543772, x.type), tx.const(1.0507009873554805, x.type)
@@ -97,7 +97,7 @@ def selu(x: Tensor) -> Tensor:
 
 @_activation
 def silu(x: Tensor) -> Tensor:
-    """x * sigmoid(x)"""
+    """Return x * sigmoid(x)."""
     return bc.multiply(x, ew.sigmoid(x))
 
 
@@ -120,7 +120,7 @@ def _max_along(x: Tensor, axis: int) -> Tensor:
 
 
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """exp(x - max) / sum(exp(x - max)) along `axis`. Half precision is computed in single, and rounded once."""
+    """Return exp(x - max) / sum(exp(x - max)) along `axis`. Half precision is computed in single, and rounded once."""
     at, wide = normalize_axis(axis, x.ndim), wide_type(x.type)
     top, k = _max_along(x, at), _along(x, at)
 
@@ -137,7 +137,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
 
 
 def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
-    """x - max - log(sum(exp(x - max))) along `axis`. Half precision is computed in single, and rounded once."""
+    """Return x - max - log(sum(exp(x - max))) along `axis`. Half precision is computed in single, and rounded once."""
     at, wide = normalize_axis(axis, x.ndim), wide_type(x.type)
     top, k = _max_along(x, at), _along(x, at)
 
@@ -161,9 +161,9 @@ def layer_norm(
     epsilon: float = 1e-5,
     rounds_first: bool = False,
 ) -> Tensor:
-    """(data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta, in float32 where data has 16 bits.
+    """Return (data - mean) / sqrt(variance + epsilon) over `axis`, times gamma, plus beta; 16-bit data in float32.
 
-    `rounds_first`: the quotient is rounded to 16 bits before gamma and beta are applied, as TVM does.
+    `rounds_first`: the quotient is rounded to 16 bits before gamma and beta are applied, as in TVM.
     """
     axes = normalize_axes(axis, data.ndim)
     listed = [normalize_axis(a, data.ndim) for a in ([axis] if isinstance(axis, int) else axis)]
@@ -201,7 +201,7 @@ def _spread(outer: Indices, axes: Sequence[int], ks: Sequence[PrimExpr], rank: i
 
 
 def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: str | Attribute | None = None) -> Tensor:
-    """data · weightᵀ + bias, with a weight of shape (units, features)."""
+    """Return data · weightᵀ + bias, with a weight of shape (units, features)."""
     dtype = data.type if out_dtype in (None, "") else out_dtype
     k = _along(data, data.ndim - 1)
 
@@ -215,7 +215,7 @@ def dense(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: s
 def batch_matmul(
     x: Tensor, y: Tensor, out_dtype: str | Attribute | None = None, transpose_a: bool = False, transpose_b: bool = True
 ) -> Tensor:
-    """The matrix product for each element of the first dimension, which broadcasts; operands transposed as asked."""
+    """Return the matrix product of each pair of matrices, optionally transposed; the first dimension broadcasts."""
     dtype = x.type if out_dtype in (None, "") else out_dtype
     k = _along(x, 1 if transpose_a else 2)
     rows, columns = x.dims[2 if transpose_a else 1], y.dims[1 if transpose_b else 2]
@@ -233,7 +233,7 @@ def batch_matmul(
 
 
 def lower_triangle(x: Tensor, shift: SymExpr) -> Tensor:
-    """`x` where column <= row + shift, in the last two dimensions, and 0 elsewhere."""
+    """Return `x` where column <= row + shift in the last two dimensions, and 0 elsewhere."""
 
     def element(*i: PrimExpr) -> PrimExpr:
         return tx.select(i[-1] <= i[-2] + from_sym(shift), x(*i), tx.const(0, x.type))
@@ -242,7 +242,7 @@ def lower_triangle(x: Tensor, shift: SymExpr) -> Tensor:
 
 
 def _band(scores: Tensor, causal_mask: str | None, window_size: int | None) -> Band:
-    """Which columns a row may look at: not after its own where causal, and none `window_size` or more before it."""
+    """Return the columns that a row attends to: none after its own if causal, none `window_size` or more before it."""
     rows, columns = scores.dims[1:]
     shift = _shift(columns - rows) if causal_mask == "BottomRight" else Const(0)
 
@@ -254,12 +254,12 @@ def _band(scores: Tensor, causal_mask: str | None, window_size: int | None) -> B
 
 
 def _shift(longer: SymExpr) -> SymExpr:
-    """How far the diagonal of a causal mask that ends in the corner is moved."""
+    """Return the offset of the diagonal of a causal mask that is aligned to the bottom right corner."""
     return maximum(longer, -longer)
 
 
 def _banded_softmax(scores: Tensor, band: Band) -> Tensor:
-    """The softmax of the columns of each row that `band` allows, and 0 for the others."""
+    """Return the softmax over the columns in `band` of each row, and 0 for the others."""
 
     def in_band(i: Indices) -> PrimExpr:
         low, high = band(i[1])
@@ -289,10 +289,10 @@ def attention(
     causal_mask: str | None = None,
     window_size: int | None = None,
 ) -> Tensor:
-    """softmax(query · keyᵀ * scale + bias) · value for each head; tensors are (batch, length, heads, size).
+    """Return softmax(query · keyᵀ * scale + bias) · value for each head; tensors are (batch, length, heads, size).
 
-    `scale` is 1 / sqrt(size) where None; `causal_mask` is `TopLeft` or `BottomRight`; in a window each position looks
-    at `window_size` ones at most before and with its own.
+    `scale` defaults to 1 / sqrt(size); `causal_mask` is `TopLeft` or `BottomRight`; with `window_size`, each position
+    attends to at most this many positions up to its own.
     """
 
     def weights(scores: Tensor) -> Tensor:
@@ -311,7 +311,7 @@ def _attend(
     scale: float | None,
     normalized: Callable[[Tensor], Tensor],
 ) -> Tensor:
-    """normalized(query · keyᵀ * scale + bias) · value for each head. Half precision is computed in single."""
+    """Return normalized(query · keyᵀ * scale + bias) · value for each head. Half precision is computed in single."""
     dtype, wide = query.type, wide_type(query.type)
     batch, length, heads, size = query.dims
     other, size_v = key.dims[1], value.dims[3]
@@ -346,9 +346,9 @@ def attention_var_len(
     causal_mask: str | None = None,
     window_size: int | None = None,
 ) -> Tensor:
-    """Attention within each of several sequences that stand one after the other.
+    """Compute attention within each of several concatenated sequences.
 
-    Sequence s of the queries begins at starts_q[s] and ends before starts_q[s + 1]; keys and values likewise.
+    Sequence s of the queries is from starts_q[s] to before starts_q[s + 1]; keys and values likewise.
     """
     count = starts_q.dims[0] - 1
     s = IterVar("s", Const(0, count.dtype), count, is_reduction=True)
@@ -359,7 +359,7 @@ def attention_var_len(
     )
 
     def start(starts: Tensor, at: PrimExpr) -> PrimExpr:
-        """Where a sequence starts; 0 where there are no sequences."""
+        """Return the start of a sequence; 0 if there are no sequences."""
         return tx.if_then_else(from_sym(count) > 0, starts(at).astype(i64), tx.const(0, i64))
 
     def bounds(i: PrimExpr, upper: bool) -> PrimExpr:
@@ -387,5 +387,5 @@ def _masked_softmax(scores: Tensor, causal_mask: str) -> Tensor:
 
 
 def dropout(x: Tensor) -> list[Tensor]:
-    """At inference: `x` itself, and a mask of ones."""
+    """Return `x` itself and a mask of ones, as at inference."""
     return [ew.identity(x), ew.full_like(x, 1)]

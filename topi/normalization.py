@@ -1,4 +1,4 @@
-"""Normalisation by batch, instance, group and root mean square, and losses of classification."""
+"""Batch, instance, group and root-mean-square normalization, and classification losses."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def grouped_norm(
     name: str,
     rounds_first: bool = False,
 ) -> Tensor:
-    """(data - mean) / sqrt(variance + epsilon) over `axes` and, where there are `groups`, over the channels of one.
+    """Return (data - mean) / sqrt(variance + epsilon) over `axes` and, with `groups`, over the channels of a group.
 
     `rounds_first`: as in `nn.layer_norm`.
     """
@@ -50,7 +50,7 @@ def grouped_norm(
         return data(*i).astype(wide)
 
     def spread(o: Indices) -> list[PrimExpr]:
-        """Indices of data at a point of the sums."""
+        """Return the indices of the data at a point of the sums."""
         inner = dict(zip(axes, ks, strict=True))
         first = o[places[channel]] * from_sym(each) + kc[0] if kc else o[places[channel]]
         return [inner[n] if n in inner else first if n == channel else o[places[n]] for n in range(data.ndim)]
@@ -83,9 +83,9 @@ def batch_norm(
     momentum: float,
     training: bool,
 ) -> list[Tensor]:
-    """The normalised data, and the moving mean and variance (brought nearer to the batch's in `training`).
+    """Return the normalized data and the moving mean and variance, which `training` updates towards those of the batch.
 
-    Data of 16 bits is normalised in float32, and rounded once.
+    16-bit data is normalized in float32, and rounded once.
     """
     axes = [n for n in range(data.ndim) if n != axis]
     wide = wide_type(data.type)
@@ -112,7 +112,7 @@ def batch_norm(
 
 
 def rms_norm(data: Tensor, weight: Tensor, axes: Sequence[int], epsilon: float) -> Tensor:
-    """data / sqrt(mean(data * data) + epsilon) over `axes`, times weight."""
+    """Return data / sqrt(mean(data * data) + epsilon) over `axes`, times weight."""
     wide = wide_type(data.type)
     outer = [n for n in range(data.ndim) if n not in axes]
     ks = _axis_vars(data.dims, axes)
@@ -135,7 +135,7 @@ def rms_norm(data: Tensor, weight: Tensor, axes: Sequence[int], epsilon: float) 
 
 
 def prelu(x: Tensor, alpha: Tensor, axis: int) -> Tensor:
-    """`x` where it is positive, alpha * x elsewhere, alpha by the index of `axis`."""
+    """Return `x` where it is positive, alpha * x elsewhere; alpha depends on the index of `axis`."""
 
     def element(*i: PrimExpr) -> PrimExpr:
         return tx.select(x(*i) > tx.const(0, x.type), x(*i), x(*i) * alpha(i[axis]))
@@ -144,7 +144,7 @@ def prelu(x: Tensor, alpha: Tensor, axis: int) -> Tensor:
 
 
 def cross_entropy_with_logits(predictions: Tensor, labels: Tensor) -> Tensor:
-    """-sum(predictions * labels), divided by the first extent where there are several dimensions."""
+    """Return -sum(predictions * labels), divided by the first extent if there are several dimensions."""
     dtype, wide = predictions.type, wide_type(predictions.type)
     terms = bc.multiply(ew.rounded(predictions, wide), ew.rounded(labels, wide))
     total = bc.multiply(rd.sum(terms), tx.const(-1, wide))
@@ -154,7 +154,7 @@ def cross_entropy_with_logits(predictions: Tensor, labels: Tensor) -> Tensor:
 
 
 def nll_loss(predictions: Tensor, targets: Tensor, weights: Tensor | None, reduction: str, ignore_index: int) -> Tensor:
-    """-predictions[…, target, …] * weights[target], 0 where the target is `ignore_index`; reduced as asked."""
+    """Return -predictions[…, target, …] * weights[target], 0 where the target is `ignore_index`, then reduced."""
     dtype, wide = predictions.type, wide_type(predictions.type)
     classes = predictions.dims[min(1, predictions.ndim - 1)]
 

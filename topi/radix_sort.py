@@ -1,4 +1,4 @@
-"""Sorting by the bits of the elements, digit by digit from the lowest on: equal ones keep their order."""
+"""Stable LSD radix sort on the bits of the elements."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from ..te.extern_body import Array, Cell, Statements
 from ..te.tensor import Tensor
 
 _DIGIT = 8
-"""Bits of a digit: the places that one pass writes to, one for each of its values, stay in the nearest cache."""
+"""Bits of a digit: a pass writes to one place for each digit value, and these stay in the L1 cache."""
 _VALUES = 1 << _DIGIT
 _POSITION = 32
 """Bits of an entry that hold the position of its element; the others hold one word of the element's key."""
 _POSITIONS = (1 << _POSITION) - 1
 _FEW = 64
-"""Fewer elements are sorted faster by merging: it counts nothing."""
+"""Rows with fewer elements are sorted faster by merging, which needs no counting."""
 _SORTED_BY_BITS = frozenset({i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64, f16, bf16, f32, f64})
 
 
 def has_ordered_bits(dtype: Attribute) -> bool:
-    """Whether elements of the type are sorted by their bits."""
+    """Return whether radix sort supports the element type."""
     return dtype in _SORTED_BY_BITS
 
 
 def by_bits(extent: SymExpr) -> bool | PrimExpr:
-    """Whether rows of so many elements are sorted by their bits: enough to be worth it, and no position too great."""
+    """Return whether to radix sort rows of this extent: long enough to pay off, with positions that fit an entry."""
     if extent.constant is not None:
         return _FEW <= extent.constant <= _POSITIONS
     size = from_sym(extent).astype(i64)
@@ -41,9 +41,9 @@ def by_bits(extent: SymExpr) -> bool | PrimExpr:
 
 
 def ordered_bits(x: PrimExpr, descending: bool) -> PrimExpr:
-    """An int64, whose lowest bits, as many as `x` has, are ordered as unsigned numbers like the elements are sorted.
+    """Return an int64 whose lowest bits, as many as `x` has, sort as an unsigned number in the order of the elements.
 
-    NaN counts as greater than all else; the two zeros are equal.
+    NaN is greater than all numbers; the two zeros are equal.
     """
     x = x.astype(i8) if x.type == i1 else x
     bits = bit_width(x.type)
@@ -62,10 +62,10 @@ def ordered_bits(x: PrimExpr, descending: bool) -> PrimExpr:
 
 @dataclass(frozen=True)
 class RadixSort:
-    """Sorts the rows of `x` along `axis`.
+    """Radix sort of the rows of `x` along `axis`.
 
-    An entry is an int64: above, a word of 32 bits (or fewer) of the element's key, and below, the element's position.
-    Keys of two words are sorted by the lower one first.
+    An entry is an int64: a word of 32 bits (or fewer) of the element's key in the upper half, and the element's
+    position in the lower half. Keys of two words are sorted by the lower one first.
     """
 
     x: Tensor
@@ -78,16 +78,16 @@ class RadixSort:
 
     @property
     def words(self) -> int:
-        """Words of a key."""
+        """The number of words of a key."""
         return -(-bit_width(self.x.type) // _POSITION)
 
     @property
     def digits(self) -> int:
-        """Digits of a word."""
+        """The number of digits of a word."""
         return max(_DIGIT, min(bit_width(self.x.type), _POSITION)) // _DIGIT
 
     def row(self, b: Statements, rest: Indices, order: Tensor, entries: Tensor) -> None:
-        """Fill one row of `order`, which is not empty; `entries` has room for two."""
+        """Fill one nonempty row of `order`; `entries` has space for two rows."""
         row = _Row(b, rest, entries, b.cell("side", i64, 0), b.array("counts", i64, _VALUES * self.digits))
         for word in range(self.words):
             self.count(row, word)
@@ -97,11 +97,11 @@ class RadixSort:
             b.store(order, self.at(rest, i), row.entry(i) & _POSITIONS)
 
     def at(self, rest: Indices, i: PrimExpr) -> Indices:
-        """Indices of an element of a row."""
+        """Return the indices of an element of a row."""
         return (*rest[: self.axis], i, *rest[self.axis :])
 
     def count(self, row: _Row, word: int) -> None:
-        """Write entries with a word of the keys, and count how often each digit has each value."""
+        """Write entries with one word of the keys, and build a histogram of each digit."""
         b, counts = row.statements, row.counts
         with b.loop("c", Const(_VALUES * self.digits)) as c:
             counts.set(c, 0)
@@ -115,7 +115,7 @@ class RadixSort:
                 counts.set(slot, counts(slot) + 1)
 
     def by_digit(self, row: _Row, digit: PrimExpr) -> None:
-        """Sort the entries by one digit, unless it is the same in all of them."""
+        """Sort the entries by one digit, unless all entries have the same value of it."""
         b, counts, first = row.statements, row.counts, digit * _VALUES
         with b.when(tx.not_equal(counts(_slot(row.entry(tx.const(0, i64)), digit)), from_sym(self.extent))):
             total = b.cell("total", i64, 0)
@@ -133,7 +133,7 @@ class RadixSort:
 
 @dataclass(frozen=True)
 class _Row:
-    """What one row is sorted with: the half of `entries` that is `side` holds them, the other one gets them."""
+    """State for sorting one row: half `side` of `entries` holds the entries; the other half is the destination."""
 
     statements: Statements
     rest: Indices
@@ -142,14 +142,14 @@ class _Row:
     counts: Array
 
     def place(self, side: PrimExpr, i: PrimExpr) -> Indices:
-        """Indices of an entry."""
+        """Return the indices of an entry."""
         return (*self.rest, side, i)
 
     def entry(self, i: PrimExpr) -> PrimExpr:
-        """The entry at a place of the row."""
+        """Return the entry at a position of the row."""
         return self.entries(*self.place(self.side.value, i))
 
 
 def _slot(entry: PrimExpr, digit: PrimExpr) -> PrimExpr:
-    """Where the entries with the value that a digit of this one has are counted."""
+    """Return the histogram index for the value of a digit of the entry."""
     return digit * _VALUES + ((entry >> digit * _DIGIT + _POSITION) & _VALUES - 1)

@@ -22,11 +22,11 @@ from .reduction import argmax
 from .scan import argsort, topk
 
 Element = Callable[[philox.Arithmetic, Any, Indices], PrimExpr]
-"""From the words of an element and its indices to the element."""
+"""A function from the random words and the indices of an element to its value."""
 
 
 class _TirArithmetic:
-    """Expressions of tir, among the statements of a block."""
+    """Arithmetic on tir expressions, within the statements of a block."""
 
     where = staticmethod(tx.select)
     sqrt = staticmethod(tx.sqrt)
@@ -54,7 +54,7 @@ class _TirArithmetic:
 def _generate(
     seed: Tensor, offset: Tensor, shape: Any, dtype: Attribute, element: Element, *inputs: Tensor, name: str = "random"
 ) -> Tensor:
-    """A tensor of `element` of the words that belong to each index."""
+    """Return a tensor whose elements `element` computes from the random words of their index."""
     dims = shape_dims(shape)
 
     def body(b: Statements, out: Tensor) -> None:
@@ -68,7 +68,7 @@ def _generate(
 
 
 def _row_major(dims: Sequence[SymExpr], indices: Indices) -> PrimExpr:
-    """The index of an element among all, a uint64."""
+    """Return the row-major index of an element, a uint64."""
     place: PrimExpr = tx.const(0, i64)
     for extent, i in zip(dims, indices, strict=True):
         place = place * from_sym(extent).astype(i64) + i.astype(i64)
@@ -76,12 +76,12 @@ def _row_major(dims: Sequence[SymExpr], indices: Indices) -> PrimExpr:
 
 
 def _rounded(x: PrimExpr, dtype: Attribute) -> PrimExpr:
-    """float64 as `dtype`, one of fewer than 32 bits by way of float32."""
+    """Convert float64 to `dtype`, through float32 if it has fewer than 32 bits."""
     return x.astype(f32).astype(dtype) if bit_width(dtype) < 32 else x.astype(dtype)
 
 
 def uniform(seed: Tensor, offset: Tensor, shape: Any, low: float, high: float, dtype: Attribute) -> Tensor:
-    """Numbers from `low` on and below `high`."""
+    """Return uniform numbers in [low, high)."""
     digits = philox.DIGITS[dtype_name(dtype)]
 
     def element(of: philox.Arithmetic, words: Any, _: Indices) -> PrimExpr:
@@ -92,7 +92,7 @@ def uniform(seed: Tensor, offset: Tensor, shape: Any, low: float, high: float, d
 
 
 def normal(seed: Tensor, offset: Tensor, shape: Any, mean: float, std: float, dtype: Attribute) -> Tensor:
-    """Numbers distributed normally."""
+    """Return normally distributed numbers."""
 
     def element(of: philox.Arithmetic, words: Any, _: Indices) -> PrimExpr:
         return _rounded(philox.normal(of, words, mean, std), dtype)
@@ -101,7 +101,7 @@ def normal(seed: Tensor, offset: Tensor, shape: Any, mean: float, std: float, dt
 
 
 def exponential(seed: Tensor, offset: Tensor, shape: Any, rate: float, dtype: Attribute) -> Tensor:
-    """Numbers distributed exponentially, with the mean 1 / `rate`."""
+    """Return exponentially distributed numbers with mean 1 / `rate`."""
 
     def element(of: philox.Arithmetic, words: Any, _: Indices) -> PrimExpr:
         return _rounded(philox.exponential(of, words, rate), dtype)
@@ -110,7 +110,7 @@ def exponential(seed: Tensor, offset: Tensor, shape: Any, rate: float, dtype: At
 
 
 def bernoulli(seed: Tensor, offset: Tensor, shape: Any, p: Tensor, dtype: Attribute) -> Tensor:
-    """1 with the probability `p`, which broadcasts to `shape`, else 0."""
+    """Return 1 with probability `p`, which broadcasts to `shape`, else 0."""
     dims = shape_dims(shape)
 
     def element(of: philox.Arithmetic, words: Any, i: Indices) -> PrimExpr:
@@ -121,7 +121,7 @@ def bernoulli(seed: Tensor, offset: Tensor, shape: Any, p: Tensor, dtype: Attrib
 
 
 def randint(seed: Tensor, offset: Tensor, shape: Any, low: PrimExpr, high: PrimExpr, dtype: Attribute) -> Tensor:
-    """Integers from `low` on and below `high`."""
+    """Return uniform integers in [low, high)."""
     first, end = (tx.convert(v).astype(i64) for v in (low, high))
 
     def element(_of: philox.Arithmetic, words: Any, _i: Indices) -> PrimExpr:
@@ -133,7 +133,7 @@ def randint(seed: Tensor, offset: Tensor, shape: Any, low: PrimExpr, high: PrimE
 
 
 def bits(seed: Tensor, offset: Tensor, shape: Any, dtype: Attribute) -> Tensor:
-    """The first words of Philox, as many as `dtype` has room for."""
+    """Return the first words of Philox, as many as fit `dtype`."""
 
     def element(_of: philox.Arithmetic, words: Any, _i: Indices) -> PrimExpr:
         return (words[0] if bit_width(dtype) == 32 else philox.integer(*words[:2])).astype(dtype)
@@ -142,14 +142,14 @@ def bits(seed: Tensor, offset: Tensor, shape: Any, dtype: Attribute) -> Tensor:
 
 
 def permutation(seed: Tensor, offset: Tensor, shape: Any, dtype: Attribute) -> Tensor:
-    """The integers below the extent, in random order."""
+    """Return the integers below the extent, in random order."""
     return argsort(bits(seed, offset, shape, i64), 0, False, dtype)
 
 
 def multinomial(
     seed: Tensor, offset: Tensor, weights: Tensor, count: int, replacement: bool, dtype: Attribute
 ) -> Tensor:
-    """Positions along the last dimension: those of the greatest quotients of weights and exponential numbers."""
+    """Return positions along the last dimension: those of the greatest quotients of weights and exponential numbers."""
     extent = weights.dims[-1]
     samples = Const(count, extent.dtype)
     dims = [*weights.dims[:-1], samples, extent] if replacement else weights.dims

@@ -1,4 +1,4 @@
-"""Repeating, turning, stacking tensors, and summing what broadcasting repeated."""
+"""Operators that repeat, flip and stack tensors, and the sum that reverses broadcasting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .util import divisor, normalize_axis, unit_like
 
 
 def repeat(x: Tensor, repeats: int, axis: int | None = None) -> Tensor:
-    """Each element `repeats` times along `axis`, those of flat `x` where None."""
+    """Repeat each element `repeats` times along `axis`, in flattened `x` if None."""
     if axis is None:
         x = x if x.ndim == 1 else reshape(x, [_count(x)])
     place = normalize_axis(axis or 0, x.ndim)
@@ -37,7 +37,7 @@ def _count(x: Tensor) -> SymExpr:
 
 
 def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
-    """`x` side by side `repeats` times in each dimension, the shorter of both filled with 1 at the front."""
+    """Tile `x` `repeats` times in each dimension; the shorter of shape and `repeats` is padded with leading ones."""
     rank = max(x.ndim, len(repeats))
     old = [*([unit_like(x.dims)] * (rank - x.ndim)), *x.dims]
     counts = [*([1] * (rank - len(repeats))), *repeats]
@@ -50,7 +50,7 @@ def tile(x: Tensor, repeats: Sequence[int]) -> Tensor:
 
 
 def flip(a: Tensor, axis: int = 0) -> Tensor:
-    """`a` in the reverse order along `axis`."""
+    """Reverse `a` along `axis`."""
     place = normalize_axis(axis, a.ndim)
     last = from_sym(a.dims[place] - 1) if a.ndim else None
 
@@ -61,7 +61,7 @@ def flip(a: Tensor, axis: int = 0) -> Tensor:
 
 
 def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """Tensors of one shape joined along a new dimension."""
+    """Stack tensors of the same shape along a new dimension."""
     first = tensors[0]
     place = normalize_axis(axis, first.ndim + 1)
     if len(tensors) > MOST_JOINED:
@@ -81,7 +81,7 @@ def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 
 
 def meshgrid(tensors: Sequence[Tensor], indexing: str = "ij") -> list[Tensor]:
-    """Each vector repeated along the dimensions of the others; `xy` swaps the first two dimensions."""
+    """Repeat each vector along the dimensions of the others; `xy` swaps the first two dimensions."""
     order = list(range(len(tensors)))
     if indexing == "xy" and len(order) > 1:
         order[:2] = [1, 0]
@@ -94,7 +94,7 @@ def meshgrid(tensors: Sequence[Tensor], indexing: str = "ij") -> list[Tensor]:
 
 
 def collapse_sum(data: Tensor, target_shape: Any) -> Tensor:
-    """The sum of `data` over what broadcasting `target_shape` to the shape of `data` repeats."""
+    """Sum `data` over the dimensions that broadcasting `target_shape` to the shape of `data` repeats."""
     target = shape_dims(target_shape)
     skipped = data.ndim - len(target)
     kept = {n for n in range(skipped, data.ndim) if target[n - skipped].constant != 1 or data.dims[n].constant == 1}

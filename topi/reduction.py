@@ -43,7 +43,7 @@ def _source_indices(x: Tensor, axes: Sequence[int], ks: Sequence[IterVar], indic
 
 
 def _reduce(reducer: Reducer, x: Tensor, axis: Axis, keepdims: bool, dtype: Attribute | None = None) -> Tensor:
-    """The reduction of the elements as `dtype`, that of `x` by default."""
+    """Return the reduction of the elements as `dtype`, by default that of `x`."""
     axes, dtype = normalize_axes(axis, x.ndim), dtype or x.type
     ks = _axis_vars(x, axes)
     if not ks:
@@ -72,30 +72,30 @@ any = _reduction("any", Reducer(Combiner(lambda a, b: (tx.logical_or(a[0], b[0])
 
 
 def wide_mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean along `axis`, of 16 bits in float32: neither the sum nor the count has to fit 16 bits."""
+    """Return the mean along `axis`; 16-bit types in float32, as neither the sum nor the count need fit 16 bits."""
     wide = wide_type(x.type)
     count = from_sym(product(x.dims[a] for a in normalize_axes(axis, x.ndim))).astype(wide)
     return divide(_reduce(red.sum, x, axis, keepdims, wide), count)
 
 
 def wide_variance(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The variance of the population along `axis`, of 16 bits in float32."""
+    """Return the population variance along `axis`; 16-bit types in float32."""
     centred = subtract(rounded(x, wide_type(x.type)), wide_mean(x, axis, keepdims=True))
     return wide_mean(multiply(centred, centred), axis, keepdims)
 
 
 def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The mean along `axis`."""
+    """Return the mean along `axis`."""
     return rounded(wide_mean(x, axis, keepdims), x.type)
 
 
 def variance(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The variance of the population along `axis`."""
+    """Return the population variance along `axis`."""
     return rounded(wide_variance(x, axis, keepdims), x.type)
 
 
 def std(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """The standard deviation of the population along `axis`."""
+    """Return the population standard deviation along `axis`."""
     return rounded(sqrt(wide_variance(x, axis, keepdims)), x.type)
 
 
@@ -106,9 +106,9 @@ def _arg_combiner(
     name: str,
     like_tvm: bool = False,
 ) -> Combiner:
-    """Pairs (position, value): the better value, of equals that whose position is `earlier`; NaN is the best.
+    """Return a combiner of pairs (position, value): the better value, or the `earlier` position if equal; NaN is best.
 
-    With `like_tvm` NaN is no better than others, and the first position is -1 always, which comes before that of an
+    With `like_tvm`, NaN is not better than other values, and the initial position is -1, which precedes that of an
     element equal to the worst value.
     """
 
@@ -136,11 +136,11 @@ TVM_ARGMAX = _arg_combiner(tx.greater, tx.min_value, tx.less, "argmax", like_tvm
 TVM_ARGMIN = _arg_combiner(tx.less, tx.max_value, tx.less, "argmin", like_tvm=True)
 
 FIRST_GREATEST = _ARGMAX[False]
-"""Pairs (position, value) combined as argmax does."""
+"""The combiner of argmax on pairs (position, value)."""
 
 
 def _linear_position(ks: Sequence[IterVar], dtype: Attribute) -> PrimExpr:
-    """The place of an element among those that are reduced, counted along the last axis first."""
+    """Return the row-major position of an element among those that are reduced."""
     sizes = [k.extent.constant for k in ks]
     position: PrimExpr = tx.const(0, dtype)
     if None in sizes:
@@ -153,7 +153,7 @@ def _linear_position(ks: Sequence[IterVar], dtype: Attribute) -> PrimExpr:
 
 
 def arg_reduce(combiner: Combiner, x: Tensor, axis: int | None, keepdims: bool) -> Tensor:
-    """Positions of elements of `x` along `axis`, combined as pairs (position, value)."""
+    """Return positions of elements of `x` along `axis`, combined as pairs (position, value)."""
     axes = normalize_axes(axis, x.ndim)
     ks = _axis_vars(x, axes)
     shape = _reduced_shape(x, axes, keepdims)
@@ -168,17 +168,17 @@ def arg_reduce(combiner: Combiner, x: Tensor, axis: int | None, keepdims: bool) 
 
 
 def argmax(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
-    """The position of the greatest element along `axis`, of all elements where None.
+    """Return the position of the greatest element along `axis`, or of all elements if None.
 
-    Of equals the first, the last where `select_last_index`.
+    Among equals the first, or the last if `select_last_index`.
     """
     return arg_reduce(_ARGMAX[select_last_index], data, axis, keepdims)
 
 
 def argmin(data: Tensor, axis: int | None = None, keepdims: bool = False, select_last_index: bool = False) -> Tensor:
-    """The position of the least element along `axis`, of all elements where None.
+    """Return the position of the least element along `axis`, or of all elements if None.
 
-    Of equals the first, the last where `select_last_index`.
+    Among equals the first, or the last if `select_last_index`.
     """
     return arg_reduce(_ARGMIN[select_last_index], data, axis, keepdims)
 

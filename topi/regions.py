@@ -1,4 +1,4 @@
-"""The greatest values in parts of regions of images."""
+"""Max pooling over regions of interest in images."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..te.tensor import Tensor
 
 
 def roi_pool(data: Tensor, rois: Tensor, size: Sequence[int], scale: float) -> Tensor:
-    """The greatest value in each of `size` bins of regions (image, x1, y1, x2, y2), times `scale` (Girshick, 2015).
+    """Return the maximum of each of `size` bins of regions (image, x1, y1, x2, y2), times `scale` (Girshick, 2015).
 
     data is (batch, channels, height, width). Corners are rounded to pixels, which belong to the region; bins may share
-    pixels. One of none is 0.
+    pixels. An empty bin is 0.
     """
     wide = f64 if data.type == f64 else f32
     extents = data.dims[2:]

@@ -1,4 +1,4 @@
-"""Sampling of images at computed positions, and the grids of such positions."""
+"""Image sampling at computed positions, and the grids of such positions."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from ..te.tensor import Tensor, compute
 from .image import clamped, cubic_weights
 
 Tap = tuple[PrimExpr, PrimExpr]
-"""A position of the data, a whole number as a floating point one, and its weight."""
+"""A position of the data, an integer in floating point, and its weight."""
 
 
 def affine_grid(data: Tensor, size: Sequence[SymExpr], align_corners: bool) -> Tensor:
-    """The positions, each dimension from -1 to 1, to which the matrices `data` move those of a grid of `size`."""
+    """Apply the matrices `data` to the positions of a grid of `size`, which are in [-1, 1] in each dimension."""
     rank = len(size)
     wide = data.type if data.type == f64 else f32
 
@@ -45,9 +45,9 @@ def affine_grid(data: Tensor, size: Sequence[SymExpr], align_corners: bool) -> T
 
 
 def grid_sample(data: Tensor, grid: Tensor, method: str, padding_mode: str, align_corners: bool) -> Tensor:
-    """The values of `data` (batch, channels, …) at the positions that `grid` (batch, dimensions, …) lists.
+    """Return the values of `data` (batch, channels, …) at the positions in `grid` (batch, dimensions, …).
 
-    A position is from -1 to 1 in each dimension, the last dimension first.
+    A position is in [-1, 1] in each dimension, with the last dimension first.
     """
     extents = data.dims[2:]
     wide = f64 if f64 in (data.type, grid.type) else f32
@@ -73,13 +73,13 @@ def grid_sample(data: Tensor, grid: Tensor, method: str, padding_mode: str, alig
 
 
 def _inside(at: PrimExpr, extent: SymExpr) -> PrimExpr:
-    """Whether a position is one of the data; NaN is none."""
+    """Return whether a position is inside the data; NaN is outside."""
     last = from_sym(extent - 1).astype(at.type)
     return tx.logical_and(tx.const(0.0, at.type) <= at, at <= last)
 
 
 class _Sampling:
-    """How the values along one dimension are found."""
+    """Sampling along one dimension."""
 
     def __init__(self, extent: SymExpr, dtype: Attribute, padding_mode: str, align_corners: bool):
         self.size = from_sym(extent).astype(dtype)
@@ -88,7 +88,7 @@ class _Sampling:
         self.aligned = align_corners
 
     def taps(self, at: PrimExpr, method: str) -> list[Tap]:
-        """What of the dimension the value at `at`, from -1 to 1, is made of."""
+        """Return the taps of the value at `at`, which is in [-1, 1]."""
         one = self.number(1.0)
         x = tx.div((at + 1.0) * (self.size - 1.0 if self.aligned else self.size), self.number(2.0))
         x = x if self.aligned else x - 0.5
@@ -106,17 +106,17 @@ class _Sampling:
         return tx.const(value, self.dtype)
 
     def clamped(self, x: PrimExpr) -> PrimExpr:
-        """A position, drawn into the dimension where `padding_mode` says so."""
+        """Return a position, moved into the dimension according to `padding_mode`."""
         if self.padding_mode == "zeros":
             return x
         return self.clipped(self.reflected(x) if self.padding_mode == "reflection" else x)
 
     def clipped(self, x: PrimExpr) -> PrimExpr:
-        """From 0 to the last; NaN is 0."""
+        """Clip a position to the first and the last one; NaN becomes 0."""
         return tx.select(self.number(0.0) < x, tx.minimum(x, self.size - 1.0), self.number(0.0))
 
     def reflected(self, x: PrimExpr) -> PrimExpr:
-        """Thrown back at both ends: at the middle of the outermost elements where aligned, else at their borders."""
+        """Reflect a position at both ends: at the outermost elements' centers if aligned, else at their borders."""
         first = self.number(0.0 if self.aligned else -0.5)
         span = self.size - 1.0 if self.aligned else self.size
         safe = tx.select(self.number(0.0) < span, span, self.number(1.0))
@@ -137,9 +137,9 @@ def crop_and_resize(
     outside: float,
     dtype: Attribute,
 ) -> Tensor:
-    """The part in each box (y1, x1, y2, x2, from 0 to 1) of an image of the batch, brought to `size`.
+    """Crop each box (y1, x1, y2, x2, in [0, 1]) from an image of the batch, and resize it to `size`.
 
-    What is beyond the image is `outside`; `method` is `bilinear` or `nearest_neighbor`.
+    Positions outside the image have the value `outside`; `method` is `bilinear` or `nearest_neighbor`.
     """
     wide = f64 if data.type == f64 else f32
     extents = [data.dims[p] for p in places[2:]]
@@ -186,10 +186,10 @@ def deformable_convolution(
     groups: int,
     offset_groups: int,
 ) -> Tensor:
-    """A convolution over two dimensions whose points are moved by `offset`, and weighed by `mask` (Zhu et al., 2019).
+    """Compute a 2-D convolution whose points are shifted by `offset` and weighted by `mask` (Zhu et al., 2019).
 
-    data is (batch, channels, height, width), offset (batch, offset_groups * points * 2, h, w), the position in the
-    height first, mask (batch, offset_groups * points, h, w). Between pixels values are interpolated, 0 outside.
+    data is (batch, channels, height, width), offset (batch, offset_groups * points * 2, h, w) with the vertical offset
+    first, mask (batch, offset_groups * points, h, w). Values between pixels are interpolated; outside they are 0.
     """
     batch, channels, *extents = data.dims
     outer, inner, height, width = weight.dims
@@ -221,7 +221,7 @@ def deformable_convolution(
 
 
 def _between(data: Tensor, lead: Sequence[PrimExpr], at: Sequence[PrimExpr]) -> PrimExpr:
-    """The value at a position between pixels, interpolated; 0 outside of the data."""
+    """Return the interpolated value at a position between pixels; 0 outside the data."""
     extents = data.dims[len(lead) :]
     taps = [[(tx.floor(x), 1.0 - (x - tx.floor(x))), (tx.floor(x) + 1.0, x - tx.floor(x))] for x in at]
     value: PrimExpr = tx.const(0.0, f32)

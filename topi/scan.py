@@ -1,4 +1,4 @@
-"""Scans, sorting and searching: algorithms of statements."""
+"""Scans, sorting and searching: algorithms built from explicit statements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .util import normalize_axis, unit_like, wide_type
 from .vector_sort import VectorSort, element, key, key_type, room
 
 _RUN = 32
-"""So many elements are sorted by counting: merging them takes five passes of some thirty cycles an element."""
+"""Elements sorted by counting: merging this many takes five passes of about thirty cycles for each element."""
 _SCANS: dict[str, tuple[int, Callable[[PrimExpr, PrimExpr], PrimExpr]]] = {
     "cumsum": (0, tx.add),
     "cumprod": (1, tx.multiply),
@@ -31,12 +31,12 @@ _SCANS: dict[str, tuple[int, Callable[[PrimExpr, PrimExpr], PrimExpr]]] = {
 
 
 def _at(rest: Sequence[PrimExpr], axis: int, i: PrimExpr) -> Indices:
-    """Indices with `i` at `axis`."""
+    """Return indices with `i` at `axis`."""
     return (*rest[:axis], i, *rest[axis:])
 
 
 def scan(x: Tensor, kind: str, axis: int | None, dtype: Attribute, exclusive: bool) -> Tensor:
-    """`cumsum` or `cumprod` along `axis` (of flat `x` where None); without the element itself where `exclusive`."""
+    """Return `cumsum` or `cumprod` along `axis` (of flattened `x` if None); `exclusive` omits the element itself."""
     start, combine = _SCANS[kind]
     return running(x, f"{kind}_generic", combine, tx.convert(start), axis, dtype, exclusive, kind)
 
@@ -51,9 +51,9 @@ def running(
     exclusive: bool,
     buffer: str = "out_buf",
 ) -> Tensor:
-    """What `combine` makes of all elements so far, from `start` on, along `axis` (of flat `x` where None).
+    """Return the scan of `combine` along `axis` (of flattened `x` if None), beginning with `start`.
 
-    Without the element itself where `exclusive`.
+    `exclusive` leaves out the element itself.
     """
     if axis is None:
         x = x if x.ndim == 1 else reshape(x, [product(x.dims, unit_like(x.dims).dtype)])
@@ -79,9 +79,9 @@ def running(
 
 
 def sorted_order(x: Tensor, axis: int, descending: bool, valid_count: Tensor | None = None) -> Tensor:
-    """The positions (int64) of the elements in sorted order along `axis`; equal ones keep theirs.
+    """Return the positions (int64) of the elements in sorted order along `axis`, by a stable sort.
 
-    Of a row only the first elements are sorted, as many as `valid_count` says at its indices, where it is given.
+    With `valid_count`, only the first `valid_count[...]` elements of a row are sorted.
     """
     merging, radix = _Sorting(x, axis, descending, valid_count), RadixSort(x, axis, descending)
     suited = by_bits(x.dims[axis]) if valid_count is None and has_ordered_bits(x.type) else False
@@ -103,7 +103,7 @@ def sorted_order(x: Tensor, axis: int, descending: bool, valid_count: Tensor | N
 
 @dataclass(frozen=True)
 class _Sorting:
-    """Runs of a few elements are sorted by counting what comes before each, which are vectors, then merged."""
+    """Merge sort: short runs are sorted by counting predecessors, which vectorizes, then merged."""
 
     x: Tensor
     axis: int
@@ -115,7 +115,7 @@ class _Sorting:
         return self.x.dims[self.axis]
 
     def row(self, b: Statements, rest: Indices, order: Tensor, merged: Tensor) -> None:
-        """Fill one row of `order`; the first of `merged` is for what is merged meanwhile."""
+        """Fill one row of `order`; the first row of `merged` is a temporary."""
         size = from_sym(self.extent)
         self.runs(b, rest, order)
         width = b.cell("width", i64, _RUN)
@@ -129,7 +129,7 @@ class _Sorting:
             width.set(width.value * 2)
 
     def runs(self, b: Statements, rest: Indices, order: Tensor) -> None:
-        """Sort runs of `_RUN` elements, and what is left."""
+        """Sort runs of `_RUN` elements, and the tail."""
         values, ranks = b.array("values", self.x.type, _RUN), b.array("ranks", i32, _RUN)
         full = self.extent // _RUN
         with b.loop("run", full) as n:
@@ -141,7 +141,7 @@ class _Sorting:
     def run(
         self, b: Statements, rest: Indices, order: Tensor, cells: tuple[Array, Array], part: tuple[PrimExpr, SymExpr]
     ) -> None:
-        """Put each element of a run, given by its start and how many it has, behind those that come before it."""
+        """Write the position of each element of a run (start, size), by counting the elements that precede it."""
         (values, ranks), (start, count) = cells, part
         with b.loop("i", count) as i:
             values.set(i, self.x(*_at(rest, self.axis, start + i)))
@@ -159,7 +159,7 @@ class _Sorting:
     def merge(
         self, b: Statements, rest: Indices, tensors: tuple[Tensor, Tensor], start: PrimExpr, width: PrimExpr
     ) -> None:
-        """Merge two neighbouring sorted runs of `width`, of the first tensor into the second."""
+        """Merge two adjacent sorted runs of `width` from the first tensor into the second."""
         (order, out), size = tensors, from_sym(self.extent)
         middle = b.cell("middle", i64, tx.minimum(start + width, size))
         end = b.cell("end", i64, tx.minimum(start + width * 2, size))
@@ -177,13 +177,13 @@ class _Sorting:
             put.set(put.value + 1)
 
     def passes(self, rest: Indices, order: Tensor, right: PrimExpr, left: PrimExpr) -> PrimExpr:
-        """Whether the element at `right` has to come before that at `left`."""
+        """Return whether the element at `right` must come before that at `left`."""
         at = [order(*_at(rest, self.axis, p)) for p in (right, left)]
         first = self.precedes(*(self.x(*_at(rest, self.axis, p)) for p in at))
         return first if self.valid_count is None else tx.logical_and(at[0] < self.valid_count(*rest), first)
 
     def precedes(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        """Whether `a` has to come before `b`. NaN counts as greater than all else."""
+        """Return whether `a` must come before `b`. NaN is greater than all numbers."""
         low, high = (b, a) if self.descending else (a, b)
         less = tx.less(low, high)
         if not is_float(a.type):
@@ -196,18 +196,18 @@ def _extent_vector(x: Tensor, axis: int, count: SymExpr | None) -> list[SymExpr]
 
 
 def argsort(x: Tensor, axis: int, descending: bool, dtype: Attribute, valid_count: Tensor | None = None) -> Tensor:
-    """The positions of the elements in sorted order along `axis`; of the first `valid_count[...]` of a row only."""
+    """Return the sorted order along `axis` as positions; with `valid_count`, of the first elements of each row only."""
     order = sorted_order(x, normalize_axis(axis, x.ndim), descending, valid_count)
     return over_axes(x.dims, lambda i: order(*i).astype(dtype), "T_argsort", "injective")
 
 
 def sort(x: Tensor, axis: int, descending: bool) -> Tensor:
-    """The elements in sorted order along `axis`."""
+    """Return the elements in sorted order along `axis`."""
     return _sorted(x, normalize_axis(axis, x.ndim), sorted_order(x, normalize_axis(axis, x.ndim), descending), None)
 
 
 def sort_in_vectors(x: Tensor, axis: int, descending: bool) -> Tensor:
-    """As `sort`, of types that `vector_sort` has: -0 comes before 0, NaN in any order. Short rows are merged."""
+    """Sort types that `vector_sort` supports: -0 precedes 0, NaNs are in any order. Short rows use merge sort."""
     axis = normalize_axis(axis, x.ndim)
     if by_bits(x.dims[axis]) is False:
         return sort(x, axis, descending)
@@ -236,7 +236,7 @@ def _sorted(x: Tensor, axis: int, order: Tensor, count: SymExpr | None) -> Tenso
 
 
 def topk(x: Tensor, k: SymExpr, axis: int, ret_type: str, largest: bool, dtype: Attribute) -> list[Tensor]:
-    """The first `k` in sorted order along `axis`: `values`, `indices` or `both`."""
+    """Return the first `k` elements in sorted order along `axis`: `values`, `indices` or `both`."""
     place = normalize_axis(axis, x.ndim)
     order = sorted_order(x, place, largest)
     dims = _extent_vector(x, place, k)
@@ -249,7 +249,7 @@ def topk(x: Tensor, k: SymExpr, axis: int, ret_type: str, largest: bool, dtype: 
 
 
 def _is_above(value: PrimExpr, edge: PrimExpr, right: bool) -> PrimExpr:
-    """Whether a value is sorted behind an edge (behind equal ones where `right`): NaN behind all numbers."""
+    """Return whether a value sorts after an edge (after equal ones if `right`); NaN sorts after all numbers."""
     above = tx.less_equal(edge, value) if right else tx.less(edge, value)
     if not is_float(value.type):
         return above
@@ -258,7 +258,7 @@ def _is_above(value: PrimExpr, edge: PrimExpr, right: bool) -> PrimExpr:
 
 
 def searchsorted(boundaries: Tensor, x: Tensor, right: bool, dtype: Attribute) -> Tensor:
-    """How many of the sorted `boundaries` are less than each element of `x` (less or equal where `right`).
+    """Return how many of the sorted `boundaries` are less than each element of `x` (less or equal if `right`).
 
     Boundaries of several dimensions hold one sequence for each row of `x`.
     """
@@ -278,7 +278,7 @@ def searchsorted(boundaries: Tensor, x: Tensor, right: bool, dtype: Attribute) -
 
 
 def multinomial_from_uniform(prob: Tensor, uniform: Tensor, rows: Tensor, dtype: Attribute) -> Tensor:
-    """For each sample the first position where the running sum of its row of `prob` exceeds the uniform number."""
+    """Return for each sample the first position where the cumulative sum of its row of `prob` exceeds `uniform`."""
     sums = scan(prob, "cumsum", 1, prob.type, exclusive=False)
     extent = prob.dims[1]
     k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)

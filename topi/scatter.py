@@ -1,4 +1,4 @@
-"""Writing at computed positions, one update after the other."""
+"""Indexed writes, one update after the other."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REDUCTIONS: dict[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
     "max": tx.maximum,
     "min": tx.minimum,
 }
-"""How an update joins what is there."""
+"""Functions that combine the old value with an update, by name."""
 _ACCUMULATING = frozenset(("add", "mul", "mean"))
 
 
@@ -41,9 +41,9 @@ def _written(
     reduction: str,
     name: str,
 ) -> Tensor:
-    """A copy of `data` into which `update(i)` is written at `place(i)`, for each `i` of `dims` in their order.
+    """Return a copy of `data` with `update(i)` written at `place(i)`, for each `i` of `dims` in order.
 
-    What sums up 16 bits does so in a float32 copy, which is rounded at the end.
+    16-bit sums accumulate in a float32 copy, which is rounded at the end.
     """
     wide = wide_type(data.type) if reduction in _ACCUMULATING else data.type
 
@@ -63,13 +63,13 @@ def _written(
 
 
 def _wrapped(value: PrimExpr, extent: SymExpr) -> PrimExpr:
-    """An index, counted from the end where it is negative."""
+    """Return an index with negative values counted from the end."""
     index = value.astype(extent.dtype)
     return tx.select(tx.less(index, 0), index + from_sym(extent), index)
 
 
 def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int, reduction: str) -> Tensor:
-    """`data` with each update at its own position, the coordinate along `axis` replaced by the index."""
+    """Write each update at its own position in `data`, with the coordinate along `axis` replaced by the index."""
     place = normalize_axis(axis, data.ndim)
 
     def at(i: Indices) -> list[PrimExpr]:
@@ -81,14 +81,14 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int, 
 
 
 def known_reduction(name: str) -> str:
-    """`name`. Raises `NameLookupError` where it is none of `REDUCTIONS`."""
+    """Return `name`. Raises `NameLookupError` if it is not in `REDUCTIONS`."""
     if name not in REDUCTIONS:
         raise unknown_name("reduction", name, REDUCTIONS)
     return name
 
 
 def scatter_nd_first(data: Tensor, indices: Tensor, updates: Tensor, reduction: str) -> Tensor:
-    """`scatter_nd` with the positions in the first dimension of `indices`."""
+    """Compute `scatter_nd` with the positions in the first dimension of `indices`."""
     depth, outer = indices.dims[0].constant or 0, indices.ndim - 1
 
     def at(i: Indices) -> list[PrimExpr]:
@@ -99,7 +99,7 @@ def scatter_nd_first(data: Tensor, indices: Tensor, updates: Tensor, reduction: 
 
 
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, reduction: str) -> Tensor:
-    """`data` with slices of updates at the positions that the last dimension of indices lists."""
+    """Write slices of `updates` to `data` at the positions in the last dimension of `indices`."""
     depth, outer = indices.dims[-1].constant or 0, indices.ndim - 1
 
     def at(i: Indices) -> list[PrimExpr]:
@@ -110,7 +110,7 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, reduction: str) -
 
 
 def index_put(data: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool) -> Tensor:
-    """data[indices] = values (+= where `accumulate`): the indices broadcast, and so do the values."""
+    """Compute data[indices] = values (+= if `accumulate`): the indices broadcast, and so do the values."""
     shape = broadcast_shapes([t.dims for t in indices])
     dims = [*shape, *data.dims[len(indices) :]]
 

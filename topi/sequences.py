@@ -1,4 +1,4 @@
-"""Sequences, windows and diagonals: what looks at positions along one or two dimensions."""
+"""Operators on sequences, sliding windows and diagonals."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .util import normalize_axis, unit_like
 
 
 def reverse_sequence(a: Tensor, seq_lengths: Tensor | None, seq_axis: int = 1, batch_axis: int = 0) -> Tensor:
-    """The first `seq_lengths[b]` elements along `seq_axis` in reverse order, for each `b` of `batch_axis`."""
+    """Reverse the first `seq_lengths[b]` elements along `seq_axis`, for each `b` of `batch_axis`."""
     along, batch = normalize_axis(seq_axis, a.ndim), normalize_axis(batch_axis, a.ndim)
     extent = from_sym(a.dims[along])
 
@@ -37,7 +37,7 @@ def reverse_sequence(a: Tensor, seq_lengths: Tensor | None, seq_axis: int = 1, b
 
 
 def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axis: int = 0) -> Tensor:
-    """`data` with `mask_value` from position `valid_length[b]` on, along `axis`, 0 or 1; b is the index of the other.
+    """Fill `data` with `mask_value` from position `valid_length[b]` on along `axis`, 0 or 1; b indexes the other axis.
 
     Raises `ShapeError` for another axis.
     """
@@ -53,9 +53,9 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
 
 
 def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides: Sequence[int]) -> Tensor:
-    """All windows of `window_shape` over the dimensions from `axis` on: (..., places..., window...).
+    """Return all windows of `window_shape` over the dimensions from `axis` on: (..., places..., window...).
 
-    Raises `ShapeError` where window and dimensions are not equally many.
+    Raises `ShapeError` if the numbers of window extents, strides and dimensions differ.
     """
     first = normalize_axis(axis, data.ndim)
     if not len(window_shape) == len(strides) == data.ndim - first:
@@ -76,7 +76,7 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int], strides
 
 
 def unravel_index(indices: Tensor, shape: Tensor) -> Tensor:
-    """The coordinates, one row for each dimension, of flat positions in a tensor whose extents `shape` holds."""
+    """Return the coordinates, one row for each dimension, of flat positions in a tensor with the extents `shape`."""
     rank = shape.dims[0].constant
     if rank is None:
         raise ShapeError("unravel_index needs a known number of dimensions", found=str(shape.dims[0]))
@@ -96,10 +96,10 @@ def unravel_index(indices: Tensor, shape: Tensor) -> Tensor:
 
 
 def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | Sequence[int] = 0, align: str = "RIGHT_LEFT") -> Tensor:
-    """`data` with `diagonal` on the diagonals from k[0] to k[1] (column - row) of the last two dimensions.
+    """Write `diagonal` to the diagonals k[0] to k[1] (column - row) of the last two dimensions of `data`.
 
-    Several diagonals are rows of `diagonal`, the uppermost first; `align` says on which side those above the middle
-    and those below it stand where they are shorter. Raises `TiraxError` for an unknown alignment.
+    Several diagonals are rows of `diagonal`, the uppermost first; `align` gives the side to which shorter ones above
+    and below the main diagonal are aligned. Raises `TiraxError` for an unknown alignment.
     """
     low, high = (k, k) if isinstance(k, int) else (k[0], k[-1])
     sides = {side: side.split("_") for side in ("RIGHT_LEFT", "LEFT_RIGHT", "LEFT_LEFT", "RIGHT_RIGHT")}
@@ -133,10 +133,10 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | Sequence[int] = 0, 
 def sparse_to_dense(
     sparse_indices: Tensor, output_shape: Any, sparse_values: Tensor, default_value: ExprLike = 0
 ) -> Tensor:
-    """A tensor of `output_shape` with the values at the positions, `default_value` elsewhere; of equals the last.
+    """Return a tensor of `output_shape` with values at the given positions.
 
-    Positions are rows of `sparse_indices`, or numbers of a vector, or one number. Raises `ShapeError` where their
-    number is not known.
+    The last one wins, others are `default_value`. Positions are rows of `sparse_indices`, numbers in a vector, or one
+    number. Raises `ShapeError` if their number is unknown.
     """
     dims = shape_dims(output_shape)
     count = sparse_indices.dims[0].constant if sparse_indices.ndim else 1
@@ -160,7 +160,7 @@ def sparse_to_dense(
 
 
 def shape_of(array: Tensor, dtype: str | Attribute = "int32") -> Tensor:
-    """The extents of a tensor."""
+    """Return the extents of a tensor."""
     element_type = dtype_of(dtype) if isinstance(dtype, str) else dtype
     rank: SymExpr = Const(array.ndim, unit_like(array.dims).dtype)
 
@@ -174,7 +174,7 @@ def shape_of(array: Tensor, dtype: str | Attribute = "int32") -> Tensor:
 
 
 def size_of(array: Tensor, dtype: str | Attribute = "int32") -> Tensor:
-    """The number of elements of a tensor, a tensor of rank 0."""
+    """Return the number of elements of a tensor, as a tensor of rank 0."""
     count: SymExpr = unit_like(array.dims)
     for d in array.dims:
         count = count * d

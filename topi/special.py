@@ -1,4 +1,4 @@
-"""Special functions, element by element. Those without an intrinsic are computed in double precision."""
+"""Element-wise special functions. Those without an intrinsic are computed in double precision."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _LANCZOS = (
     *(0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313, -176.61502916214059),
     *(12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6, 1.5056327351493116e-7),
 )
-"""For g = 7 (Lanczos, 1964; the coefficients are Godfrey's)."""
+"""Lanczos coefficients for g = 7 (Lanczos, 1964; values by Godfrey)."""
 _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760)
-"""Those of the powers of 1 / x**2 in Stirling's series."""
+"""Coefficients of the powers of 1 / x**2 in Stirling's series."""
 _SHIFTS = 10
-"""From here on that series has the precision of a double."""
+"""The argument from which Stirling's series has double precision."""
 _NEAR = (
     *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503),
     *(-0.00417768164, 0.246640727, 1.50140941),
@@ -31,7 +31,7 @@ _FAR = (
     *(-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613),
     *(0.00943887047, 1.00167406, 2.83297682),
 )
-"""Giles, Approximating the erfinv function (2010), in single precision."""
+"""Coefficients from Giles, Approximating the erfinv function (2010), for single precision."""
 
 
 def _number(value: float) -> PrimExpr:
@@ -47,12 +47,12 @@ def _where(condition: ExprLike, a: ExprLike, b: ExprLike) -> PrimExpr:
 
 
 def _off_integer(x: PrimExpr) -> PrimExpr:
-    """How far x is from the nearest integer, with the sign of 0: sines and tangents of pi * x are those of it."""
+    """Return the signed distance of x from the nearest integer: sin and tan of pi * x depend on it alone."""
     return _where(tx.equal(x, _number(0)), x, x - tx.nearbyint(x))
 
 
 def _erfinv(x: PrimExpr) -> PrimExpr:
-    """Giles' approximation, and a step of Newton's method."""
+    """Compute erfinv by Giles' approximation and a Newton step."""
     w = _number(0) - tx.log1p(_number(0) - x * x)
     far = tx.sqrt(tx.maximum(w, _number(0))) - 3.0
     guess = _where(tx.less(w, _number(5)), _polynomial(_NEAR, w - 2.5), _polynomial(_FAR, far)) * x
@@ -64,7 +64,7 @@ def _erfinv(x: PrimExpr) -> PrimExpr:
 
 
 def _lgamma_above(x: PrimExpr) -> PrimExpr:
-    """From 1/2 on."""
+    """Compute lgamma for x >= 1/2."""
     z = x - 1.0
     total = _number(_LANCZOS[0])
     for i, coefficient in enumerate(_LANCZOS[1:], 1):
@@ -74,7 +74,7 @@ def _lgamma_above(x: PrimExpr) -> PrimExpr:
 
 
 def _lgamma(x: PrimExpr) -> PrimExpr:
-    """By reflection below 1/2: gamma(x) * gamma(1 - x) = pi / sin(pi * x)."""
+    """Compute lgamma; below 1/2 by reflection: gamma(x) * gamma(1 - x) = pi / sin(pi * x)."""
     low = tx.less(x, _number(0.5))
     above = _lgamma_above(_where(low, _number(1) - x, x))
     sine = tx.sin(_off_integer(x) * math.pi)
@@ -88,7 +88,7 @@ def _lgamma(x: PrimExpr) -> PrimExpr:
 
 
 def _digamma_above(x: PrimExpr) -> PrimExpr:
-    """From 1/2 on: digamma(x) = digamma(x + 1) - 1 / x, until Stirling's series holds."""
+    """Compute digamma for x >= 1/2: digamma(x) = digamma(x + 1) - 1 / x, until Stirling's series holds."""
     steps = _number(0)
     for k in range(_SHIFTS):
         small = tx.less(x, _number(_SHIFTS - k))
@@ -101,7 +101,7 @@ def _digamma_above(x: PrimExpr) -> PrimExpr:
 
 
 def _digamma(x: PrimExpr) -> PrimExpr:
-    """By reflection below 1/2: digamma(1 - x) - digamma(x) = pi / tan(pi * x)."""
+    """Compute digamma; below 1/2 by reflection: digamma(1 - x) - digamma(x) = pi / tan(pi * x)."""
     low = tx.less(x, _number(0.5))
     above = _digamma_above(_where(low, _number(1) - x, x))
     off = _off_integer(x)

@@ -1,4 +1,4 @@
-"""Operators in the very form that TVM writes them, where topi has one that is exact, or easier on a compiler."""
+"""Operators in exactly TVM's form, where that of topi is more accurate or compiles faster."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .util import divisor, normalize_axis, zero_like
 
 
 def argmax(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the greatest value, -1 of none. NaN is like any other value."""
+    """Return the position of the greatest value, or -1 for an empty axis. NaN is like any other value."""
     return rd.arg_reduce(rd.TVM_ARGMAX, x, axis, keepdims)
 
 
 def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor:
-    """The position of the least value, -1 of none. NaN is like any other value."""
+    """Return the position of the least value, or -1 for an empty axis. NaN is like any other value."""
     return rd.arg_reduce(rd.TVM_ARGMIN, x, axis, keepdims)
 
 
@@ -43,13 +43,13 @@ def _floor_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr:
 
 
 floor_divide = broadcasting("floor_divide", _floor_divide)
-"""Of floats floor(a / b), whose quotient may be rounded up to the next integer."""
+"""For floats floor(a / b), whose quotient may be rounded up to the next integer."""
 floor_mod = broadcasting("floor_mod", _floor_mod)
-"""Of floats a - floor(a / b) * b."""
+"""For floats a - floor(a / b) * b."""
 
 
 def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """select(0 < int64(condition), x, y)"""
+    """Return select(0 < int64(condition), x, y)."""
     dims = broadcast_shapes([condition.dims, x.dims, y.dims])
 
     def element(i: Indices) -> PrimExpr:
@@ -60,7 +60,7 @@ def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 def _flat(dims: Sequence[SymExpr], indices: Sequence[PrimExpr]) -> PrimExpr:
-    """The row major position of `indices`."""
+    """Return the row-major position of `indices`."""
     position: PrimExpr = tx.const(0, i64)
     for n, (d, i) in enumerate(zip(dims, indices, strict=True)):
         position = i if n == 0 else position * from_sym(d) + i
@@ -68,10 +68,10 @@ def _flat(dims: Sequence[SymExpr], indices: Sequence[PrimExpr]) -> PrimExpr:
 
 
 def _unflat(dims: Sequence[SymExpr], position: PrimExpr) -> list[PrimExpr]:
-    """The indices at a row major position, each within its extent.
+    """Return the indices at a row-major position, each within its extent.
 
-    index = position % (extent * inner) // inner        where `inner`, the product of the extents behind, is a number
-    index = position // inner // … % extent             else
+    index = position % (extent * inner) // inner        if `inner`, the product of the inner extents, is constant
+    index = position // inner // … % extent             otherwise
     """
     out: list[PrimExpr] = []
     inner = 1
@@ -91,23 +91,26 @@ def _unflat(dims: Sequence[SymExpr], position: PrimExpr) -> list[PrimExpr]:
 
 
 def reshape(a: Tensor, newshape: Any) -> Tensor:
-    """The elements in row major order in another shape; no index leaves its extent, whatever the shapes."""
+    """Return the elements in row-major order in another shape; no index leaves its extent, whatever the shapes."""
     dims = shape_dims(newshape)
     return over_axes(dims, lambda i: a(*_unflat(a.dims, _flat(dims, i))), "T_reshape", "injective")
 
 
 def repeat(x: Tensor, repeats: int, axis: int | None = None) -> Tensor:
-    """Each element `repeats` times along `axis`, those of flat `x` where None."""
+    """Repeat each element `repeats` times along `axis`, in flattened `x` if None."""
     flat = axis is None and x.ndim != 1
     return repeat_along(reshape(x, [product(x.dims)]) if flat else x, repeats, 0 if axis is None else axis)
 
 
 _MOST_WRITTEN = 16
-"""More than so many conditions in one another are not written as TVM does, which no one reads."""
+"""The maximum number of nested conditions in TVM's form; more are unreadable."""
 
 
 def concatenate(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
-    """if_then_else(0 <= i - start, …), where `start` is no number, else, or of many, as `topi.concatenate`."""
+    """Concatenate with if_then_else(0 <= i - start, …) if `start` is not constant.
+
+    Many tensors as in `topi.concatenate`.
+    """
     if len(tensors) > _MOST_WRITTEN:
         return join(tensors, axis)
     place = normalize_axis(axis, tensors[0].ndim)
@@ -133,7 +136,7 @@ def concatenate(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
 def dequantize(
     data: Tensor, scale: Tensor | PrimExpr, zero_point: Tensor | PrimExpr, axis: int, dtype: Attribute
 ) -> Tensor:
-    """(data - zero_point) * scale; of float16 in float32, within the finite numbers of float16."""
+    """Return (data - zero_point) * scale; float16 in float32, limited to the finite numbers of float16."""
     narrow = isinstance(dtype, Float16Type)
     wide = f32 if narrow else dtype
 

@@ -1,4 +1,4 @@
-"""What the operators share."""
+"""Helpers shared by the operators."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ Scalar = bool | int | float | PrimExpr
 
 
 def wide_type(dtype: Attribute) -> Attribute:
-    """What sums are computed in: half precision sums in single."""
+    """Return the accumulator type of sums: float32 for half precision."""
     return f32 if dtype in (f16, bf16) else dtype
 
 
 def affine(value: PrimExpr, gamma: PrimExpr | None, beta: PrimExpr | None, dtype: Attribute) -> PrimExpr:
-    """value * gamma + beta in the type of `value`, rounded to `dtype`. None is left out."""
+    """Return value * gamma + beta in the type of `value`, rounded to `dtype`; an operand that is None is left out."""
     out = value if gamma is None else value * gamma.astype(value.type)
     return (out if beta is None else out + beta.astype(value.type)).astype(dtype)
 
 
 def normalize_axis(axis: int, rank: int) -> int:
-    """`axis` counted from the front. Raises `ShapeError` where it is out of range."""
+    """Return `axis` counted from the front. Raises `ShapeError` if it is out of range."""
     if not -rank <= axis < rank:
         raise ShapeError("the axis is out of range", expected=f"from {-rank} to {rank - 1}", found=axis)
     return axis % rank if rank else 0
 
 
 def normalize_axes(axes: int | Sequence[int] | None, rank: int) -> list[int]:
-    """Sorted axes counted from the front, all of them for None."""
+    """Return sorted axes counted from the front; None selects all of them."""
     if axes is None:
         return list(range(rank))
     return sorted(normalize_axis(int(a), rank) for a in ([axes] if isinstance(axes, int) else axes))
 
 
 def scalar(value: Scalar, like: Tensor) -> PrimExpr:
-    """A number as a constant of the tensor's dtype."""
+    """Return a number as a constant of the tensor's dtype."""
     return value if isinstance(value, PrimExpr) else const(value, like.type)
 
 
 def divisor(extent: SymExpr) -> PrimExpr:
-    """What indices of `extent` elements are divided by: 1 where there are none, for then no index is."""
+    """Return the divisor of indices for `extent` elements: 1 for an empty dimension, which has no indices."""
     return from_sym(extent) if extent.constant != 0 else const(1, extent.dtype)
 
 
 def unit_like(dims: Sequence[SymExpr]) -> SymExpr:
-    """The extent 1 of the dtype of `dims`."""
+    """Return the extent 1 in the dtype of `dims`."""
     return Const(1, dims[0].dtype) if dims else Const(1)
 
 

@@ -1,12 +1,12 @@
-"""Sorting integers in vectors: quicksort by stores of compressed vectors, and a network for parts of some vectors.
+"""Vectorized sorting of integers: quicksort with compressing stores, and a sorting network for parts of a few vectors.
 
     divide:    keys[left …] = compress(v, v <= pivot),  spare[right …] = compress(v, v > pivot)    for each vector v
-               what was left free behind each side is where it puts its right side next; so nothing is moved back
-    network:   bitonic, on as many vectors as registers hold; most of its steps exchange whole vectors
+               the space freed on each side receives the right side of its next division; nothing is moved back
+    network:   bitonic, on as many vectors as registers hold; most of its steps exchange full vectors
 
-A pivot is the median of a sample. After an unfair division it is the middle between the least and the greatest value
-that a part may have, of which there are half as many each time (once it may be the value just below the greatest one,
-where many keys are equal to that): so no order of elements takes more than n log n steps.
+A pivot is the median of a sample. After an unbalanced division it is the middle of the range of values that a part may
+have, which halves each time (once it may be the value just below the greatest one, if many keys are equal to that):
+so no order of elements takes more than n log n steps.
 """
 
 from __future__ import annotations
@@ -30,31 +30,31 @@ from ..te.tensor import Tensor
 
 _VECTOR_BITS = 512
 _REGISTERS = (8, 16)
-"""Vectors of the networks, the last one with what its steps need besides as many as there are registers."""
+"""Vectors of the networks; the larger one, with the temporaries of its steps, uses all registers."""
 _PARTS = 64
-"""Parts that wait: of two the smaller one is divided first, so there are fewer than a number of keys has bits."""
+"""Maximum number of pending parts: the smaller of two is divided first, so there are fewer than a key has bits."""
 _UNFAIR = 8
-"""A division is unfair where one side has less than this part of the elements."""
+"""A division is unbalanced if one side has less than 1 / `_UNFAIR` of the elements."""
 _TYPES = (i32, i64, ui32, ui64, f32, f64)
 
 
 def is_sorted_in_vectors(dtype: Attribute | None) -> bool:
-    """Whether elements of the type are sorted in vectors: those of as many bits as are compressed at once."""
+    """Return whether elements of the type are sorted in vectors: the CPU can compress elements of this width."""
     return dtype in _TYPES
 
 
 def room(extent: SymExpr, dtype: Attribute) -> SymExpr:
-    """How many keys a third of a row has room for: vectors that begin in it, or at its end, end in it."""
+    """Return the capacity in keys of a third of a row, so that vectors that begin in it also end in it."""
     return extent + _VECTOR_BITS // bit_width(dtype)
 
 
 def key_type(dtype: Attribute) -> IntegerType:
-    """The type of the keys of elements."""
+    """Return the type of the sort keys of elements."""
     return IntegerType(bit_width(dtype))
 
 
 def key(x: PrimExpr, descending: bool) -> PrimExpr:
-    """A signed integer for each element, which are ordered like the elements: -0 before 0, NaN behind all numbers."""
+    """Map an element to a signed integer that sorts like it: -0 before 0, NaN after all numbers."""
     integer = key_type(x.type)
     bits = reinterpret(integer, x)
     if is_float(x.type):
@@ -65,7 +65,7 @@ def key(x: PrimExpr, descending: bool) -> PrimExpr:
 
 
 def element(ordered: PrimExpr, dtype: Attribute, descending: bool) -> PrimExpr:
-    """The element that has a key."""
+    """Map a sort key back to the element."""
     ordered = ~ordered if descending else ordered
     if is_float(dtype):
         return reinterpret(dtype, _order_bits(ordered + _least_number(dtype)))
@@ -77,18 +77,18 @@ def _sign(integer: IntegerType) -> PrimExpr:
 
 
 def _order_bits(bits: PrimExpr) -> PrimExpr:
-    """The bits of a float as an integer that grows with it, and back."""
+    """Map the bits of a float to an integer that sorts like it, and back."""
     return bits ^ ((bits >> bit_width(bits.type) - 1) & ~_sign(key_type(bits.type)))
 
 
 def _least_number(dtype: Attribute) -> PrimExpr:
-    """What is subtracted of the bits so that -inf is the least integer, and NaN with a sign wraps around to the end."""
+    """Return the offset that makes -inf the least integer, so that NaN with a sign bit wraps around to the end."""
     return tx.const({f32: 0x7FFFFF, f64: 0xFFFFFFFFFFFFF}[dtype], key_type(dtype))
 
 
 @dataclass(frozen=True)
 class VectorSort:
-    """Sorts a row of `keys`, whose thirds are of `room` each: keys, what is moved meanwhile, sorted keys."""
+    """Sort of a row of `keys` in thirds of size `room`: keys, spare space, sorted keys."""
 
     statements: Statements
     keys: Tensor
@@ -101,7 +101,7 @@ class VectorSort:
 
     @property
     def lanes(self) -> int:
-        """Keys of a vector."""
+        """The number of keys in a vector."""
         return _VECTOR_BITS // bit_width(self.dtype)
 
     def sort(self, size: PrimExpr) -> None:
@@ -124,12 +124,12 @@ class VectorSort:
                 self.equal(part)
 
     def network(self, name: str, registers: int) -> _Network:
-        """A network of so many vectors."""
+        """Return a network of this many vectors."""
         array = self.statements.array(name, self.dtype, self.lanes * registers)
         return _Network(self.statements, self.dtype, self.lanes, registers, array)
 
     def small(self, part: _Part, network: _Network) -> None:
-        """Sort a part that the network's vectors hold: what they hold besides comes behind it."""
+        """Sort a part that fits the vectors of the network; the unused places sort to the end."""
         for at in network.each():
             keys = self.vector(part.first + tx.minimum(at, part.size))
             network.set(at, tx.select(self.before(at, part.size), keys, part.highest))
@@ -140,12 +140,12 @@ class VectorSort:
             self.put_some(part.out + place, network.vector(at), self.before(place, part.size))
 
     def equal(self, part: _Part) -> None:
-        """Write a part of keys that are equal."""
+        """Write a part whose keys are all equal."""
         with self.statements.loop("i", part.size) as i:
             self.statements.store(self.keys, (*self.rest, part.out + i), part.low)
 
     def large(self, part: _Part, sample: _Network, parts: _Parts) -> None:
-        """Divide a part, and leave both sides to be sorted."""
+        """Divide a part, and push both sides to be sorted."""
         b = self.statements
         pivot = b.let("pivot", self.pivot(part, sample))
         left = self.divide(part, pivot)
@@ -163,7 +163,7 @@ class VectorSort:
         parts.count.set(parts.count.value + 2)
 
     def pivot(self, part: _Part, sample: _Network) -> PrimExpr:
-        """The median of a sample, or the middle of the range, but less than the greatest key."""
+        """Return the median of a sample, or the middle of the range, but less than the greatest key."""
         b = self.statements
         step = b.let("step", tx.floordiv(part.size, self.lanes))
         places = _ramp(tx.const(0, i64), self.lanes) * step + (part.first + tx.floordiv(step, 2))
@@ -176,7 +176,7 @@ class VectorSort:
         return tx.minimum(tx.select(is_median, median, middle), part.high - 1)
 
     def divide(self, part: _Part, pivot: PrimExpr) -> PrimExpr:
-        """Keys that are not greater than the pivot stay, the others go to the spare room; how many stay."""
+        """Keep keys that are not greater than the pivot, move the others to the spare space; return the number kept."""
         b = self.statements
         left = b.cell("left", i64, 0)
         full = b.let("whole", tx.floordiv(part.size, self.lanes))
@@ -198,16 +198,16 @@ class VectorSort:
         return b.let("left_size", some + _count(is_left))
 
     def of(self, dtype: Attribute) -> VectorType[Attribute]:
-        """A vector of as many lanes as keys have."""
+        """Return the vector type with as many lanes as vectors of keys."""
         return VectorType(dtype, [self.lanes])
 
     def before(self, first: PrimExpr, size: PrimExpr) -> PrimExpr:
-        """For each lane, counted from `first` on, whether it is one of the first `size`."""
+        """Return a mask of the lanes, numbered from `first`, that are below `size`."""
         lane = tx.cast(self.dtype, _ramp(tx.const(0, i64), self.lanes))
         return tx.less(lane, tx.minimum(tx.maximum(size - first, 0), self.lanes).astype(self.dtype))
 
     def vector(self, first: PrimExpr) -> PrimExpr:
-        """The keys from `first` on."""
+        """Load the keys from `first` on."""
         return self.keys(*self.rest, _ramp(first, self.lanes))
 
     def put(self, first: PrimExpr, value: PrimExpr) -> None:
@@ -215,11 +215,11 @@ class VectorSort:
         self.statements.store(self.keys, (*self.rest, _ramp(first, self.lanes)), value)
 
     def put_some(self, first: PrimExpr, value: PrimExpr, lanes: PrimExpr) -> None:
-        """Store some lanes; the others stay as they are."""
+        """Store some lanes; the others keep their values."""
         self.put(first, tx.select(lanes, value, self.vector(first)))
 
     def compress(self, value: PrimExpr, lanes: PrimExpr) -> PrimExpr:
-        """Some lanes in a row, then zeros."""
+        """Return the selected lanes packed at the front, followed by zeros."""
         dtype = self.of(self.dtype)
         return call_llvm_pure_intrin(dtype, "llvm.experimental.vector.compress", value, lanes, tx.const(0, dtype))
 
@@ -229,7 +229,7 @@ def _ramp(first: PrimExpr, lanes: int) -> PrimExpr:
 
 
 def _count(lanes: PrimExpr) -> PrimExpr:
-    """How many lanes hold."""
+    """Return the number of true lanes."""
     return call_llvm_pure_intrin(i32, "llvm.vector.reduce.add", tx.cast(i32, lanes)).astype(i64)
 
 
@@ -239,22 +239,22 @@ def _range(integer: IntegerType) -> tuple[PrimExpr, PrimExpr]:
 
 @dataclass(frozen=True)
 class _Part:
-    """`size` keys from `first` on, none of them less than `low` or greater than `high`."""
+    """`size` keys from `first` on, all between `low` and `high`."""
 
     first: PrimExpr
     spare: PrimExpr
-    """Where as many places are free."""
+    """The start of a free region of the same size."""
     out: PrimExpr
-    """Where they are to be when they are sorted."""
+    """The destination of the sorted keys."""
     size: PrimExpr
     low: PrimExpr
     high: PrimExpr
     unfair: PrimExpr = field(default_factory=lambda: tx.const(0, i64))
-    """How many of the last divisions left it nearly all keys."""
+    """The number of consecutive unbalanced divisions that led to this part."""
 
     @property
     def highest(self) -> PrimExpr:
-        """What no key of the type is greater than."""
+        """The greatest value of the key type."""
         return tx.max_value(self.low.type)
 
 
@@ -262,7 +262,7 @@ _NAMES = tuple(f.name for f in fields(_Part))
 
 
 class _Parts:
-    """Parts that wait, `count` of them: the last one is the next."""
+    """A stack of `count` pending parts; the last one is next."""
 
     def __init__(self, b: Statements, dtype: IntegerType):
         self._statements = b
@@ -271,21 +271,21 @@ class _Parts:
         self.count = b.cell("parts", i64, 0)
 
     def put(self, place: PrimExpr, part: _Part) -> None:
-        """Note a part."""
+        """Store a part."""
         for name, array in self._arrays.items():
             array.set(place, getattr(part, name))
 
     def take(self) -> _Part:
-        """The part behind the last one that is counted."""
+        """Return the part just past `count`, which was popped."""
         let, place = self._statements.let, self.count.value
         return _Part(*(let(name, array(place)) for name, array in self._arrays.items()))
 
 
 @dataclass(frozen=True)
 class _Network:
-    """Sorts the keys in vectors, in the order of lanes, then of vectors: key `lane * registers + register`.
+    """A sorting network on vectors. Keys are ordered by lane, then by vector: key `lane * registers + register`.
 
-    A step exchanges keys whose numbers differ in some bits; where that are bits of the lane, lanes are moved.
+    A step exchanges keys whose indices differ in some bits; for bits of the lane, lanes are shuffled.
     """
 
     statements: Statements
@@ -296,11 +296,11 @@ class _Network:
 
     @property
     def size(self) -> int:
-        """How many keys it sorts."""
+        """The number of keys it sorts."""
         return self.lanes * self.registers
 
     def vector(self, at: PrimExpr) -> PrimExpr:
-        """The keys of a register, which begins at `at` in the array."""
+        """Load the keys of the register at `at` in the array."""
         return self.array(_ramp(at, self.lanes))
 
     def set(self, at: PrimExpr, value: PrimExpr) -> None:
@@ -319,25 +319,25 @@ class _Network:
                 self.exchange_both(lane)
 
     def exchange_registers(self, mask: int) -> None:
-        """Registers whose numbers differ in the bits of the mask: the lesser keys go into the first one."""
+        """Compare and exchange registers whose indices differ in the bits of the mask: the lesser keys go first."""
         for (a, x), (b, y) in self.pairs(mask):
             self.set(a, tx.minimum(x, y))
             self.set(b, tx.maximum(x, y))
 
     def exchange_lanes(self, mask: int) -> None:
-        """Lanes of a register."""
+        """Compare and exchange lanes within a register."""
         for at in self.each():
             x = self.statements.let("x", self.vector(at))
             self.set(at, self.lesser(x, self.moved(x, mask), mask))
 
     def exchange_both(self, mask: int) -> None:
-        """Lanes of a register with those of the one that is as far from the end."""
+        """Compare and exchange lanes of a register with those of its mirror register."""
         for (a, x), (b, y) in self.pairs(self.registers - 1):
             self.set(a, self.lesser(x, self.moved(y, mask), mask))
             self.set(b, self.lesser(y, self.moved(x, mask), mask))
 
     def transpose(self) -> None:
-        """Make the keys of a lane neighbours: squares of as many registers as lanes, or the other way round."""
+        """Make the keys of a lane adjacent: square transposes of registers and lanes."""
         bit = min(self.lanes, self.registers) // 2
         while bit:
             for (a, x), (b, y) in self.pairs(bit):
@@ -347,21 +347,21 @@ class _Network:
             bit //= 2
 
     def place(self, at: PrimExpr) -> PrimExpr:
-        """The number of the first key of a register that is transposed."""
+        """Return the index of the first key of a transposed register."""
         if self.registers <= self.lanes:
             return at
         register, squares = tx.floordiv(at, self.lanes), self.registers // self.lanes
         return (tx.floormod(register, self.lanes) * squares + tx.floordiv(register, self.lanes)) * self.lanes
 
     def each(self) -> Iterator[PrimExpr]:
-        """Opens a loop over the registers: where each begins."""
+        """Open a loop over the registers, and yield the start of each."""
         with self._loop("k", self.registers) as k:
             yield self.statements.let("at", k * self.lanes)
 
     def pairs(self, mask: int) -> Iterator[tuple[tuple[PrimExpr, PrimExpr], ...]]:
-        """Opens a loop over the pairs of registers whose numbers differ in the bits of the mask.
+        """Open a loop over the pairs of registers whose indices differ in the bits of the mask.
 
-        Yields for both where it begins, and its keys.
+        Yields the start and the keys of both.
         """
         let, top = self.statements.let, 1 << mask.bit_length() - 1
         with self._loop("block", self.registers // (2 * top)) as block, self._loop("k", top) as k:
@@ -372,7 +372,7 @@ class _Network:
 
     @contextmanager
     def _loop(self, name: str, count: int) -> Iterator[PrimExpr]:
-        """A loop that is written out, where there is more than one iteration."""
+        """Open an unrolled loop, or none for a single iteration."""
         if count == 1:
             yield tx.const(0, i64)
             return
@@ -380,26 +380,27 @@ class _Network:
             yield i
 
     def moved(self, value: PrimExpr, mask: int) -> PrimExpr:
-        """Lanes exchanged with those whose numbers differ in the bits of the mask."""
+        """Exchange lanes whose indices differ in the bits of the mask."""
         return CLASSES["Shuffle"]([value], [lane ^ self.lane(mask) for lane in range(self.lanes)])
 
     def lesser(self, x: PrimExpr, y: PrimExpr, mask: int) -> PrimExpr:
-        """The lesser keys in lanes without the highest bit of the mask, the greater ones in the others."""
+        """Return the lesser keys in lanes without the highest bit of the mask, the greater ones in the others."""
         top = self.lane(1 << mask.bit_length() - 1)
         lane = _ramp(tx.const(0, self.dtype), self.lanes)
         return tx.select(tx.equal(lane & top, 0), tx.minimum(x, y), tx.maximum(x, y))
 
     def lane(self, number: int) -> int:
-        """The lane of a number: with more lanes than registers, the last bits of the number are the first of the lane.
+        """Map a lane number to a lane.
 
-        Then keys are in order where the other bits are exchanged with those of the register.
+        With more lanes than registers, the last bits of the number are the first of the lane. The keys are then in
+        order once the other bits are exchanged with those of the register.
         """
         more = max(self.lanes // self.registers, 1)
         return number // more + number % more * (self.lanes // more)
 
 
 def _bitonic(count: int) -> Iterator[int]:
-    """The bits in which the numbers of keys differ that a step exchanges, for each step."""
+    """Yield for each step the mask of key-index bits in which exchanged keys differ."""
     half = 1
     while half < count:
         yield 2 * half - 1

@@ -1,4 +1,4 @@
-"""Padding, convolutions and pooling: what slides a window over spatial dimensions. Layouts are lists of places."""
+"""Padding, convolution and pooling: sliding windows over spatial dimensions. Layouts are lists of places."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Places = Sequence[int]
 
 
 def _shifted(i: PrimExpr, by: SymExpr | int) -> PrimExpr:
-    """i - by, in canonical form."""
+    """Return i - by, in canonical form."""
     return tx.simplified(i - (from_sym(by).astype(i.type) if isinstance(by, SymExpr) else tx.const(by, i.type)))
 
 
 def pad_constant(
     x: Tensor, before: Sequence[Any], after: Sequence[Any], value: Any, name: str = "PadInput", axes: str = "i"
 ) -> Tensor:
-    """`x` with `value` around it; a negative width cuts off."""
+    """Pad `x` with `value`; a negative width crops."""
     dims = [d + b + a for d, b, a in zip(x.dims, before, after, strict=True)]
 
     def element(*i: PrimExpr) -> PrimExpr:
@@ -58,7 +58,7 @@ def _width(width: SymExpr | int, like: PrimExpr) -> PrimExpr:
 
 
 def pad_by(x: Tensor, widths: Padding, mode: str, name: str | None = None) -> Tensor:
-    """`x` continued by its own elements: `reflect`, `replicate` (the edge) or `circular`."""
+    """Pad `x` with its own elements: `reflect`, `replicate` (the edge) or `circular`."""
     dims = [d + (b + a) for d, (b, a) in zip(x.dims, widths, strict=True)]
     source = {"reflect": _reflected, "replicate": _replicated, "circular": _circular}[mode]
     names = {"reflect": "ReflectPadInput", "replicate": "ReplicatePadInput", "circular": "CircularPadInput"}
@@ -91,7 +91,7 @@ def _window_axes(kernel: Sequence[SymExpr]) -> list[IterVar]:
 def padded_places(
     x: Tensor, places: Places, padding: Padding, value: Any, name: str = "pad_temp", axes: str = "i"
 ) -> Tensor:
-    """`x` padded in its spatial dimensions."""
+    """Pad `x` in its spatial dimensions."""
     before, after = (arranged(places, [0, 0, *(pair[side] for pair in padding)]) for side in (0, 1))
     return pad_constant(x, before, after, value, name, axes)
 
@@ -99,7 +99,7 @@ def padded_places(
 def window_places(
     at: Sequence[PrimExpr], window: Sequence[IterVar], strides: Sequence[int], dilation: Sequence[int]
 ) -> list[PrimExpr]:
-    """Where the points of windows are in the padded data: at * stride + point * dilation."""
+    """Return the positions of window points in the padded data: at * stride + point * dilation."""
     steps = zip(at, window, strides, dilation, strict=True)
     return [tx.simplified(v * tx.const(s, v.type) + w * tx.const(d, w.type)) for v, w, s, d in steps]
 
@@ -117,8 +117,11 @@ def convolution(
     name: str,
     notes: Mapping[str, Any] | None = None,
 ) -> Tensor:
-    """data * weight summed over window and input channels. `places`: of data and result (batch, channels, spatial…),
-    and of the kernel (output channels, input channels, spatial…). `notes` are annotations."""
+    """Return data * weight summed over window and input channels.
+
+    `places` are those of data and result (batch, channels, spatial…), and of the kernel (output channels, input
+    channels, spatial…). `notes` are annotations.
+    """
     data_places, kernel_places, out_places = places
     padded = padded_places(data, data_places, padding, 0)
     outer, inner, *kernel = (weight.dims[p] for p in kernel_places)
@@ -139,7 +142,7 @@ def convolution(
 
 
 def _group(channel: PrimExpr, each: SymExpr, inner: SymExpr) -> PrimExpr:
-    """The first input channel of the group of an output channel."""
+    """Return the first input channel in the group of an output channel."""
     return tx.floordiv(channel, from_sym(each)) * from_sym(inner)
 
 
@@ -154,7 +157,7 @@ def transposed_convolution(
     groups: int,
     dtype: Attribute,
 ) -> Tensor:
-    """The data spread by `strides` and padded, convolved with the kernel turned around."""
+    """Dilate the data by `strides`, pad it, and convolve it with the flipped kernel."""
     data_places, kernel_places, out_places = places
     outer, channels, *kernel = (weight.dims[p] for p in kernel_places)
     spread = dilate(data, arranged(data_places, [1, 1, *strides]))
@@ -185,7 +188,7 @@ def transposed_convolution(
 
 
 def dilate(x: Tensor, strides: Sequence[int], value: float = 0, name: str = "data_dilate") -> Tensor:
-    """`x` with strides - 1 times `value` between neighbours."""
+    """Insert strides - 1 elements of `value` between adjacent elements of `x`."""
     if builtins.all(s == 1 for s in strides):
         return x
     dims = [(d - 1) * s + 1 for d, s in zip(x.dims, strides, strict=True)]
@@ -210,9 +213,9 @@ def pool(
     kind: str,
     counted: Padding | None = None,
 ) -> Tensor:
-    """The greatest (`max`), the `sum` or the mean (`avg`) of each window.
+    """Return the maximum (`max`), `sum` or mean (`avg`) of each window.
 
-    The mean is of its points in the data and the padding `counted`.
+    The mean is over the points in the data and the padding `counted`.
     """
     reducer, neutral = (red.max_of_all, red.least_of(data.type).constant) if kind == "max" else (red.sum, 0)
     needed = builtins.any(b or a for b, a in padding)
@@ -245,13 +248,13 @@ def pool(
 
 
 def _moved(i: Indices, places: Places, where: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """Indices with those of the windows' dimensions replaced; batch, channels and blocks of channels stay."""
+    """Replace the spatial indices; batch, channels and channel blocks are kept."""
     spatial = dict(zip(places[2:], where, strict=True))
     return [spatial.get(p, v) for p, v in enumerate(i)]
 
 
 def _inside(i: PrimExpr, extent: SymExpr, before: int, size: int, stride: int, dilation: int) -> PrimExpr:
-    """How many points of a window are in the data."""
+    """Return the number of points of a window inside the data."""
     start = tx.simplified(i * tx.const(stride, i.type) - tx.const(before, i.type))
     step = tx.const(dilation, i.type)
     last = tx.floordiv(from_sym(extent - 1) - start, step) + 1
@@ -260,12 +263,12 @@ def _inside(i: PrimExpr, extent: SymExpr, before: int, size: int, stride: int, d
 
 
 def adaptive_avg_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places) -> Tensor:
-    """The mean of window i, which reaches from floor(i * n / m) to ceil((i + 1) * n / m)."""
+    """Return the mean of each window i, from floor(i * n / m) to ceil((i + 1) * n / m)."""
     return adaptive_pool(data, out_shape, places, "avg")
 
 
 def adaptive_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places, kind: str) -> Tensor:
-    """The mean (`avg`) or the greatest (`max`) of window i, from floor(i * n / m) to ceil((i + 1) * n / m)."""
+    """Return the mean (`avg`) or maximum (`max`) of each window i, from floor(i * n / m) to ceil((i + 1) * n / m)."""
     reducer, step = (red.max_of_all, "adaptive_pool_max") if kind == "max" else (red.sum, "adaptive_pool_sum")
     pairs = [(data.dims[p], out_shape[p]) for p in places[2:]]
     extents = [_longest(n, m) for n, m in pairs]
@@ -299,13 +302,13 @@ def adaptive_pool(data: Tensor, out_shape: Sequence[SymExpr], places: Places, ki
 
 
 def _longest(n: SymExpr, m: SymExpr) -> SymExpr:
-    """At least the length of the longest window."""
+    """Return an upper bound of the window lengths."""
     divides = (n % m).constant == 0
     return n // m if divides else (n + (m - 1)) // m + 1
 
 
 def pixel_shuffle(x: Tensor, factor: int) -> Tensor:
-    """Channels as blocks of pixels: (…, c * r * r, h, w) becomes (…, c, h * r, w * r)."""
+    """Move blocks of channels to pixels: (…, c * r * r, h, w) becomes (…, c, h * r, w * r)."""
     *outer, channels, height, width = x.dims
     dims = [*outer, channels // (factor * factor), height * factor, width * factor]
 
@@ -326,10 +329,7 @@ def col2im(
     dilation: Sequence[int],
     padding: Padding,
 ) -> Tensor:
-    """Blocks (batch, channels * points, blocks) at their places in images of the extents `image`.
-
-    Where blocks overlap they are added.
-    """
+    """Sum blocks (batch, channels * points, blocks) at their positions in images with the extents `image`."""
     count, extents = math.prod(block), list(image)
     blocks = [
         (e + (b + a - (k - 1) * d - 1)) // s + 1
@@ -365,9 +365,9 @@ def places_of_greatest(
     padding: Padding,
     columns_first: bool,
 ) -> Tensor:
-    """Where in the whole of `data` (batch, channels, …) the greatest element of each window is: the first of equals.
+    """Return the position in `data` (batch, channels, …) of the first greatest element of each window.
 
-    Elements are counted row by row, within a channel column by column where `columns_first`.
+    Positions are row-major; within a channel column-major if `columns_first`.
     """
     extents = data.dims[2:]
     window = [IterVar(f"rv{n}", Const(0), Const(k), is_reduction=True) for n, k in enumerate(size)]
