@@ -1,8 +1,8 @@
-"""Sums and products of 16 bit floats accumulate in float32 and are rounded once, when they are complete.
+"""Widen accumulators: sums and products of 16-bit floats accumulate in float32 and are rounded once at the end.
 
     C[i] = C[i] + A[i, k] * B[k]    ->    C_wide[i] = C_wide[i] + f32(A[i, k]) * f32(B[k]);  C[i] = f16(C_wide[i])
 
-This is what numpy (with `dtype=float32`), PyTorch and ONNX Runtime compute. Native code and the interpreter share it.
+numpy (with `dtype=float32`), PyTorch and ONNX Runtime do the same. Native code and the interpreter share this rewrite.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from .rewriting.edit import erase, inserter, set_type
 _SUMS = (tir.AddOp, tir.SubOp)
 _PRODUCTS = (tir.MulOp,)
 _COPY = "{}_cast"
-"""The name of the block that rounds what the block `{}` accumulated."""
+"""The name of the block that rounds the results of the block `{}`."""
 
 
 def widen_accumulators(func: tir.FuncOp) -> None:
-    """Let the function's reductions of float16 and bfloat16 accumulate in float32, in place.
+    """Make the function's reductions of float16 and bfloat16 accumulate in float32, in place.
 
-    Buffers that the function allocates become float32 themselves. A parameter, or a buffer that is used otherwise, gets
-    a float32 copy where one plain loop nest computes all of its elements; other ones stay as they are.
+    Buffers that the function allocates become float32 themselves. A parameter, or a buffer with other uses, gets a
+    float32 copy if a single plain loop nest computes all of its elements; other buffers are unchanged.
     """
     steps: dict[SSAValue, list[_Step]] = {}
     for step in _steps(func):
@@ -42,7 +42,7 @@ def widen_accumulators(func: tir.FuncOp) -> None:
 
 
 def has_half_sums(func: tir.FuncOp) -> bool:
-    """Whether the function accumulates in buffers of float16 or bfloat16."""
+    """Return whether the function accumulates in buffers of float16 or bfloat16."""
     return next(_steps(func), None) is not None
 
 
@@ -60,7 +60,7 @@ def _is_half(dtype: Attribute) -> bool:
 
 @dataclass(frozen=True)
 class _Step:
-    """A store whose value combines the element that it replaces, `old`, with others by operations of `kinds`."""
+    """A store that combines the previous value of the element, `old`, with others by operations of `kinds`."""
 
     store: tir.StoreOp
     old: tir.LoadOp
@@ -82,7 +82,7 @@ def _step_of(store: tir.StoreOp) -> _Step | None:
 
 
 def _terms(value: SSAValue, kinds: tuple[type[tir.BinaryExpr], ...]) -> list[tir.LoadOp]:
-    """The loads among the terms of a sum or a product; of a difference only the left side may be the accumulator."""
+    """Return the loads among the terms of a sum or product; in a difference only the left side may accumulate."""
     loads: list[tir.LoadOp] = []
     todo = [value]
     while todo:
@@ -114,14 +114,14 @@ def _widen(buffer: SSAValue, steps: Sequence[_Step]) -> None:
 
 
 def _is_plain_access(op: Operation) -> bool:
-    """Whether an operation accesses single elements, or names a region of a block."""
+    """Return whether an operation accesses single elements, or is a region of a block."""
     if isinstance(op, tir.LoadOp | tir.StoreOp):
         return all(isinstance(v.type, IntegerType) for v in op.indices)
     return isinstance(op, tir.ReadsOp | tir.WritesOp)
 
 
 def _retype(buffer: SSAValue, steps: Sequence[_Step], uses: Sequence[Operation]) -> None:
-    """Make a buffer one of float32: accumulating steps compute in it, other accesses convert."""
+    """Change a buffer to float32: accumulating steps compute in it, other accesses convert."""
     t = cast(BufferType, buffer.type)
     set_type(buffer, t.replaced(dtype=f32))
     for step in steps:
@@ -140,7 +140,7 @@ def _retype(buffer: SSAValue, steps: Sequence[_Step], uses: Sequence[Operation])
 
 @dataclass(frozen=True)
 class _Widening:
-    """Computes in float32 what a step stores. Products of terms are exact there, as those of a dot product are."""
+    """Computation of a step's value in float32, where products of two 16-bit terms are exact."""
 
     step: _Step
     buffer: SSAValue
@@ -170,7 +170,7 @@ def _converted(value: SSAValue, insert: Callable[[Operation], None]) -> SSAValue
 
 
 def _erase_unused(value: SSAValue) -> None:
-    """Erase what computes a value that nothing uses."""
+    """Erase the operations that compute an unused value."""
     owner = value.owner
     if isinstance(owner, tir.BinaryExpr | tir.LoadOp | tir.ConstOp) and value.first_use is None:
         operands = dict.fromkeys(owner.operands)
@@ -180,9 +180,9 @@ def _erase_unused(value: SSAValue) -> None:
 
 
 def _plain_nest(step: _Step) -> Operation | None:
-    """The outermost loop of a plain nest that computes all elements of what it stores; None where it has another form.
+    """Return the outermost loop of a plain nest that computes all elements of the stored buffer; None for other forms.
 
-    A block with an init in loops from 0, one for each of its iterators, whose spatial iterators are the indices.
+    The nest is a block with an init, in one loop from 0 for each iterator, whose spatial iterators are the indices.
     """
     block = step.store.parent_op()
     if not isinstance(block, tir.BlockOp) or block.init is None or block.predicate is not None:
@@ -207,7 +207,7 @@ def _plain_nest(step: _Step) -> Operation | None:
 
 
 def _plain_root(block: tir.BlockOp) -> Operation | None:
-    """The outermost of the loops around a block, a statement of the function: an iterator runs along each of them."""
+    """Return the outermost loop around a block in a top-level nest of one loop for each iterator, or None."""
     left = dict(zip(block.bindings, block.extents, strict=True))
     root: Operation = block
     while isinstance(loop := root.parent_op(), tir.ForOp):
@@ -223,7 +223,7 @@ def _plain_root(block: tir.BlockOp) -> Operation | None:
 
 
 def _allocate(root: Operation, like: SSAValue) -> SSAValue:
-    """A float32 buffer of the shape of another one, at the head of the function."""
+    """Allocate a float32 buffer of the shape of another one, at the head of the function."""
     alloc = tir.AllocBufferOp(BufferType.of(cast(BufferType, like.type).dims, f32))
     set_name(alloc.result, f"{name_of(like) or 'buffer'}_wide")
     body = cast(Block, root.parent)

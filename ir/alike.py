@@ -1,4 +1,4 @@
-"""Functions of equal structure, found without reading most of them: those of other parameters are no candidates."""
+"""Deduplication of structurally equal functions; a signature key avoids most comparisons."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FunctionT = TypeVar("FunctionT", bound=Operation)
 
 @dataclass
 class Alike:
-    """Functions as they were met, which stay as they are for as long as others are compared with them."""
+    """A table of functions by structure. The functions must not change while it is in use."""
 
     _groups: dict[Hashable, list[Operation]] = field(default_factory=dict[Hashable, list[Operation]])
     _firsts: dict[Hashable, Operation] = field(default_factory=dict[Hashable, Operation])
 
     def first_of(self, func: Operation) -> Operation:
-        """The first function of the structure of `func` that was met: maybe `func` itself."""
+        """Return the first function added with the structure of `func`, possibly `func` itself."""
         group = self._groups.setdefault(_outline(func), [])
         group.append(func)
         if len(group) == 1:
@@ -34,19 +34,19 @@ class Alike:
 
 
 def with_others(functions: Iterable[FunctionT]) -> list[FunctionT]:
-    """The functions that may be of the structure of another one of them."""
+    """Return the functions that may be structurally equal to another one of them."""
     outlines = {f: _outline(f) for f in functions}
     counts = Counter(outlines.values())
     return [f for f, outline in outlines.items() if counts[outline] > 1]
 
 
 def _outline(func: Operation) -> Hashable:
-    """What a function has in common with all of its structure."""
+    """Return the signature key of a function: equal for structurally equal functions."""
     return (type(func), *(_in_common(a.type) for r in func.regions for b in r.blocks for a in b.args))
 
 
 def _in_common(t: Attribute) -> Hashable:
-    """What a type has in common with all that are equal to it up to the names of variables."""
+    """Return a key of a type that is equal for types equal up to names of variables."""
     if isinstance(t, tir.BufferType):
         return (t.dtype, *(d.constant for d in t.dims))
     if isinstance(t, relax.TensorType) and t.dims is not None:

@@ -1,8 +1,8 @@
-"""What a program contains as a few bytes, by which it is found again in another process: a key of caches on disk.
+"""Content hashes of programs, the keys of caches on disk.
 
-Two programs have one digest where they have the same operations with the same attributes, types and names in the same
-order; places in the source do not count. It is read from the structure: to print a program takes several times as long,
-and its text leaves out what an operation's form leaves out.
+Programs have the same digest if they have the same operations with the same attributes, types and names in the same
+order; source locations are ignored. The digest is computed from the structure: printing a program takes several times
+as long, and the text omits some attributes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..dialects.sym.writing import expr_text
 
 
 def digest(ops: Iterable[Operation]) -> bytes:
-    """The digest of operations that stand one behind the other and use nothing from outside."""
+    """Return the digest of a sequence of operations that use no values from outside."""
     reader = _Reader()
     for op in ops:
         reader.operation(op)
@@ -28,8 +28,10 @@ def digest(ops: Iterable[Operation]) -> bytes:
 
 
 class _Reader:
-    """Writes operations as lines of numbers: those of values and blocks in the order in which they are met, and those
-    of words, which are names and attributes, each written out once.
+    """Serializer of operations to lines of numbers.
+
+    Values and blocks are numbered in order of occurrence, and so are names and attributes, whose texts are written
+    once.
     """
 
     def __init__(self) -> None:
@@ -40,7 +42,7 @@ class _Reader:
         self._attributes: dict[int, tuple[int, Attribute]] = {}
 
     def result(self) -> bytes:
-        """The digest of what was read."""
+        """Return the digest of the operations read so far."""
         sha = hashlib.sha256()
         for word in ("\n".join(self._lines), *self._words):
             data = word.encode("utf-8", "surrogatepass")
@@ -68,7 +70,7 @@ class _Reader:
             self._lines.append("")
 
     def _defined(self, values: Sequence[SSAValue]) -> list[tuple[int, int, int]]:
-        """Values by number, name and type."""
+        """Return the number, name and type of each value."""
         numbers = self._values
         return [
             (numbers.setdefault(id(v), len(numbers)), self._word(v.name_hint or ""), self._attribute(v.type))
@@ -85,7 +87,7 @@ class _Reader:
         return self._words.setdefault(text, len(self._words))
 
     def _attribute(self, attribute: Attribute) -> int:
-        """The number of an attribute's text; by identity, since 1 and True are equal to Python."""
+        """Return the number of an attribute's text; looked up by identity, since 1 == True in Python."""
         known = self._attributes.get(id(attribute))
         if known is None:
             known = self._attributes[id(attribute)] = self._word(_text(attribute)), attribute
@@ -93,7 +95,7 @@ class _Reader:
 
 
 def _text(attribute: Attribute) -> str:
-    """All that an attribute says."""
+    """Return the full text of an attribute."""
     write = _TEXTS.get(type(attribute))
     if write is not None:
         return write(attribute)
@@ -115,4 +117,4 @@ _TEXTS: dict[type[Attribute], Callable[[Any], str]] = {
     FloatData: lambda a: struct.pack("<d", a.data).hex(),
     SymAttr: lambda a: f"<{expr_text(a.data)}>",
 }
-"""Of what is no list of parameters; the text of any other is what is printed of it."""
+"""Texts of attributes that are not lists of parameters; others use their printed form."""

@@ -2,8 +2,8 @@
 
 A program is read as a stream of entries in which values are numbered by definition and symbolic variables by first
 occurrence; operands that are expressions (tir's, and relax leaves without a name) are read as trees. Two programs are
-equal where their streams are; the first entry that differs is the difference that is reported, with both sides. Names
-of public functions and global symbols count, those of private functions only inside of a module.
+equal if their streams are; the first differing entry is reported, with both sides. Names of public functions and
+global symbols count; those of private functions count only inside a module.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PARTS_OF_BLOCKS: dict[type[Operation], dict[type[Operation], int]] = {
     tir.FuncOp: {tir.AllocBufferOp: -1},
     tir.BlockOp: {tir.ReadsOp: -5, tir.WritesOp: -4, tir.AllocBufferOp: -3, tir.MatchBufferOp: -2, tir.InitOp: -1},
 }
-"""What belongs to a block of TVM rather than to its body, wherever it stands among the statements; in its order."""
+"""Operations that TVM stores in the block rather than in its body, in TVM's order; their position does not matter."""
 _IGNORED_PROPERTIES = frozenset(
     {
         "handle_names",
@@ -59,11 +59,11 @@ Entry = tuple[Hashable, "Operation | None"]
 
 
 _DEEP = 64
-"""So far inside of each other the parts of an expression are read before it, without a call for each level."""
+"""Maximum depth of expressions that are read recursively; deeper ones are read bottom-up first."""
 
 
 class Reader:
-    """Reads ops as entries; one for each program that is compared."""
+    """Reader of one program as a stream of entries."""
 
     def __init__(self, separate: Sequence[Operation] = ()) -> None:
         self.separate = set(separate)
@@ -86,7 +86,7 @@ class Reader:
             self.top_level(op)
 
     def top_level(self, op: Operation) -> None:
-        """A function: its symbolic variables are its own."""
+        """Read a function, which has its own symbolic variables."""
         self.symbols = {}
         self.closed = {}
         self.variables = _variables_of(op)
@@ -96,7 +96,7 @@ class Reader:
         self.operation(op, skip_symbol=True)
 
     def operation(self, op: Operation, skip_symbol: bool = False) -> None:
-        """Its entry, behind those of the expressions that it is the first to read, then its regions'."""
+        """Add an op's entry, after those of expressions it is the first to use, then the entries of its regions."""
         leaf = _bound_leaf(op)
         if leaf is not None:  # a name of a leaf, which may have one itself
             self.entries.append(((leaf.name, (), (), self.properties(leaf, set()), self.types(op)), op))
@@ -133,7 +133,7 @@ class Reader:
 
     @staticmethod
     def inline(op: Operation) -> bool:
-        """Whether an op stands only where it is used."""
+        """Return whether an op is read as part of its users."""
         if type(op) in _TREE_OPS or _is_output_name(op) or _does_nothing(op):
             return True
         return type(op) in _LEAF_OPS and name_of(op.results[0]) is None
@@ -162,7 +162,7 @@ class Reader:
         return self.free(value)
 
     def unread(self, value: SSAValue) -> Sequence[SSAValue]:
-        """The operands that `tree` reads for a value, none where it was read."""
+        """Return the operands that `tree` must read before a value; none if it has been read."""
         if value in self.values or value in self.tree_of or not isinstance(value, OpResult):
             return ()
         op = value.op
@@ -171,12 +171,12 @@ class Reader:
         return _plain_constant(_written_out(op)).operands
 
     def free(self, value: SSAValue) -> Hashable:
-        """A value that is defined outside: by the order in which such are met."""
+        """Return the number of a value defined outside, by order of first use."""
         self.define(value)
         return ("free", self.values[value])
 
     def tree(self, op: Operation) -> Hashable:
-        """The number of an expression's content; equal content has one number, new content is read once."""
+        """Return the number of an expression's content; equal contents share a number, and new content is read once."""
         if op in self.separate:
             place = self.places.setdefault(op, len(self.places))
             return self.numbered(("apart", place, self.types(op)), op)
@@ -190,7 +190,7 @@ class Reader:
         return self.numbered((op.name, operands, (), self.properties(op, set()), self.types(op), inside), op)
 
     def inside(self, op: Operation) -> Hashable:
-        """What stands in the regions of an expression."""
+        """Read the regions of an expression."""
         outer, self.entries = self.entries, []
         for region in op.regions:
             for arg in (a for block in region.blocks for a in block.args):
@@ -202,7 +202,10 @@ class Reader:
         return tuple(e for e, _ in inner if e not in self.trees)
 
     def symbolic(self, value: SSAValue) -> SymExpr | None:
-        """The expression of an integer made of symbolic variables alone: `sym.value n * 2`, or `%n` times 2."""
+        """Return the expression of an integer of symbolic variables only: `sym.value n * 2`, or `%n` times 2.
+
+        Else None.
+        """
         if not isinstance(value.type, IntegerType):
             return None
         expr = sym_expr_of(value, self.exprs)
@@ -210,7 +213,7 @@ class Reader:
         return expr if names and all(isinstance(n, str) for n in names) else None
 
     def numbered(self, content: Hashable, op: Operation | None) -> Hashable:
-        """The number of an expression's content, which is an entry where it is new."""
+        """Return the number of an expression's content; new content adds an entry."""
         if content not in self.trees:
             self.trees[content] = len(self.trees)
             self.entries.append((content, op))
@@ -227,7 +230,7 @@ class Reader:
         return tuple(self.attribute(r.type) for r in op.results)
 
     def attribute(self, attr: Attribute) -> Hashable:
-        """An attribute with symbolic variables numbered; memoised until a new function begins."""
+        """Return an attribute with symbolic variables numbered; memoized per function."""
         key = self.closed.get(attr)
         if key is None:
             key = self.closed[attr] = self._attribute(attr)
@@ -251,7 +254,7 @@ class Reader:
         return self.callable(attr) if isinstance(attr, relax.CallableType) else attr
 
     def callable(self, attr: relax.CallableType) -> Hashable:
-        """The type of a function: its symbolic variables are its own."""
+        """Return the type of a function, which has its own symbolic variables."""
         outer, self.symbols, self.closed = (self.symbols, self.closed), {}, {}
         content = (attr.name, *(self.attribute(p) for p in _parameters(attr)))
         self.symbols, self.closed = outer
@@ -270,7 +273,7 @@ class Reader:
 
 
 def _variables_of(op: Operation) -> dict[SSAValue, SymExpr]:
-    """The scalar parameters of a tensor function that are symbolic variables of its buffers."""
+    """Return the scalar parameters of a tensor function that are symbolic variables of its buffers."""
     if not isinstance(op, tir.FuncOp):
         return {}
     buffers = [p.type for p in op.params if isinstance(p.type, tir.BufferType)]
@@ -289,14 +292,14 @@ def _symbol(op: Operation) -> str | None:
 
 
 def _is_output_name(op: Operation) -> bool:
-    """Whether an op only gives a value a second name, by which it leaves a dataflow block."""
+    """Return whether an op only renames a value that leaves a dataflow block."""
     if type(op) is not relax.BindOp or op.result.type != op.operands[0].type:
         return False
     return op.result.has_one_use() and all(isinstance(use.operation, relax.OutputOp) for use in op.result.uses)
 
 
 def _bound_leaf(op: Operation) -> Operation | None:
-    """The leaf without operands that an op gives a name, None for other ops."""
+    """Return the leaf without operands that an op binds to a name; None for other ops."""
     if type(op) is not relax.BindOp or op.result.type != op.operands[0].type:
         return None
     leaf = op.operands[0].owner
@@ -305,18 +308,18 @@ def _bound_leaf(op: Operation) -> Operation | None:
 
 
 def _does_nothing(op: Operation) -> bool:
-    """Whether a statement is `T.evaluate` of a constant, which stands where there is no other."""
+    """Return whether a statement is `T.evaluate` of a constant, the placeholder for an empty body."""
     return type(op) is tir.EvaluateOp and isinstance(_plain_constant(op.value.owner), tir.ConstOp)
 
 
 def _plain_constant(op: Any) -> Any:
-    """`tir.const 4` for `sym.value 4`, which text does not tell from it; any other op itself."""
+    """Return `tir.const 4` for `sym.value 4`, which has the same text; other ops unchanged."""
     number = op.expr.data.constant if type(op) is ValueOp else None
     return op if number is None else tir.ConstOp(number, op.result.type)
 
 
 def _written_out(op: Operation) -> Operation:
-    """`tir.lt %a, %b` for `sym.value lt(a, b)`, which text does not tell from it; any other operation itself."""
+    """Return `tir.lt %a, %b` for `sym.value lt(a, b)`, which has the same text; other operations unchanged."""
     expr = op.expr.data if isinstance(op, ValueOp) else None
     if not isinstance(expr, Op) or expr.kind not in CONDITIONS:
         return op
@@ -330,7 +333,7 @@ def _attrs_but_symbol(op: Operation) -> dict[str, Attribute]:
 
 
 def _exported_symbol(op: Operation) -> str | None:
-    """What a function is called outside of its module: its `global_symbol`, else its name."""
+    """Return the external name of a function: its `global_symbol`, else its name."""
     attrs = op.properties.get("func_attrs")
     symbol: Any = attrs.data.get("global_symbol") if isinstance(attrs, DictionaryAttr) else None
     return _symbol(op) if symbol is None else symbol.data
@@ -349,23 +352,23 @@ def _entries(op: Operation) -> list[Entry]:
 
 @nesting_checked()
 def structural_equal(a: Operation, b: Operation) -> bool:
-    """Whether two modules, functions or ops are equal up to names."""
+    """Return whether two modules, functions or ops are equal up to names."""
     return first_difference(a, b) is None
 
 
 @nesting_checked()
 def structural_hash(op: Operation) -> int:
-    """A hash that structurally equal ops share (within one process)."""
+    """Return a hash that structurally equal ops share (within one process)."""
     return hash(tuple(e for e, _ in _entries(op)))
 
 
 def fingerprint(op: Operation) -> Hashable:
-    """The contents as one hashable value, equal for structurally equal ops: a key for a table of functions."""
+    """Return the contents as one hashable value, equal for structurally equal ops: a key for a table of functions."""
     return tuple(e for e, _ in _entries(op))
 
 
 def fingerprint_but_for(op: Operation, constants: Sequence[Operation]) -> tuple[Hashable, list[Operation]]:
-    """The contents of a function with constants each of which may be any, and these in the order of their places."""
+    """Return the contents of a function with these constants as wildcards, and the constants in order of occurrence."""
     reader = Reader(constants)
     reader.top_level(op)
     return tuple(e for e, _ in reader.entries), list(reader.places)
@@ -373,7 +376,7 @@ def fingerprint_but_for(op: Operation, constants: Sequence[Operation]) -> tuple[
 
 @dataclass(frozen=True)
 class Difference:
-    """Where two programs differ first: the ops of both sides (None where a side has no more) and what differs."""
+    """The first difference of two programs: the ops of both sides (None at the end of a side) and the reason."""
 
     left: Operation | None
     right: Operation | None
@@ -393,7 +396,7 @@ def _line(op: Operation | None) -> str:
 
 
 def first_difference(a: Operation, b: Operation) -> Difference | None:
-    """The first difference between two programs, None where they are equal."""
+    """Return the first difference between two programs, or None if they are equal."""
     last: tuple[Operation | None, Operation | None] = (a, b)
     for x, y in zip_longest(_entries(a), _entries(b)):
         ops = (x[1] if x else None, y[1] if y else None)
@@ -417,7 +420,7 @@ def _what(x: Entry | None, y: Entry | None, last: tuple[Operation | None, Operat
 
 
 class StructuralInequalityError(TiraxError, ValueError):
-    """Two programs that should be structurally equal are not."""
+    """Programs that should be structurally equal differ."""
 
 
 @nesting_checked()

@@ -1,6 +1,6 @@
-"""Names of LLVM's intrinsics: whether LLVM has them, and without the types that they are for.
+"""Names of LLVM intrinsics: lookup, and removal of type suffixes.
 
-LLVM completes a name by the types of the call, so programs have them without types, as TVM does.
+LLVM completes a name by the types of the call, so programs use names without types, as in TVM.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any, cast
 
 _NAME = re.compile(r"llvm(\.\w+)+")
 _TYPES = re.compile(r"(\.(nx)?(v\d+)?(i\d+|f\d+|bf16|p\d+))+$")
-"""`.f32`, `.v8f32.p0`: the types that an intrinsic is for, behind its name."""
+"""The type suffixes of an intrinsic: `.f32`, `.v8f32.p0`."""
 _UNKNOWN = "; Unknown intrinsic"
-"""What LLVM writes beside a declaration whose name is reserved, and stands for nothing."""
+"""The comment that LLVM prints beside the declaration of an unknown intrinsic."""
 
 
 @lru_cache(maxsize=1024)
 def is_llvm_intrinsic(name: str) -> bool:
-    """Whether LLVM knows an intrinsic by this name, with or without the suffixes for its types."""
+    """Return whether LLVM has an intrinsic of this name, with or without type suffixes."""
     from llvmlite import binding
 
     if not _NAME.fullmatch(name):
@@ -29,6 +29,6 @@ def is_llvm_intrinsic(name: str) -> bool:
 
 
 def base_name(name: str) -> str:
-    """The name without types: `llvm.fma` for `llvm.fma.v8f32`. One that LLVM does not have without them stays."""
+    """Return the name without type suffixes: `llvm.fma` for `llvm.fma.v8f32`; unchanged if unknown to LLVM."""
     base = _TYPES.sub("", name)
     return base if base != name and is_llvm_intrinsic(base) else name

@@ -1,4 +1,4 @@
-"""Where operations were written."""
+"""Source locations of operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..diagnostics import SourceLocation
 
 
 def location_of(op: Operation | None) -> SourceLocation | None:
-    """Where an op was written, if that is known: its own location or the nearest one around it."""
+    """Return the source location of an op, or the nearest one around it; None if unknown."""
     while op is not None:
         loc = op.location
         if isinstance(loc, FileLineColLoc):

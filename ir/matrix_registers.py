@@ -1,6 +1,6 @@
-"""Instructions on registers that hold matrices (AMX of x86), by LLVM's names, which have the numbers of registers.
+"""Matrix-register instructions (AMX on x86) by their LLVM names; operands are register numbers.
 
-They are a thread's own: `ldtilecfg` says how large they are, `tilerelease` that they are needed no more.
+The registers belong to a thread: `ldtilecfg` configures their sizes, `tilerelease` releases them.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _PRODUCTS = "llvm.x86.tdp"
 
 
 def is_tile_instruction(op: Operation) -> bool:
-    """Whether an operation uses or configures these registers."""
+    """Return whether an operation uses or configures these registers."""
     if not isinstance(op, tir.CallLLVMEffectOp):
         return False
     return op.func.data in (CONFIGURE, RELEASE, ZERO, LOAD, STORE) or op.func.data.startswith(_PRODUCTS)
 
 
 def configure_registers(ops: Iterable[Operation]) -> bool:
-    """Whether operations, in order, configure these registers before they use them, or do not use them."""
+    """Return whether operations, in order, configure these registers before using them, or do not use them."""
     first = next((op for op in ops if isinstance(op, tir.CallLLVMEffectOp) and is_tile_instruction(op)), None)
     return first is None or first.func.data == CONFIGURE

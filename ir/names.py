@@ -1,4 +1,4 @@
-"""New names, of functions and variables: what passes that make some share."""
+"""Fresh names for functions and variables."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .functions.lookup import binding_blocks
 
 
 class NameSupply:
-    """Gives `base`, `base1`, `base2`, …, each once."""
+    """A supply of unique names: `base`, `base1`, `base2`, …"""
 
     def __init__(self, taken: Iterable[str] = ()):
         self._taken = set(taken)
         self._next: dict[str, int] = {}
 
     def reserve(self, name: str) -> None:
-        """Never give this name."""
+        """Exclude a name from the supply."""
         self._taken.add(name)
 
     def fresh(self, base: str) -> str:
-        """The first of `base`, `base1`, … that is not taken; it is taken now."""
+        """Return the first unused name among `base`, `base1`, …, and mark it as used."""
         n = self._next.get(base, 0)
         name = f"{base}{n or ''}"
         while name in self._taken:
@@ -39,18 +39,18 @@ class NameSupply:
 
 
 def identifier(name: str) -> str:
-    """A name with `_` for what none of a variable may hold."""
+    """Return a name with characters that are invalid in variable names replaced by `_`."""
     return "".join(c if c.isalnum() else "_" for c in name)
 
 
 def function_names(module: ModuleOp) -> list[str]:
-    """The names of the functions of a module."""
+    """Return the names of the functions of a module."""
     symbols = (op.properties.get("sym_name") for op in module.body.block.ops)
     return [s.data for s in symbols if isinstance(s, StringAttr)]
 
 
 def variable_names(root: Operation, without: Collection[SSAValue] = ()) -> Iterator[str]:
-    """The names of the values in a function, or in the Relax functions of a module, but for those of `without`."""
+    """Yield the names of the values in a function, or in the Relax functions of a module, except those of `without`."""
     if isinstance(root, ModuleOp):
         for func in root.body.block.ops:
             if isinstance(func, relax.FuncOp):
@@ -63,10 +63,10 @@ def variable_names(root: Operation, without: Collection[SSAValue] = ()) -> Itera
 
 
 def fresh_suffix(base: str, taken: set[str]) -> str:
-    """`base`, or `base_1`, `base_2`, … where that is taken, as TVM's printer tells variables apart; it is taken now.
+    """Return `base`, or `base_1`, `base_2`, … if it is used, as TVM's printer does, and mark the name as used.
 
-    The number is found by doubling and bisection: names of one base are taken one after the other, so it is the first
-    that is free; where some between are free, it may be a later one.
+    The number is found by doubling and bisection: names of a base are used in order, so the result is the first unused
+    one; if there are gaps, it may be a later one.
     """
     name = base
     if base in taken:
@@ -82,16 +82,16 @@ def fresh_suffix(base: str, taken: set[str]) -> str:
 
 
 def make_unique(func: relax.FuncOp) -> None:
-    """Tell variables of one name apart by suffixes, in order of definition, as TVM's printer does.
+    """Make names of variables unique by suffixes, in order of definition, like TVM's printer.
 
-    A value of a dataflow block and the output of the same name that it becomes are one variable. Names of a branch or
-    of a local function are free again after it.
+    A value of a dataflow block and the block's output of the same name count as one variable. Names in a branch or
+    local function can be reused after it.
     """
     _make_unique(func.body.block, set())
 
 
 def _make_unique(block: Block, taken: set[str]) -> list[str]:
-    """Of a block, beside the names that are `taken`; those that it takes itself."""
+    """Make names in a block unique with respect to `taken`, and return the names it uses."""
     mine: list[str] = []
     for value in block.args:
         _rename(value, taken, mine)
@@ -120,7 +120,10 @@ def _rename(value: SSAValue, taken: set[str], mine: list[str]) -> None:
 
 
 def _results(op: Operation) -> Iterator[SSAValue]:
-    """What an op defines that has no name yet: outputs of a dataflow block may be called as they are in it."""
+    """Yield the values that an op defines and that need a name.
+
+    Outputs of a dataflow block may share that of their value.
+    """
     if not isinstance(op, relax.DataflowOp):
         yield from op.results
         return
@@ -130,7 +133,7 @@ def _results(op: Operation) -> Iterator[SSAValue]:
 
 
 def _outputs_of(value: SSAValue) -> list[SSAValue]:
-    """The results of the dataflow block that have the name of this value of it and are this value."""
+    """Return the results of the dataflow block that are this value of the block, under the same name."""
     outputs: list[SSAValue] = []
     for use in value.uses:
         block = use.operation.parent_op()
@@ -142,7 +145,7 @@ def _outputs_of(value: SSAValue) -> list[SSAValue]:
 
 
 def is_declared(op: Operation) -> bool:
-    """Whether an op without a name casts to what its function declares that it returns, which the parser does, too."""
+    """Return whether an unnamed op casts to the declared result type of its function, which the parser inserts, too."""
     if not isinstance(op, relax.MatchCastOp) or not isinstance(op.next_op, relax.ReturnOp):
         return False
     declared, actual = op.result.type, op.value.type
@@ -156,7 +159,7 @@ def is_declared(op: Operation) -> bool:
 
 
 def name_bindings(func: relax.FuncOp) -> None:
-    """Give a fresh name to every binding without one."""
+    """Give a fresh name to every unnamed binding."""
     names = NameSupply(variable_names(func))
     for block in binding_blocks(func):
         inside = isinstance(block.parent_op(), relax.DataflowOp)

@@ -1,7 +1,7 @@
-"""Which variable a bound one stands for: users make a variable, then a function that binds it, and ask for it there.
+"""Provenance of bound variables: users create a variable, then a function that binds it, and look it up there.
 
-A loop, a let or a parameter that is made for a variable is another value than that variable, and so is each copy of it.
-Whoever makes one says so (`note`), whoever copies it too (`carry`), and `origin` answers for both.
+The loop, let or parameter created for a variable is a different value, and so is each copy of it. Code that creates
+one calls `note`, code that copies one calls `carry`, and `origin` returns the variable for both.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _ORIGINS: SideTable[SSAValue, SSAValue] = SideTable("origin")
 
 
 def note(bound: SSAValue, variable: SSAValue) -> None:
-    """`bound` is made for `variable`."""
+    """Record that `bound` was created for `variable`."""
     if bound is not variable:
         _ORIGINS[bound] = origin(variable)
 
 
 def note_variables(bound: Mapping[SSAValue, SSAValue]) -> None:
-    """Values by those in whose place they are: what is in that of a variable which nothing defines is made for it."""
+    """Record the variable of each value that replaces an undefined variable; keys are the replacements."""
     for variable, value in bound.items():
         if isinstance(variable.owner, Block) and variable.owner.parent is None:
             note(value, variable)
 
 
 def note_counters(statements: Iterable[Operation], copies: Iterable[Operation]) -> None:
-    """What the loops and blocks in copies of statements count with stands for what those in the statements do."""
+    """Record that loop variables and iterators in copies of statements represent those of the originals."""
     for variable, copy in zip(_counters(statements), _counters(copies), strict=True):
         note(copy, variable)
 
@@ -43,12 +43,12 @@ def _counters(statements: Iterable[Operation]) -> list[SSAValue]:
 
 
 def origin(value: SSAValue) -> SSAValue:
-    """The variable that a value was made for; of others the value itself."""
+    """Return the variable that a value was created for, or the value itself."""
     return _ORIGINS.get(value, value)
 
 
 def carry(copies: Mapping[SSAValue, SSAValue]) -> None:
-    """Copies stand for what the values stand for that they are copies of."""
+    """Record that copies represent the same variables as their originals."""
     if not _ORIGINS:
         return
     for value, copy in copies.items():
@@ -57,7 +57,7 @@ def carry(copies: Mapping[SSAValue, SSAValue]) -> None:
 
 
 def cloned(op: _OpT) -> _OpT:
-    """A copy of an operation, whose variables stand for the same as its own."""
+    """Return a copy of an operation, whose variables represent the same ones as the original's."""
     copies: dict[SSAValue, SSAValue] = {}
     new = op.clone(copies)
     carry(copies)

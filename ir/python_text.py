@@ -1,4 +1,4 @@
-"""Python's tree of a text."""
+"""Parsing of Python source."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _reading = Lock()
 
 
 def python_tree(text: str, filename: str = "<text>", mode: str = "exec") -> Any:
-    """`ast.parse`, with its errors, by one thread at a time.
+    """Call `ast.parse`, on one thread at a time.
 
-    Python 3.11 counts the depth of the trees that it makes in one number for all threads, and raises `SystemError`
-    where two of them read at once (CPython's issue 106905).
+    Python 3.11 counts the depth of syntax trees in a variable shared by all threads, and raises `SystemError` if two of
+    them parse at the same time (CPython issue 106905).
     """
     with _reading:
         return ast.parse(text, filename, mode)

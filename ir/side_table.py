@@ -1,7 +1,7 @@
-"""What is known of values and operations besides what they are, kept with each of them.
+"""Side tables: data attached to values and operations outside the IR.
 
 A `WeakKeyDictionary` keeps its values alive, and a value of the IR leads to its uses, these to their blocks and so to
-the whole program: the key would never go where its entry leads back to it.
+the whole program: a key whose entry refers back to it would never be freed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ V = TypeVar("V")
 
 
 class SideTable(Generic[K, V]):
-    """Entries by the identity of objects that have attributes; each goes when its key goes. `name` is the table's."""
+    """A table keyed by the identity of objects that have attributes; an entry is freed with its key.
+
+    `name` is the table's.
+    """
 
     def __init__(self, name: str):
         self._name = f"tirax.{name}"  # no identifier: no attribute of a class has such a name
@@ -24,12 +27,12 @@ class SideTable(Generic[K, V]):
         self._used = True
 
     def get(self, key: K, default: V) -> V:
-        """The entry of `key`."""
+        """Return the entry of `key`."""
         return vars(key).get(self._name, default) if self._used else default
 
     def __contains__(self, key: K) -> bool:
         return self._used and self._name in vars(key)
 
     def __bool__(self) -> bool:
-        """False where there has been no entry yet."""
+        """Return False as long as there has been no entry."""
         return self._used

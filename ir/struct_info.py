@@ -1,6 +1,6 @@
-"""Types of Relax values: what two have in common, and what they mention.
+"""Types of Relax values: their least common base, and the expressions in them.
 
-How they compare says `dialects/relax/signatures.py`.
+`dialects/relax/signatures.py` compares them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..dialects.sym.expr import SymExpr, Var
 
 
 def least_common(a: Attribute, b: Attribute) -> Attribute:
-    """The most specific type that covers both; see `struct_info_lca`."""
+    """Return the most specific type that covers both; see `struct_info_lca`."""
     if isinstance(a, TupleType) and isinstance(b, TupleType) and len(a.types) == len(b.types):
         return tuple_type(least_common(x, y) for x, y in zip(a.types, b.types, strict=True))
     if not (isinstance(a, CallableType) and isinstance(b, CallableType)):
@@ -31,13 +31,13 @@ def least_common(a: Attribute, b: Attribute) -> Attribute:
 
 
 def _result(t: CallableType) -> Attribute:
-    """What a function gives, without what only its parameters determine."""
+    """Return the result type of a function, without information that depends on its parameters."""
     own = set(definable_vars_of(t.params)) if not isinstance(t.params, NoneAttr) else set[Var]()
     return relax.erase_unbound(t.ret, {v for e in expressions_in(t.ret) for v in e.free_vars() if v not in own})
 
 
 def rename_shape_vars(t: Attribute, names: Mapping[str, Attribute | str | None]) -> Attribute:
-    """The type where shapes that are the value of a variable are that of another, or a known one; None: unknown."""
+    """Replace variables that name the value of a shape, by another one or a known shape; None makes them unknown."""
     if isinstance(t, TupleType):
         return tuple_type(rename_shape_vars(f, names) for f in t.types)
     if not isinstance(t, TensorType) or t.shape_var is None:
@@ -56,7 +56,7 @@ def _fields(t: Attribute) -> Iterable[Attribute]:
 
 
 def leaf_types(t: Attribute) -> Iterator[Attribute]:
-    """The types without fields inside of a type, in order."""
+    """Yield the types without fields inside a type, in order."""
     if not isinstance(t, TupleType | CallableType):
         yield t
     for field in _fields(t):
@@ -64,7 +64,7 @@ def leaf_types(t: Attribute) -> Iterator[Attribute]:
 
 
 def expressions_in(t: Attribute) -> Iterator[SymExpr]:
-    """The symbolic expressions that a type mentions, in order."""
+    """Yield the symbolic expressions in a type, in order."""
     for leaf in leaf_types(t):
         if isinstance(leaf, TensorType | ShapeType):
             yield from leaf.dims or ()
@@ -73,5 +73,5 @@ def expressions_in(t: Attribute) -> Iterator[SymExpr]:
 
 
 def definable_vars_of(types: Iterable[Attribute]) -> list[Var]:
-    """The variables that values of these types determine: those that are an extent by themselves, each once."""
+    """Return the variables that values of these types define: those that are an extent by themselves, each once."""
     return list(dict.fromkeys(e for t in types for e in expressions_in(t) if isinstance(e, Var)))

@@ -1,4 +1,4 @@
-"""A reader of MLIR text from anywhere, whose time grows with the text's length only."""
+"""A reader for untrusted MLIR text, in time linear in its length."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 
 class _Lexer(MLIRLexer):
-    """xDSL's lexer, whose time for a string that is not closed would double with each character.
+    """xDSL's lexer, without the exponential time for an unterminated string.
 
-    Possessive repetition (`++`, `*+`) gives nothing back, so there is one way to match. Words, names of values and most
-    punctuation are found by one match each: with xDSL's steps they are a quarter of the time of reading.
+    Possessive repetition (`++`, `*+`) does not backtrack. Words, value names and most punctuation are matched by a
+    single regular expression each: xDSL's steps would take a quarter of the reading time.
     """
 
     _frequent = re.compile(
@@ -45,11 +45,11 @@ class _Lexer(MLIRLexer):
 
 
 _NAMES = (None, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.PERCENT_IDENT, None)
-"""The kinds of what is found in the groups of `_Lexer._frequent`; None where it is the text."""
+"""The token kinds of the groups of `_Lexer._frequent`; None if the text is the kind."""
 
 
 class TextParser(Parser):
-    """xDSL's parser on this lexer. It raises `ParseError` where the first token is none already."""
+    """xDSL's parser on this lexer. Raises `ParseError` if the first token is invalid."""
 
     _frequent_type = re.compile(r"!\w++\.[\w.]++<[^<>]*+>", re.ASCII)
 
@@ -61,7 +61,7 @@ class TextParser(Parser):
         """Of attributes that are part of an alias, by identity: to hash one takes as long as to write it out."""
 
     def _parse_alias_def(self) -> None:
-        """As xDSL's; what an alias expands to, through other aliases, is limited. Raises `LimitError`."""
+        """Parse an alias like xDSL, with a limit on its expansion through other aliases. Raises `LimitError`."""
         start = self._current_token.span.start
         super()._parse_alias_def()
         name, value = next(reversed(self.attribute_aliases.items()))
@@ -85,7 +85,7 @@ class TextParser(Parser):
         return literal_type
 
     def _check_elements(self, type: Any) -> None:
-        """Raises `LimitError` for elements that the text does not have one by one, and that are too many."""
+        """Raise `LimitError` for too many elements in a splat."""
         count = math.prod(type.get_shape())
         if count > len(self.lexer.input.content):
             check_limit(
@@ -97,7 +97,7 @@ class TextParser(Parser):
         return SourceLocation(self.lexer.input.name, before.count("\n") + 1, len(before) - before.rfind("\n"))
 
     def parse_optional_type(self) -> TypeAttribute | None:
-        """As xDSL's; a type of a dialect that has been read is not read again where its text comes again."""
+        """Parse a type like xDSL; the text of a dialect type that has been read before is not parsed again."""
         content = self.lexer.input.content
         match = self._frequent_type.match(content, self.pos)
         if match is None:
@@ -121,7 +121,7 @@ def _parts(attribute: Attribute) -> Iterable[Attribute]:
 
 
 def read_text(ctx: Context, text: str, parse: Callable[[TextParser], T], filename: str = "<unknown>") -> T:
-    """What `parse` reads of the text: `TextParser.parse_module` or another. Raises `ParseError` where it is none.
+    """Return what `parse` reads from the text, e.g. `TextParser.parse_module`. Raises `ParseError` for invalid text.
 
     xDSL raises a `VerifyException` for a number that its type cannot hold.
     """

@@ -1,1 +1,1 @@
-"""Index arithmetic: SSA values as symbolic expressions, quasi-affine iterator maps."""
+"""Index arithmetic: conversion of SSA values to symbolic expressions, and quasi-affine iterator maps."""

@@ -1,4 +1,4 @@
-"""Boxes of indices: exactly what a region is while variables run over their domains."""
+"""Boxes of indices: the exact set that a region covers while variables range over their domains."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Range = tuple[SymExpr, SymExpr]
 
 
 def exact_box(region: Sequence[Range], ranges: Mapping[Var, Range], condition: SymExpr) -> list[SymInterval] | None:
-    """What is in `region` for the values of the variables for which `condition` holds; None where it is no box.
+    """Return the box that `region` covers for the variable values that satisfy `condition`; None if it is not a box.
 
-    Each integer of the box is in the region of some values. None also where that is not known. Variables that the
-    region does not name have some value.
+    Each integer of the box is in the region for some values. Returns None also if that cannot be proved. Variables that
+    the region does not mention have some value in their domain.
     """
     firsts, extents = zip(*region, strict=True) if region else ((), ())
     conditions = _undecided(condition, ranges)
@@ -48,7 +48,7 @@ def exact_box(region: Sequence[Range], ranges: Mapping[Var, Range], condition: S
 
 
 def _undecided(condition: SymExpr, ranges: Mapping[Var, Range]) -> list[SymExpr]:
-    """The conditions that must hold together and that do not hold for all values of the variables."""
+    """Return the conjuncts of `condition` that do not hold for all values of the variables."""
     known = Analyzer()
     for v, (least, extent) in ranges.items():
         known.bind_range(v, least, extent)
@@ -56,7 +56,7 @@ def _undecided(condition: SymExpr, ranges: Mapping[Var, Range]) -> list[SymExpr]
 
 
 def _all_hold(conditions: Sequence[SymExpr], firsts: Sequence[SymExpr], ranges: Mapping[Var, Range]) -> bool:
-    """Whether an iterator that `firsts` count ends where a condition says, for each of them."""
+    """Return whether each condition cuts off the end of an iterator that `firsts` count."""
     limits = [limits_of([c]) for c in conditions]
     if any(len(limit) != 1 for limit in limits):
         return False
@@ -77,7 +77,7 @@ def _all_hold(conditions: Sequence[SymExpr], firsts: Sequence[SymExpr], ranges: 
 def _limits_of_indices(
     conditions: Sequence[SymExpr], firsts: Sequence[SymExpr], extents: Sequence[SymExpr], ranges: Mapping[Var, Range]
 ) -> list[SymInterval] | None:
-    """The values of each index that the conditions leave; None where one is not about a single index of one value."""
+    """Return the interval of each index under the conditions; None unless each is about one single-valued index."""
     limits = [EVERYTHING] * len(firsts)
     for difference in map(not_negative, conditions):
         limit = None if difference is None else _limited_index(difference, firsts, ranges)
@@ -90,7 +90,7 @@ def _limits_of_indices(
 def _limited_index(
     difference: SymExpr, firsts: Sequence[SymExpr], ranges: Mapping[Var, Range]
 ) -> tuple[int, SymInterval] | None:
-    """The index that `0 <= difference` says something about, and what: the rest has none of the variables."""
+    """Return the index that `0 <= difference` bounds, and its interval; None if the rest depends on the variables."""
     for number, first in enumerate(firsts):
         for rest, limit in (
             (difference - first, lambda rest: SymInterval(rest * -1, None)),
@@ -107,9 +107,10 @@ def _share_variables(exprs: Sequence[SymExpr], ranges: Mapping[Var, object]) -> 
 
 
 def _without_gaps(first: SymExpr, extent: SymExpr, ranges: Mapping[Var, Range]) -> SymInterval | None:
-    """All integers between the ends, where the steps of no variable are longer than what is filled already.
+    """Return the interval of an index that takes all integers between its ends; None if it may have gaps.
 
-    The quotients of such integers by a constant have no gaps either.
+    There are no gaps if no variable's step exceeds the range covered by the smaller steps. Quotients of such integers
+    by a constant have no gaps either.
     """
     if isinstance(first, Op) and first.kind == "floordiv" and extent.constant == 1:
         divisor, inner = first.args[1].constant, _without_gaps(first.args[0], extent, ranges)

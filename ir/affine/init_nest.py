@@ -1,9 +1,9 @@
-"""Which points a reduction initializes where there is nothing to reduce, and where in the program that is done.
+"""Inits of empty reductions: which points are initialized if there is nothing to reduce, and where.
 
 for k_0, i, k_1: C[i] += A[i, k_0 * 4 + k_1] where it is < m  ->  before the loop k_0: if m <= 0: for i: C[i] = 0
 
-Loops over what is reduced have no iterations then, or none in which the predicate of the block holds: its init does
-not run inside of them.
+The reduction loops then have no iterations, or none in which the predicate of the block holds, so the block's init
+does not run inside them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from .values import conjuncts
 
 @dataclass(frozen=True)
 class InitNest:
-    """The init of a block as it stands before `path[0]`, for a reduction of nothing.
+    """The init of a block, hoisted before `path[0]`, for an empty reduction.
 
-    Of the loops of the `path`, which lead to the block, the `kept` ones are around the init. An iterator over points
-    that is bound to loops over what is reduced, too, is `free`: it takes all values of its domain. `conditions` are
-    the parts of the predicate that still are asked; where another one may say something of the points, `bounded` says
-    that iterators may leave their domains, where nothing is initialized.
+    Of the loops of `path`, which lead to the block, the `kept` ones surround the hoisted init. A spatial iterator that
+    is bound to reduction loops, too, is `free`: it takes all values of its domain. `conditions` are the parts of the
+    predicate that are still checked. `bounded` is set if another part may restrict the points, so that iterators may
+    leave their domains, where nothing is initialized.
     """
 
     block: tir.BlockOp
@@ -40,12 +40,12 @@ class InitNest:
 
     @property
     def bound_iterators(self) -> list[int]:
-        """The positions of those iterators over points that are not free."""
+        """The positions of the spatial iterators that are not free."""
         return [i for i, kind in enumerate(self.block.kinds) if kind is not tir.IterKind.REDUCE and i not in self.free]
 
     @property
     def counts(self) -> list[SymExpr | SSAValue]:
-        """There is nothing to reduce where one of these is not positive; constants that are positive are left out."""
+        """The reduction is empty if one of these extents is not positive; positive constants are left out."""
         block, bound = self.block, self.path[0].extent
         extents = [e for e, kind in zip(block.extents, block.kinds, strict=True) if kind is tir.IterKind.REDUCE]
         counts: list[SymExpr | SSAValue] = [e for e in dict.fromkeys(extents) if (e.constant or 0) <= 0]
@@ -53,7 +53,7 @@ class InitNest:
 
     @property
     def needed(self) -> list[SSAValue]:
-        """The values of which the init is computed."""
+        """The values that the init is computed from."""
         block = self.block
         used = (v for op in self.init.body.walk() for v in op.operands)
         return [
@@ -65,7 +65,7 @@ class InitNest:
 
 
 def init_nests(root: Operation) -> Iterator[InitNest]:
-    """The nests of those reductions below `root` that may have nothing to reduce, inner blocks first."""
+    """Yield the nests of the reductions below `root` that may be empty, inner blocks first."""
     for op in reversed(operations(root)):
         if isinstance(op, tir.BlockOp) and (init := op.init) is not None:
             nest = _nest(op, init)
@@ -74,7 +74,7 @@ def init_nests(root: Operation) -> Iterator[InitNest]:
 
 
 def _nest(block: tir.BlockOp, init: tir.InitOp) -> InitNest | None:
-    """None where no loop of those right around the block, and each other, is over what is reduced."""
+    """Return the nest of a block's init; None if no loop directly around the block is a reduction loop."""
     around = _loops_around(block)
     used_by = [sources([binding]) for binding in block.bindings]
     points = [i for i, kind in enumerate(block.kinds) if kind is not tir.IterKind.REDUCE]
@@ -97,7 +97,7 @@ def _nest(block: tir.BlockOp, init: tir.InitOp) -> InitNest | None:
 
 
 def _loops_around(block: tir.BlockOp) -> list[tir.ForOp]:
-    """The loops around a block, the outermost first, with nothing between them that is no loop."""
+    """Return the perfectly nested loops around a block, outermost first."""
     loops = list[tir.ForOp]()
     parent = block.parent_op()
     while isinstance(parent, tir.ForOp):
@@ -107,7 +107,7 @@ def _loops_around(block: tir.BlockOp) -> list[tir.ForOp]:
 
 
 def sources(values: Iterable[SSAValue]) -> set[SSAValue]:
-    """The values that these are computed of, themselves included."""
+    """Return the values that these are computed from, including themselves."""
     known, todo = set[SSAValue](), list(values)
     while todo:
         value = todo.pop()
@@ -119,7 +119,7 @@ def sources(values: Iterable[SSAValue]) -> set[SSAValue]:
 
 
 def _is_self_contained(nest: InitNest) -> bool:
-    """Whether the init needs nothing that is there inside of the first loop only."""
+    """Return whether the init needs no values defined inside the first loop."""
     own = {*nest.block.iter_vars, *(loop.loop_var for loop in nest.kept)}
     return all(v in own or _is_copied(v) or not _is_inside(v, nest.path[0]) for v in sources(nest.needed))
 
@@ -129,6 +129,6 @@ def _is_copied(value: SSAValue) -> bool:
 
 
 def _is_inside(value: SSAValue, op: Operation) -> bool:
-    """Whether a value is defined in the regions of `op`."""
+    """Return whether a value is defined in the regions of `op`."""
     parent = value.owner.parent_op()
     return parent is not None and op.is_ancestor(parent)

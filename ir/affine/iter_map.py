@@ -1,9 +1,9 @@
-"""Quasi-affine maps of iterators: how indices are made of loop variables by splitting and fusing.
+"""Quasi-affine iterator maps: how indices are built from loop variables by splitting and fusing.
 
-A map is a list of indices over iterators, each of a range. It is quasi-affine where each index is a sum of *splits*:
-a split is a digit of an iterator in a mixed radix system, `x // lower % extent`, times a scale; an iterator is one that
-is given, or a fusion, a sum that counts without gaps (`i * 8 + j` with j below 8). Blocks whose bindings are such a map
-can be reordered, tiled, and turned inside out. The notion is TVM's (Feng et al., TensorIR, 2023, section 3.3).
+A map is a list of indices over iterators, each with a range. It is quasi-affine if each index is a sum of *splits*:
+a split is a digit of an iterator in a mixed-radix system, `x // lower % extent`, times a scale; an iterator is an
+input, or a fusion, that is, a sum that counts without gaps (`i * 8 + j` with j below 8). Blocks whose bindings form
+such a map can be reordered, tiled, and inverted. The notion is TVM's (Feng et al., TensorIR, 2023, section 3.3).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ZERO, ONE, FALSE = Const(0), Const(1), Const(0, i1)
 
 
 class IterMapLevel(Enum):
-    """How much a map must be: each digit used once and all of them, each used once, or only of the right form."""
+    """The required kind of map: bijective (each digit used exactly once), surjective (at most once), or no check."""
 
     BIJECTIVE = 0
     SURJECTIVE = 1
@@ -30,12 +30,12 @@ class IterMapLevel(Enum):
 
 
 class NotAffineError(TiraxError):
-    """An index is no sum of splits, or splits overlap."""
+    """An index is not a sum of splits, or splits overlap."""
 
 
 @dataclass(frozen=True)
 class IterMark:
-    """An iterator: one that is given, or a fusion; it counts from 0 to below `extent`."""
+    """An iterator, which is an input or a fusion; it counts from 0 to `extent - 1`."""
 
     source: Var | IterSum
     extent: SymExpr
@@ -56,7 +56,7 @@ class IterSplit:
 
 @dataclass(frozen=True)
 class IterSum:
-    """A sum of splits and a base."""
+    """A sum of splits plus a base."""
 
     splits: tuple[IterSplit, ...]
     base: SymExpr
@@ -74,7 +74,7 @@ class IterSum:
 
 
 def _merge(splits: list[IterSplit], new: IterSplit) -> None:
-    """Add a split; one of the same digit takes it in."""
+    """Add a split, merging it with one of the same digit."""
     for k, old in enumerate(splits):
         if (old.mark, old.lower, old.extent) == (new.mark, new.lower, new.extent):
             scale = old.scale + new.scale
@@ -84,9 +84,9 @@ def _merge(splits: list[IterSplit], new: IterSplit) -> None:
 
 
 def quotient(e: SymExpr, divisor: SymExpr) -> SymExpr | None:
-    """`e / divisor` where the factors of the divisor are among those of each term of `e`, else None.
+    """Return `e / divisor` if the divisor's factors are among those of each term of `e`, else None.
 
-    A divisor that is the extent of an iterator is not zero wherever the iterator has a value.
+    A divisor that is the extent of an iterator is nonzero wherever the iterator has a value.
     """
     if e.constant == 0 or divisor.constant == 1:
         return e
@@ -106,7 +106,7 @@ def quotient(e: SymExpr, divisor: SymExpr) -> SymExpr | None:
 
 
 def _monomial(e: SymExpr) -> tuple[int, list[SymExpr]]:
-    """A constant and the other factors."""
+    """Return the constant factor and the other factors."""
     if e.constant is not None:
         return e.constant, []
     if isinstance(e, Sum) and len(e.terms) == 1 and not e.offset:
@@ -125,12 +125,12 @@ def _no_divisor(extent: SymExpr, divisor: SymExpr) -> NotAffineError:
 
 
 Ranges = Mapping[Var, tuple[SymExpr, SymExpr]]
-"""Iterators with their first value and their extent."""
+"""Iterators with their first values and extents."""
 
 
 @dataclass(frozen=True)
 class Padding:
-    """A split that counts from `left` on in an iterator whose extent is the next multiple of `step`."""
+    """A split that counts from `left` in an iterator whose extent is padded to a multiple of `step`."""
 
     split: IterSplit
     step: int
@@ -138,7 +138,7 @@ class Padding:
 
     @property
     def end(self) -> int:
-        """The first number of the padded iterator that is padding behind the split."""
+        """The first value of the padded iterator after the split."""
         return self.left + (self.split.extent.constant or 0)
 
     @property
@@ -148,7 +148,7 @@ class Padding:
 
     @property
     def predicate(self) -> SymExpr:
-        """Where the padded iterator is padding."""
+        """The condition under which the padded iterator is in the padding."""
         e, step = to_expr(self.mark), Const(self.step)
         before = logical_and(eq(floordiv(e, step), 0), lt(floormod(e, step), self.left)) if self.left else FALSE
         rest = self.end % self.step
@@ -160,19 +160,19 @@ class Padding:
 
 @dataclass
 class _Rewriter:
-    """Turns expressions into sums of splits; fusions of the same splits are one mark."""
+    """Conversion of expressions to sums of splits; fusions of the same splits share one mark."""
 
     inputs: Ranges
     analyzer: Analyzer
     fusions: dict[tuple[IterSplit, ...], IterMark] = field(default_factory=dict)
     constrained: list[tuple[tuple[IterSplit, ...], IterMark]] = field(default_factory=list)
     keep_units: bool = False
-    """Whether an iterator that has one value stays in the expressions."""
+    """True if iterators with a single value stay in the expressions."""
     paddings: dict[tuple[IterMark, SymExpr, SymExpr], Padding] | None = None
-    """How iterators are padded for divisors that do not divide their extents; None: they are not."""
+    """The padding of iterators for divisors that do not divide their extents; None disables padding."""
 
     def rewrite(self, e: SymExpr) -> IterSum:
-        """Raises `NotAffineError` where `e` is no sum of splits."""
+        """Return `e` as a sum of splits. Raises `NotAffineError` if it is not one."""
         if isinstance(e, Sum):
             out = IterSum((), Const(e.offset, e.dtype))
             for term, factor in e.terms:
@@ -228,9 +228,9 @@ class _Rewriter:
         return divide(split, divisor) + IterSum((), offset)
 
     def _padded(self, x: IterSum, divisor: SymExpr) -> tuple[IterSplit, SymExpr] | None:
-        """A split, padded on both sides so that the divisor divides it, and what is added on the left of it.
+        """Return a split padded on both sides to a multiple of the divisor, and the left padding.
 
-        What is needed for all divisors of a split is found by and by: see `_padded_map`. None where nothing is needed.
+        The padding needed for all divisors of a split is found iteratively: see `_padded_map`. None if none is needed.
         """
         split, d, left = self.fused(IterSum(x.splits, ZERO)), divisor.constant, x.base.constant
         extent = split.extent.constant
@@ -256,7 +256,7 @@ class _Rewriter:
         return quotient(e, divisor) is not None or self.analyzer.can_prove_equal(floormod(e, divisor), ZERO)
 
     def _reduced(self, split: IterSplit, divisor: SymExpr) -> tuple[SymExpr, SymExpr] | None:
-        """(scale, divisor) without their common part; None where the division vanishes into the scale."""
+        """Return (scale, divisor) without common factors; None if the division cancels against the scale."""
         if self._divides(divisor, split.scale):
             return None
         if self._divides(split.scale, divisor):
@@ -293,7 +293,7 @@ class _Rewriter:
         return self.analyzer.bounds(extent - divisor).high <= 0
 
     def fused(self, total: IterSum) -> IterSplit:
-        """One split for a sum without base that counts without gaps. Raises `NotAffineError` where there are some."""
+        """Return one split for a sum without base that counts without gaps. Raises `NotAffineError` if it has gaps."""
         if len(total.splits) == 1:
             return total.splits[0]
         chain = self.chain(total.splits)
@@ -306,7 +306,7 @@ class _Rewriter:
         return IterSplit(mark, ONE, mark.extent, unit)
 
     def chain(self, splits: Sequence[IterSplit]) -> list[IterSplit]:
-        """The splits from the fastest to the slowest, where each one's scale is what the ones before it count to."""
+        """Return the splits from the fastest to the slowest; each scale is the total extent of the splits before it."""
         left = list(splits)
         first = min(left, key=lambda s: (s.scale.constant is None, abs(s.scale.constant or 0)))
         if any(self._divides(s.scale, first.scale) and s.scale != first.scale for s in left):
@@ -324,13 +324,13 @@ class _Rewriter:
         return chain
 
     def same(self, a: SymExpr, b: SymExpr) -> bool:
-        """Whether two expressions are known to be equal."""
+        """Return whether two expressions are provably equal."""
         if a.constant is not None and b.constant is not None:
             return a.constant == b.constant
         return self.analyzer.can_prove_equal(a, b)
 
     def constrain(self, e: SymExpr, upper: SymExpr) -> None:
-        """Take note that `e` is below `upper`: a fusion counts only so far."""
+        """Record that `e` is below `upper`, which bounds the extent of a fusion."""
         total = self.rewrite(e)
         if total.base.constant != 0 or not total.splits:
             return
@@ -347,7 +347,7 @@ class _Rewriter:
         self.constrained.append((total.splits, mark))
 
     def _apply_constraints(self, total: IterSum) -> IterSum:
-        """Write a constrained fusion for its splits where all of them are there, in the right ratio."""
+        """Replace splits by a constrained fusion if all of them occur, in the right ratio."""
         for parts, mark in self.constrained:
             by_digit = {(s.mark, s.lower, s.extent): s for s in total.splits}
             mine = [by_digit.get((p.mark, p.lower, p.extent)) for p in parts]
@@ -362,23 +362,26 @@ class _Rewriter:
 
 @dataclass(frozen=True)
 class IterMap:
-    """A map: what each index is."""
+    """A quasi-affine map: a sum of splits for each index."""
 
     indices: tuple[IterSum, ...]
     paddings: tuple[Padding, ...] = ()
 
     @property
     def padding_predicate(self) -> SymExpr:
-        """Where what the indices count is padding, in terms of the iterators: never where these have values."""
+        """The condition, over the iterators, under which the indices are in the padding.
+
+        Never true for valid iterators.
+        """
         out: SymExpr = FALSE
         for padding in self.paddings:
             out = logical_or(out, padding.predicate)
         return out
 
     def inverse(self, outputs: Sequence[SymExpr]) -> dict[Var, SymExpr]:
-        """The iterators in terms of the values of the indices. The map must be bijective.
+        """Return the iterators as functions of the indices. The map must be bijective.
 
-        Iterators that have one value only are not among them.
+        Iterators with a single value are left out.
         """
         values: dict[IterMark, SymExpr] = {}
         order: list[IterMark] = []
@@ -404,7 +407,7 @@ def _contains(outer: IterMark, inner: IterMark) -> bool:
 
 
 def _distribute(total: IterSum, value: SymExpr, values: dict[IterMark, SymExpr], order: list[IterMark]) -> None:
-    """Add what `value`, the value of `total`, says of the iterators of its splits."""
+    """Add the values of the iterators of `total`'s splits that follow from its value `value`."""
     ranked = sorted(range(len(total.splits)), key=lambda k: _rank(total.splits, k))
     for position, k in enumerate(ranked):
         split = total.splits[k]
@@ -418,7 +421,7 @@ def _distribute(total: IterSum, value: SymExpr, values: dict[IterMark, SymExpr],
 
 
 def _rank(splits: Sequence[IterSplit], k: int) -> tuple[int, int]:
-    """Where a split stands in a sum without gaps: by scale, symbolic ones by the number of their factors."""
+    """Return the sort key of a split in a sum without gaps: the scale; for symbolic ones the number of factors."""
     scale = splits[k].scale
     return (0, scale.constant) if scale.constant is not None else (1, len(scale.free_vars()))
 
@@ -431,11 +434,11 @@ def detect_iter_map(
     analyzer: Analyzer | None = None,
     keep_units: bool = False,
 ) -> IterMap:
-    """The map that `indices` are of the iterators `inputs`.
+    """Return the quasi-affine map from the iterators `inputs` to `indices`.
 
-    `predicate` are conditions `e < bound` under which it is asked for. `keep_units`: iterators that have one value only
-    are iterators like others. Raises `NotAffineError` where an index is no sum
-    of splits that counts without gaps, and, as `level` says, where digits of iterators are used twice or not at all.
+    `predicate` are conditions `e < bound` that may be assumed. `keep_units` treats iterators with a single value like
+    others. Raises `NotAffineError` if an index is not a sum of splits that counts without gaps, and, depending on
+    `level`, if digits of iterators are used twice or not at all.
     """
     rewriter = _Rewriter(inputs, _with_ranges(analyzer or Analyzer(), inputs), keep_units=keep_units)
     for e, upper in sorted(limits_of(predicate), key=lambda limit: len(limit[0].free_vars())):
@@ -457,10 +460,10 @@ def detect_padded_map(
     predicate: Iterable[SymExpr] = (),
     level: IterMapLevel = IterMapLevel.SURJECTIVE,
 ) -> IterMap:
-    """As `detect_iter_map`, iterators of constant extents being padded where a divisor does not divide them.
+    """Detect a map like `detect_iter_map`, padding iterators of constant extents that a divisor does not divide.
 
-    Indices that are `x // 4` and `x % 4` of a padded x count what x does not: such a map is none of the level
-    `SURJECTIVE`, with `x // 4` alone it is. Raises `NotAffineError`.
+    Indices `x // 4` and `x % 4` of a padded x take values that x does not: such a map is not `SURJECTIVE`, while
+    `x // 4` alone is. Raises `NotAffineError`.
     """
     conditions = list(predicate)
     if level is IterMapLevel.BIJECTIVE:
@@ -497,7 +500,7 @@ def _check_padded_once(sums: Sequence[IterSum], padded: Sequence[IterMark]) -> N
 
 
 def limits_of(conditions: Iterable[SymExpr]) -> list[tuple[SymExpr, SymExpr]]:
-    """Pairs (e, bound) with e < bound, which follow from conditions that hold together."""
+    """Return pairs (e, bound) with e < bound that follow from the conjunction of the conditions."""
     return [limit for condition in conditions for limit in _upper_bounds(condition)]
 
 
@@ -509,7 +512,7 @@ def _with_ranges(analyzer: Analyzer, inputs: Ranges) -> Analyzer:
 
 
 def _upper_bounds(condition: SymExpr) -> Iterable[tuple[SymExpr, SymExpr]]:
-    """Pairs (e, bound) with e < bound that follow from a condition."""
+    """Return pairs (e, bound) with e < bound that follow from a condition."""
     if isinstance(condition, Op) and condition.kind == "and":
         for part in condition.args:
             yield from _upper_bounds(part)
@@ -528,7 +531,7 @@ def _upper_bounds(condition: SymExpr) -> Iterable[tuple[SymExpr, SymExpr]]:
 
 
 def _check(rewriter: _Rewriter, sums: Sequence[IterSum], level: IterMapLevel) -> None:
-    """Every mark's splits are its digits, each once; all of them where the map must be bijective."""
+    """Check that the splits of every mark are distinct digits of it, and all of them if the map must be bijective."""
     used: dict[IterMark, list[IterSplit]] = {}
     todo = [s for total in sums for s in total.splits]
     inputs_used: set[Var] = set()
@@ -570,14 +573,14 @@ def _check_digits(rewriter: _Rewriter, mark: IterMark, splits: list[IterSplit], 
 
 
 def is_same(a: SymExpr, b: SymExpr) -> bool:
-    """Whether two expressions are equal, whatever their types."""
+    """Return whether two expressions are equal, ignoring their types."""
     if a.constant is not None or b.constant is not None:
         return a.constant == b.constant
     return a == b or (a - b).constant == 0
 
 
 def to_expr(total: IterSum | IterSplit | IterMark) -> SymExpr:
-    """The expression that a part of a map stands for."""
+    """Return the expression that a part of a map represents."""
     if isinstance(total, IterMark):
         return total.source if isinstance(total.source, Var) else to_expr(joined_digits(total.source))
     if isinstance(total, IterSplit):
@@ -591,7 +594,7 @@ def to_expr(total: IterSum | IterSplit | IterMark) -> SymExpr:
 
 
 def joined_digits(total: IterSum) -> IterSum:
-    """The sum with neighbouring digits of one mark as one digit: `x // 6 * 6 + x % 6 // 2 * 2 + x % 2` is `x`."""
+    """Return the sum with adjacent digits of a mark merged: `x // 6 * 6 + x % 6 // 2 * 2 + x % 2` is `x`."""
     splits = list(total.splits)
     k = 0
     while k < len(splits):
@@ -615,7 +618,7 @@ def iter_map_simplify(
     level: IterMapLevel = IterMapLevel.SURJECTIVE,
     keep_units: bool = False,
 ) -> list[SymExpr]:
-    """The indices in their simplest form where they are a quasi-affine map (`simplest_map`), else as they are."""
+    """Return the indices simplified if they form a quasi-affine map (`simplest_map`), otherwise unchanged."""
     sums = simplest_map(indices, inputs, predicate, level, keep_units)
     return list(indices) if sums is None else [to_expr(s) + ZERO for s in sums]
 
@@ -627,9 +630,9 @@ def simplest_map(
     level: IterMapLevel = IterMapLevel.SURJECTIVE,
     keep_units: bool = False,
 ) -> list[IterSum] | None:
-    """The map that `indices` are, with or without the predicate, its digits joined.
+    """Return the quasi-affine map of `indices`, with or without the predicate, with adjacent digits merged.
 
-    None where they are none, and where they use an iterator that does not count from 0: marks do.
+    Returns None if there is no such map, or if it uses an iterator that does not start at 0, as marks do.
     """
     moved = {v for v, (first, _) in inputs.items() if first.constant != 0}
     if any(v in moved for e in indices for v in e.free_vars()):

@@ -1,4 +1,4 @@
-"""Bindings taken apart: what the loops outside of a place give of an iterator, and what those inside of it give.
+"""Subspace division: split bindings into a part of the outer loops and a part of the inner loops.
 
 for i_0, i_1 in grid(4, 8): vi = i_0 * 8 + i_1, divided at i_1  ->  outer i_0 of 4, inner i_1 of 8
 """
@@ -15,7 +15,7 @@ from .iter_map import IterMapLevel, IterSplit, IterSum, NotAffineError, Ranges, 
 
 @dataclass(frozen=True)
 class Half:
-    """A part of a binding that counts from 0 to below `extent`."""
+    """One part of a binding; it counts from 0 to `extent - 1`."""
 
     binding: SymExpr
     extent: SymExpr
@@ -37,9 +37,9 @@ class Division:
 def divide(
     bindings: Sequence[SymExpr], ranges: Ranges, inner: Set[Var], predicate: Iterable[SymExpr] = ()
 ) -> list[Division]:
-    """Each of `bindings`, an affine map of the loops in `ranges`, as an outer part and one of the loops in `inner`.
+    """Split each of `bindings`, affine maps of loops in `ranges`, into an outer part and a part of the loops `inner`.
 
-    Raises `NotAffineError` where the bindings are no such map, and where a part cannot be told from the other.
+    Raises `NotAffineError` if the bindings are not such a map, or if the parts cannot be separated.
     """
     shift = {v: least for v, (least, _) in ranges.items() if least.constant != 0}
     moved: dict[Var, SymExpr] = {v: v + least for v, least in shift.items()}
@@ -63,7 +63,10 @@ def _divided(total: IterSum, back: Mapping[Var, SymExpr], inner: Set[Var]) -> Di
 
 
 def _chain(splits: Sequence[IterSplit]) -> list[IterSplit]:
-    """The splits from the fastest to the slowest. Raises `NotAffineError` where they do not count by 1 without gaps."""
+    """Return the splits from the fastest to the slowest.
+
+    Raises `NotAffineError` if they do not count by 1 without gaps.
+    """
     analyzer = Analyzer()
     left, chain = list(splits), list[IterSplit]()
     expected: SymExpr = Const(1)
@@ -78,7 +81,7 @@ def _chain(splits: Sequence[IterSplit]) -> list[IterSplit]:
 
 
 def _is_inside(split: IterSplit, inner: Set[Var]) -> bool:
-    """Whether a split is of inner loops. Raises `NotAffineError` where it is of inner and outer ones."""
+    """Return whether a split depends on inner loops only. Raises `NotAffineError` if it mixes inner and outer ones."""
     used = {v for v in to_expr(split).free_vars() if v.value is not None}
     inside = used & inner
     if inside and inside != used:
@@ -94,6 +97,6 @@ def _over(scale: SymExpr, size: SymExpr) -> SymExpr:
 
 
 def _half(splits: Sequence[IterSplit], back: Mapping[Var, SymExpr]) -> Half:
-    """The sum of splits; each counts from 0, whatever its loop begins with."""
+    """Return the sum of splits, each counting from 0 whatever the start of its loop."""
     binding = to_expr(IterSum(tuple(splits[::-1]), Const(0)))
     return Half(binding.substitute(back), product([s.extent for s in splits]))

@@ -1,7 +1,7 @@
-"""Index arithmetic: SSA values as symbolic expressions, and back.
+"""Conversion of SSA values to symbolic expressions, and back.
 
-`sym_expr_of(v)` reads the tree of tir ops that computes an integer (or a condition on integers) as a `SymExpr`. What is
-no integer arithmetic (a load, a loop variable, an iterator) becomes a variable that stands for the SSA value itself.
+`sym_expr_of(v)` reads the tree of tir ops that computes an integer (or a condition on integers) as a `SymExpr`. Leaves
+that are not integer arithmetic (a load, a loop variable, an iterator) become variables for the SSA values themselves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CLASSES: dict[str, type[Operation]] = {
     "not": tir.NotOp,
     "select": tir.SelectOp,
 }
-"""The tir operations by the names of scalar operations."""
+"""The tir operations by names of scalar operations."""
 _CONSTRUCTORS = {cls: ARITHMETIC[name] for name, cls in _CLASSES.items()}
 _DIVISIONS = frozenset(_CLASSES[name] for name in DIVISIONS)
 
@@ -32,10 +32,10 @@ _DIVISIONS = frozenset(_CLASSES[name] for name in DIVISIONS)
 def sym_expr_of(
     value: SSAValue, memo: dict[SSAValue, SymExpr] | None = None, *, through_casts: bool = False
 ) -> SymExpr:
-    """The expression that computes `value`; a `Var` of the value where it is no integer arithmetic.
+    """Return the expression that computes `value`; a `Var` of the value if it is not integer arithmetic.
 
-    `through_casts`: a conversion to a wider integer is what it converts, as if index arithmetic never overflowed. The
-    expression may then be of a narrower type than the value. A `memo` is for one of the two ways only.
+    `through_casts` looks through widening integer casts, as if index arithmetic never overflowed. The expression may
+    then have a narrower type than the value. A `memo` must not be shared between the two modes.
     """
     memo = {} if memo is None else memo
     pending = [value]  # as `operands_first`, written out: nothing is called as often
@@ -55,10 +55,10 @@ def sym_expr_of(
 
 
 def operands_first(value: SSAValue, needed: Callable[[SSAValue], Sequence[SSAValue]]) -> Iterator[SSAValue]:
-    """`value` after what is `needed` for it, that after what is needed for it, and so on.
+    """Yield `value` after the values it needs, in postorder.
 
-    What goes along expressions goes this way: they may be deeper than Python's stack. A value that is needed twice
-    comes twice, but `needed` is asked again and may say that nothing is.
+    Used for all walks along expressions, which may be deeper than Python's stack. A value that is needed twice comes
+    twice, but `needed` is called again and may then return nothing.
     """
     stack = [(value, iter(needed(value)))]
     while stack:
@@ -72,7 +72,7 @@ def operands_first(value: SSAValue, needed: Callable[[SSAValue], Sequence[SSAVal
 
 
 def _parts(value: SSAValue, through_casts: bool) -> Sequence[SSAValue]:
-    """The operands of integer arithmetic, none of what is something else."""
+    """Return the operands of integer arithmetic, or nothing for other operations."""
     op = value.owner
     if type(op) is tir.CastOp:
         return (op.value,) if through_casts and widens(op) else ()
@@ -83,7 +83,7 @@ def _parts(value: SSAValue, through_casts: bool) -> Sequence[SSAValue]:
 
 
 def _expr(value: SSAValue, args: list[SymExpr]) -> SymExpr:
-    """The expression of a value, made of those of its `_parts`."""
+    """Return the expression of a value, given those of its `_parts`."""
     op = value.owner
     if args:
         if type(op) in _DIVISIONS and args[1].constant == 0:
@@ -96,13 +96,13 @@ def _expr(value: SSAValue, args: list[SymExpr]) -> SymExpr:
 
 
 def conjuncts(condition: SSAValue) -> list[SSAValue]:
-    """The parts of a condition that holds where all of them do."""
+    """Return the conjuncts of a condition."""
     op = condition.owner
     return [*conjuncts(op.lhs), *conjuncts(op.rhs)] if isinstance(op, tir.AndOp) else [condition]
 
 
 def is_fixed(value: SSAValue) -> bool:
-    """Whether a value is one number in a whole call: a constant, a symbolic value, a parameter of the function."""
+    """Return whether a value is constant during a call: a constant, a symbolic value, or a parameter."""
     owner = value.owner
     if isinstance(owner, Block):
         return isinstance(owner.parent_op(), tir.FuncOp)
@@ -110,7 +110,7 @@ def is_fixed(value: SSAValue) -> bool:
 
 
 def widens(op: tir.CastOp) -> bool:
-    """Whether a cast keeps every value: of signed integers, to no narrower type."""
+    """Return whether a cast of signed integers preserves every value: it does not narrow."""
     types = (op.value.type, op.result.type)
     if i1 in types or not all(isinstance(t, IntegerType) and not is_unsigned(t) for t in types):
         return False
@@ -119,16 +119,16 @@ def widens(op: tir.CastOp) -> bool:
 
 
 def _opaque(value: SSAValue) -> Var:
-    """The value as a variable."""
+    """Return the variable that represents a value."""
     if not isinstance(value.type, IntegerType):
         raise TypeError(f"a value of {value.type} is no integer expression")
     return Var(value, value.type)
 
 
 class Materializer:
-    """Turns expressions into tir ops, given to `insert` in order; equal expressions become one value.
+    """Conversion of expressions to tir ops, passed to `insert` in order; equal expressions become one value.
 
-    Everything is of the integer type of the expression; a variable of another width is cast.
+    All ops have the integer type of the expression; variables of another width are cast.
     """
 
     def __init__(self, insert: Callable[[Operation], object]):
@@ -136,11 +136,11 @@ class Materializer:
         self._typed: dict[IntegerType, _Materialization] = {}
 
     def __call__(self, expr: SymExpr, dtype: IntegerType | None = None) -> SSAValue:
-        """The value of `expr`, of `dtype` (the expression's own where None)."""
+        """Return the value of `expr` in `dtype` (default: the expression's own)."""
         return self.typed(dtype or expr.dtype).of(expr)
 
     def typed(self, dtype: IntegerType) -> Algebra[SSAValue]:
-        """Expressions as values of one integer type."""
+        """Return the algebra that evaluates expressions to values of one integer type."""
         algebra = self._typed.get(dtype)
         if algebra is None:
             algebra = self._typed[dtype] = _Materialization(self._insert, dtype, self)
@@ -178,7 +178,7 @@ class _Materialization(Algebra[SSAValue]):
         return self._emit(tir.MulOp(a, b))
 
     def sum(self, e: Sum) -> SSAValue:
-        """What is added first, then what is subtracted."""
+        """Materialize a sum: additions first, then subtractions."""
         positive = [(t, c) for t, c in e.terms if c > 0]
         parts = [self._scaled(t, c) for t, c in positive]
         if e.offset > 0 or not parts:

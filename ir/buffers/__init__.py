@@ -1,1 +1,1 @@
-"""What tensor functions read and write: regions, matched buffers, reshapes, memory."""
+"""Buffer accesses of tensor functions: regions, matched buffers, reshapes, memory usage."""

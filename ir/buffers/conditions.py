@@ -1,4 +1,4 @@
-"""What a condition says of the variables of loops: where it holds, these take fewer values."""
+"""Narrowing of loop variables by conditions: intervals of their values where a condition holds."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Ends = tuple[SymExpr, SymExpr]
 
 
 def narrowed(condition: SymExpr, holds: bool, bounds: Mapping[SSAValue, Ends | None]) -> dict[SSAValue, Ends]:
-    """The variables of `condition` that take fewer values than their numbers in `bounds` where it holds, or does not.
+    """Return narrower intervals of variables than `bounds`, where `condition` is true (or false, according to `holds`).
 
-    `i < 5` with i of 0 to 7: 0 to 4, else 5 to 7. Those of a condition that never is so keep what they have.
+    `i < 5` with i from 0 to 7: 0 to 4, else 5 to 7. If the condition is impossible, variables keep their bounds.
     """
     known, numbers = Analyzer(), dict[SSAValue, tuple[int, int]]()
     variables = {v: v.value for v in condition.free_vars() if v.value is not None}

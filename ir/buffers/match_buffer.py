@@ -1,4 +1,4 @@
-"""What `tir.match_buffer` says of the layout of its source: strides, offset, extents, the address."""
+"""Layout of `tir.match_buffer`: strides, offset, extents and address in terms of the source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..rewriting.substitute import substitute_symbols
 
 
 def layout_variables(match: tir.MatchBufferOp) -> dict[Var, SymExpr]:
-    """The variables that the matched buffer's type defines, as expressions over the source and the region's start."""
+    """Return the variables that a matched buffer's type defines, in terms of the source and the region's start."""
     matched, source = cast(tir.BufferType, match.result.type), cast(tir.BufferType, match.source.type)
     strides = source.layout_strides()
     variables: dict[Var, SymExpr] = {}
@@ -35,7 +35,7 @@ def layout_variables(match: tir.MatchBufferOp) -> dict[Var, SymExpr]:
 
 
 def replace_layout_variables(match: tir.MatchBufferOp) -> None:
-    """Replace the variables that a matched buffer defines by what they are, wherever the block around uses them."""
+    """Replace the variables that a matched buffer defines by their values, in the surrounding block."""
     mapping = layout_variables(match)
     root = match.parent_op()
     if not mapping or root is None:
@@ -59,7 +59,7 @@ def _replace(op: ValueOp, expr: SymExpr) -> None:
 
 
 def matched_address(match: tir.MatchBufferOp, insert: Callable[[Operation], object]) -> Operation:
-    """The address of a matched buffer: that of the source, where an offset is declared, else of its first element."""
+    """Return the address of a matched buffer: the source's if an offset is declared, else that of its first element."""
     if cast(tir.BufferType, match.result.type).elem_offset is not None:
         return tir.BufferDataOp(match.source)
     first = tir.LoadOp(match.source, list(match.starts))

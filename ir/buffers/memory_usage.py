@@ -1,4 +1,4 @@
-"""Questions about memory: how much a program allocates, what shares bytes, which tensor functions only reshape."""
+"""Memory analyses: how much a program allocates, which tensors share bytes, which tensor functions only reshape."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _TENSORS = (AllocTensor, MemoryAllocTensor)
 
 @dataclass
 class MemoryUsage:
-    """What a function allocates: tensors, and the storages that they are in after memory planning.
+    """The allocations of a function: tensors, and the storages that contain them after memory planning.
 
-    A tensor of `builtin.alloc_tensor` has storage of its own. `bytes` and `planned_bytes` count constant sizes only.
+    A tensor from `builtin.alloc_tensor` has its own storage. `bytes` and `planned_bytes` count constant sizes only.
     """
 
     tensors: int = 0
@@ -39,7 +39,7 @@ class MemoryUsage:
     planned_bytes: int = 0
 
     def add(self, op: Operation) -> None:
-        """Count an allocation; other ops are none."""
+        """Count an op if it is an allocation."""
         if isinstance(op, Allocation) and isinstance(op, _TENSORS):
             size = _constant_bytes(op.new_tensor())
             if size is None:
@@ -57,7 +57,7 @@ class MemoryUsage:
         self.planned_bytes += size
 
     def text(self, name: str) -> str:
-        """What TVM says of a function."""
+        """Return TVM's summary text for a function."""
         dynamic = f", and {self.dynamic_tensors} dynamic-size allocation(s)" if self.dynamic_tensors else ""
         lines = [
             f"- Function {name}:",
@@ -75,7 +75,7 @@ def _constant_bytes(t: relax.TensorType) -> int | None:
 
 
 def memory_usage(func: relax.FuncOp) -> MemoryUsage:
-    """What a function allocates, in all branches together."""
+    """Return the allocations of a function, summed over all branches."""
     usage = MemoryUsage()
     for op in func.walk():
         usage.add(op)
@@ -83,10 +83,10 @@ def memory_usage(func: relax.FuncOp) -> MemoryUsage:
 
 
 def estimate_memory_usage(mod: Any) -> str:
-    """How much memory the functions of a module need with and without planning, as text, function by function.
+    """Return a text on the memory that the functions of a module need with and without planning.
 
-    `mod` is an `IRModule` or a `Function`, which is called `foo` then. Branches and calls are not looked at: everything
-    is added up.
+    `mod` is an `IRModule`, or a `Function`, which is named `foo` in the text. Branches and calls are ignored: all
+    allocations are summed.
     """
     op = getattr(mod, "op", mod)
     if not isinstance(op, ModuleOp | relax.FuncOp):
@@ -101,14 +101,14 @@ def estimate_memory_usage(mod: Any) -> str:
 
 @dataclass(eq=False)
 class _Tensor:
-    """A tensor in a storage: its bytes, and the ops (by position) from which on and up to which it is needed."""
+    """A tensor in a storage: its bytes, and the range of ops (by position) in which it is live."""
 
     op: StorageTensor
     first: int
     last: int
 
     def range(self, sizes: Mapping[str, int]) -> range:
-        """The bytes of its storage that it takes."""
+        """Return the bytes of the storage that the tensor occupies."""
         offset, t = self.op.offset_expr, self.op.new_tensor()
         if offset is None or t.dims is None:
             raise TiraxError("a tensor of unknown place", found=name_of(self.op.results[0]))
@@ -118,15 +118,15 @@ class _Tensor:
 
 _SAME_MEMORY = (relax.BindOp, relax.MatchCastOp)
 _NAMES = (*_SAME_MEMORY, relax.TupleOp, relax.TupleGetItemOp)
-"""What gives memory another name, and does not look into it."""
+"""Operations that create an alias of a tensor without accessing its memory."""
 _VIEWS = frozenset(("relax.reshape", "relax.memory.view", "relax.memory.ensure_zero_offset"))
 
 
 def plan_problems(func: relax.FuncOp, sizes: Mapping[str, int] | None = None) -> list[str]:
-    """What is wrong with the memory plan of a function, at values of its symbolic variables; empty where nothing is.
+    """Return the errors in a function's memory plan, for values of its symbolic variables; empty if there are none.
 
-    Two tensors that are needed at the same time must not share bytes of a storage, and none may reach beyond it. A
-    tensor is needed until the last use of anything that may be in its memory. A variable without a value counts as 3.
+    Tensors that are live at the same time must not share bytes of a storage, and none may extend beyond it. A tensor is
+    live until the last use of any possible alias. Variables without a value count as 3.
     """
     values = _Sizes(sizes or {})
     ops = list(func.body.block.walk())
@@ -141,16 +141,16 @@ def plan_problems(func: relax.FuncOp, sizes: Mapping[str, int] | None = None) ->
 
 
 class _Sizes(dict[str, int]):
-    """Values of variables; what only a match_cast determines can be anything."""
+    """Values of variables; those that only a match_cast determines are unknown."""
 
     def __missing__(self, name: str) -> int:
         return 3
 
 
 def _needed(tensor: SSAValue, position: Mapping[Operation, int], end: int) -> Iterator[int]:
-    """The positions of the ops that use a tensor, or what may be in its memory; `end` where it leaves the function.
+    """Yield the positions of the ops that use a tensor or its possible aliases; `end` if it escapes the function.
 
-    In a tuple it is the field that a path of indices leads to.
+    In a tuple, the tensor is the field at the path of indices.
     """
     pending: list[tuple[SSAValue, tuple[int, ...]]] = [(tensor, ())]
     seen = set(pending)
@@ -169,7 +169,7 @@ def _needed(tensor: SSAValue, position: Mapping[Operation, int], end: int) -> It
 
 
 def _aliases(op: Operation, operand: int, path: tuple[int, ...]) -> list[tuple[SSAValue, tuple[int, ...]]]:
-    """The values that may be in the memory of an op's operand, or of the field of it that the path leads to."""
+    """Return the possible aliases of an op's operand, or of the operand's field at this path."""
     if isinstance(op, relax.YieldOp):
         return [(r, path) for r in cast(Operation, op.parent_op()).results]
     if isinstance(op, relax.OutputOp):
@@ -182,7 +182,7 @@ def _aliases(op: Operation, operand: int, path: tuple[int, ...]) -> list[tuple[S
 
 
 def _is_view(op: Operation) -> bool:
-    """Whether the result of an op may be in the memory of its operand, in another shape."""
+    """Return whether the result of an op may alias its operand, with another shape."""
     return op.name in _VIEWS or (isinstance(op, relax.CallPackedOp) and op.func.data == "vm.builtin.reshape")
 
 
@@ -211,7 +211,7 @@ def _overlaps(tensors: list[_Tensor], values: Mapping[str, int]) -> Iterator[str
 
 
 def _exclusive(a: Operation, b: Operation) -> bool:
-    """Whether two ops are in different branches of one `if`, so that only one of them ever runs."""
+    """Return whether two ops are in different branches of the same `if`, so that at most one of them runs."""
     mine = dict(_branches(a))
     return any(branch in mine and mine[branch] is not block for branch, block in _branches(b))
 
@@ -232,9 +232,9 @@ def _name(tensor: _Tensor) -> str:
 
 
 def has_reshape_pattern(func: Any) -> bool:
-    """Whether a tensor function fills its last buffer with the elements of its first, in row-major order.
+    """Return whether a tensor function fills its last buffer with the elements of its first, in row-major order.
 
-    `func` is a `PrimFunc`, which uses no other buffers. False also where this cannot be proved.
+    `func` is a `PrimFunc` that uses no other buffers. Returns False also if this cannot be proved.
     """
     op = getattr(func, "op", func)
     if not isinstance(op, tir.FuncOp):

@@ -1,8 +1,8 @@
-"""Which regions of which buffers a block reads and writes.
+"""Inference of the buffer regions that a block reads and writes.
 
-`infer_regions(block)` puts `tir.reads` and `tir.writes` at the start of a block's body, as TVM completes a script: in
-order of first access, inner loops relaxed to what the conditions around an access leave of them, accesses of one
-buffer joined. With an init, what is written is not among the reads.
+`infer_regions(block)` inserts `tir.reads` and `tir.writes` at the start of a block's body, as TVM completes a script:
+in order of first access, with inner loops relaxed to the range that the conditions around an access leave, and with
+accesses of a buffer merged. If the block has an init, written buffers are not among the reads.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..affine.values import Materializer, sym_expr_of, widens
 from .conditions import Ends, narrowed
 
 _Dims = list[Ends | None]
-"""An interval for each dimension; None where it cannot be said, which means all of it."""
+"""An interval for each dimension; None if it is unknown, which means the full dimension."""
 
 
 class _Accesses:
@@ -43,7 +43,7 @@ def _join(a: Ends | None, b: Ends | None) -> Ends | None:
 
 
 class _Relaxed(Intervals):
-    """Intervals of expressions over inner loops, whose variables have `bounds`; None: nothing is known of one."""
+    """Interval evaluation over inner loops, whose variables have `bounds`; None if nothing is known of a variable."""
 
     def __init__(self, bounds: Mapping[SSAValue, Ends | None]) -> None:
         super().__init__(Analyzer())
@@ -53,7 +53,7 @@ class _Relaxed(Intervals):
         self._moving: dict[SSAValue, bool] = {}
 
     def ends(self, e: SymExpr) -> Ends | None:
-        """The least and the greatest value of `e` over the inner loops."""
+        """Return the least and the greatest value of `e` over the inner loops."""
         low, high = self.of(e)
         return None if low is None or high is None else (low, high)
 
@@ -62,7 +62,7 @@ class _Relaxed(Intervals):
         return value is not None and (value in self.bounds or self._is_moving(value))
 
     def _is_moving(self, value: SSAValue) -> bool:
-        """Whether a value is of inner loops: of their variables, or computed from these (a cast, a load)."""
+        """Return whether a value depends on inner loops: on their variables, or values computed from them."""
         if value in self.bounds:
             return True
         moving = self._moving.get(value)
@@ -85,14 +85,14 @@ class _Relaxed(Intervals):
 
 
 class _Place(NamedTuple):
-    """What holds where an access stands: fewer values of loop variables; and the values that were seen there."""
+    """The facts at an access: narrowed loop variables, and the values already visited there."""
 
     narrowed: dict[SSAValue, Ends]
     seen: set[SSAValue]
 
 
 class _Detector:
-    """Walks the body of a block; expressions are read as trees, each value once where the same conditions hold."""
+    """Walk over the body of a block; expressions are read as trees, each value once under the same conditions."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class _Detector:
                 self._region(accesses, region.buffer, region.starts, region.extents)
 
     def _forget_computed(self, block: tir.BlockOp, starts: Sequence[SSAValue]) -> None:
-        """Nothing is known outside of what a block inside computes: an index that it reads."""
+        """Drop the bounds of values that depend on an index computed inside a nested block."""
         for start in starts:
             for value in (v.value for v in self._expr(start).free_vars()):
                 if isinstance(value, OpResult) and block.is_ancestor(value.op):
@@ -162,7 +162,7 @@ class _Detector:
             self._enter(around)
 
     def _where(self, condition: SSAValue, holds: bool) -> _Place:
-        """The place inside of this one where a condition holds, or does not."""
+        """Return the place inside this one where a condition holds, or does not."""
         bounds = {**self._bounds, **self._place.narrowed}
         more = {**self._place.narrowed, **narrowed(self._expr(condition), holds, bounds)}
         return self._places.setdefault(frozenset(more.items()), _Place(more, set()))
@@ -171,7 +171,7 @@ class _Detector:
         self._place, self._relaxed.narrowed = place, place.narrowed
 
     def visit_let(self, op: tir.LetOp) -> None:
-        """A name that an index has stands for its value."""
+        """Map the name of an index to its value."""
         self.visit_values([op.value])
         if isinstance(op.value.type, IntegerType):
             self._relaxed.expressions[op.result] = self._expr(op.value)
@@ -185,7 +185,7 @@ class _Detector:
             self._matched[op.results[0]] = op
 
     def visit_values(self, values: Sequence[SSAValue]) -> None:
-        """The accesses in the trees of `values`, an access before those in its indices."""
+        """Record the accesses in the trees of `values`, an access before those in its indices."""
         around = self._place
         stack = [(value, around) for value in reversed(values)]
         while stack:
@@ -203,7 +203,7 @@ class _Detector:
         self._enter(around)
 
     def _choice(self, op: tir.IfThenElseOp) -> list[tuple[SSAValue, _Place]]:
-        """The values to look at next: one side is computed where the condition holds, the other where it does not."""
+        """Return the values to visit next: each side of the choice under its condition."""
         conditions = [(op.cond, self._place)]
         for region, holds in ((op.then_region, True), (op.else_region, False)):
             last, place = region.block.last_op, self._where(op.cond, holds)
@@ -211,7 +211,7 @@ class _Detector:
         return conditions
 
     def _expression(self, op: Operation) -> list[SSAValue]:
-        """Note what an expression accesses; gives the values to look at next."""
+        """Record the accesses of an expression, and return the values to visit next."""
         if isinstance(op, tir.LoadOp):
             self._access(self.reads, op.buffer, op.indices)
             return list(op.indices)
@@ -234,7 +234,7 @@ class _Detector:
         return [*op.operands, *(v for y in yields if y is not None for v in y.operands)]
 
     def _address(self, op: tir.CallIntrinOp) -> list[SSAValue]:
-        """An address with a mask that says what it is for: 1 for reading, 2 for writing, 3 for both."""
+        """Record an address whose mask gives its use: 1 for reading, 2 for writing, 3 for both."""
         pointer, mask = op.operands[1].owner, op.operands[4].owner
         bits = int(mask.py_value) if isinstance(mask, tir.ConstOp) else 0
         purpose = {1: [self.reads], 2: [self.writes]}.get(bits)
@@ -244,7 +244,7 @@ class _Detector:
         return list(op.operands[2:4])
 
     def _opaque(self, buffer: SSAValue) -> None:
-        """A pointer to the buffer escapes: all of it may be read and written."""
+        """Record that a pointer to the buffer escapes: the full buffer may be read and written."""
         self._add_all(self._escaped, buffer)
 
     def _add_all(self, kinds: Sequence[_Accesses], buffer: SSAValue) -> None:
@@ -260,7 +260,7 @@ class _Detector:
             self._add(accesses, buffer, [self._index(i) for i in indices])
 
     def _address_of(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> Ends | None:
-        """Where an element is, counted from the first one of the buffer."""
+        """Return the offset of an element from the first one of the buffer."""
         if buffer in self._matched or not all(isinstance(index.type, IntegerType) for index in indices):
             return None
         total: SymExpr = Const(0)
@@ -284,7 +284,7 @@ class _Detector:
         extents: Sequence[SymExpr],
         inside: _Dims | None = None,
     ) -> None:
-        """A region of a buffer, or what of it is `inside`, counted from where it starts."""
+        """Record a region of a buffer, or the part `inside` of it, relative to its start."""
         dims: _Dims = []
         if self._by_address:
             return self._add_all([accesses], buffer)
@@ -313,7 +313,7 @@ class _Detector:
 
 
 def _names_constants(buffer: SSAValue) -> bool:
-    """Whether a buffer is another name, without a declaration, of constants: nothing is ever written there."""
+    """Return whether a buffer is an undeclared alias of constants, which are never written."""
     alias = buffer.owner
     if not isinstance(alias, tir.DeclBufferOp) or not alias.alias:
         return False
@@ -345,10 +345,10 @@ def infer_regions(
     writes: bool = True,
     bounds: Mapping[SSAValue, Ends | None] | None = None,
 ) -> None:
-    """Put the inferred `tir.reads` and/or `tir.writes` at the start of the body of `block`, which has none of these.
+    """Insert the inferred `tir.reads` and/or `tir.writes` at the start of the body of `block`, which must have none.
 
-    Blocks inside must have theirs already. `bounds` are known intervals of iterators of blocks inside; those of others
-    follow from their bindings.
+    Nested blocks must have theirs already. `bounds` are known intervals of iterators of nested blocks; others follow
+    from their bindings.
     """
     detector = _Detector(bounds)
     body = block.body.block
@@ -372,7 +372,7 @@ def infer_regions(
 
 
 class _Hoister:
-    """Copies what indices read in the body (`x` in `A[x[i]]`) to the start of it, where the regions stand."""
+    """Hoisting of values that indices read in the body (`x` in `A[x[i]]`) to its start, where the regions are."""
 
     def __init__(self, body: Block, insert: Callable[[Operation], object]):
         self._body = body
@@ -380,7 +380,7 @@ class _Hoister:
         self._copies: dict[SSAValue, SSAValue] = {}
 
     def may(self, expr: SymExpr) -> bool:
-        """Whether what `expr` reads can be read always: not under a condition only that keeps it in its buffer."""
+        """Return whether the reads of `expr` are always valid, not only under a condition that keeps them in bounds."""
         values = [v.value for v in expr.free_vars() if v.value is not None]
         return all(self._may(value) for value in values)
 
@@ -401,7 +401,7 @@ class _Hoister:
         return False
 
     def _is_within(self, op: tir.LoadOp) -> bool:
-        """Whether indices are in the buffer whatever the iterators of the block are."""
+        """Return whether indices are in bounds for all values of the block's iterators."""
         known, block = Analyzer(), self._body.parent_op()
         dims = op.buffer.type.dims if isinstance(op.buffer.type, tir.BufferType) else ()
         if not isinstance(block, tir.BlockOp) or not all(isinstance(i.type, IntegerType) for i in op.indices):
@@ -419,7 +419,7 @@ class _Hoister:
             known.bind_range(var, least, extent)
 
     def __call__(self, expr: SymExpr) -> SymExpr:
-        """`expr` over the copies."""
+        """Return `expr` over the hoisted copies."""
         return expr.substitute({v: Var(self._copy(v.value), v.dtype) for v in expr.free_vars() if v.value is not None})
 
     def _copy(self, value: SSAValue) -> SSAValue:
@@ -462,9 +462,9 @@ def _region(
     materialize: Callable[[SymExpr], SSAValue],
     hoistable: Callable[[SymExpr], bool],
 ) -> tuple[list[SSAValue], list[SymExpr]]:
-    """Starts as values, extents as expressions; a dimension whose extent is no expression of shapes is taken whole.
+    """Return the starts as values and the extents as expressions.
 
-    So is one whose start cannot be read where the regions stand.
+    A dimension whose extent is not an expression of shapes, or whose start cannot be hoisted, is covered in full.
     """
     starts: list[SSAValue] = []
     extents: list[SymExpr] = []
@@ -482,27 +482,27 @@ def _region(
 
 
 def relaxed(e: SymExpr, bounds: Mapping[SSAValue, Ends | None]) -> Ends | None:
-    """The least and the greatest value of `e` where some variables are of intervals; None where it cannot be said."""
+    """Return the least and the greatest value of `e` for variables in these intervals, or None if unknown."""
     return _Relaxed(bounds).ends(e)
 
 
 Accessed = dict[SSAValue, list[Ends | None]]
-"""An interval for each dimension of each buffer; None where it cannot be said, which means all of the dimension."""
+"""An interval for each dimension of each buffer; None if it is unknown, which means the full dimension."""
 
 
 def accessed(block: Block) -> tuple[Accessed, Accessed]:
-    """What the statements of `block` read, and what they write.
+    """Return what the statements of `block` read, and what they write.
 
-    Loops and blocks inside are relaxed: the intervals are in terms of what is defined outside. Blocks inside must have
+    Inner loops and blocks are relaxed: the intervals are in terms of values defined outside. Nested blocks must have
     their regions.
     """
     return accessed_by(list(block.ops))
 
 
 def addresses(block: Block) -> tuple[Accessed, Accessed]:
-    """As `accessed`, with one interval for each buffer: of elements counted from its first one.
+    """Return the accesses of `block` with one interval of linear offsets for each buffer.
 
-    Of `A[i // 64, i % 64]` that says more than intervals of two indices.
+    For `A[i // 64, i % 64]` this is more precise than the intervals of two indices.
     """
     detector = _Detector(by_address=True)
     detector.visit_block(block)
@@ -510,9 +510,9 @@ def addresses(block: Block) -> tuple[Accessed, Accessed]:
 
 
 def accesses_by_kind(block: tir.BlockOp) -> tuple[Accessed, Accessed, Accessed]:
-    """As `accessed` of the body of a block, and the buffers whose addresses escape, which are in the third part alone.
+    """Return the reads, the writes and the escaping buffers of a block; buffers that escape are only in the third part.
 
-    What the init writes is not read.
+    Buffers that the init writes do not count as read.
     """
     detector = _Detector(by_kind=True)
     detector.visit_block(block.body.block)
@@ -522,7 +522,7 @@ def accesses_by_kind(block: tir.BlockOp) -> tuple[Accessed, Accessed, Accessed]:
 
 
 def accessed_by(ops: Sequence[Operation]) -> tuple[Accessed, Accessed]:
-    """As `accessed`, of some statements of one block."""
+    """Return what some statements of one block read, and what they write; see `accessed`."""
     detector = _Detector()
     for op in ops:
         handler = _STATEMENTS.get(type(op))

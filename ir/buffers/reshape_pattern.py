@@ -1,4 +1,4 @@
-"""Which tensor functions only reshape: they copy the elements of a buffer, in order, into one of another shape."""
+"""Detection of tensor functions that only reshape: they copy the elements of a buffer, in order, to another shape."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from ...dialects.sym.expr import Const, SymExpr, Var, floordiv, floormod, produc
 from ..affine.values import sym_expr_of
 
 _ORDERS = 24
-"""How many orders of the loops are tried: all of four."""
+"""The maximum number of loop orders to try: all of four loops."""
 _EXPRESSIONS = (tir.ConstOp, tir.CastOp, ValueOp, *tir.BINARY.values())
 
 
 def is_reshape(func: tir.FuncOp) -> bool:
-    """Whether `func` copies its first buffer, all of it, into its last one, in order, and does nothing else."""
+    """Return whether `func` only copies its full first buffer into its last one, in order."""
     buffers = [cast(tir.BufferType, b.type) for b in func.buffer_params]
     return copies_in_order(func) and product(buffers[0].dims) == product(buffers[-1].dims)
 
 
 def copies_in_order(func: tir.FuncOp) -> bool:
-    """Whether `func` fills its last buffer with the elements of its first, in row-major order, and does nothing else.
+    """Return whether `func` only fills its last buffer with elements of its first, in row-major order.
 
-    The first one may have more elements: these are left out.
+    The first buffer may have more elements, which are ignored.
     """
     copy = _find_copy(func)
     if copy is None:
@@ -49,7 +49,7 @@ def copies_in_order(func: tir.FuncOp) -> bool:
 
 @dataclass
 class _Copy:
-    """One load and one store in loops from 0; `ranges` are the extents of the loops' variables."""
+    """A load and a store in loops from 0; `ranges` are the extents of the loop variables."""
 
     load: tir.LoadOp
     store: tir.StoreOp
@@ -58,7 +58,7 @@ class _Copy:
     analyzer: Analyzer
 
     def indices(self, values: Sequence[SSAValue]) -> list[SymExpr]:
-        """Indices as expressions of the loops' variables, in simple form."""
+        """Return indices as simplified expressions of the loop variables."""
         return [self.analyzer.simplify(e.substitute(self._single())) for e in self._as_written(values)]
 
     def _as_written(self, values: Sequence[SSAValue]) -> list[SymExpr]:
@@ -68,9 +68,9 @@ class _Copy:
         return {v: Const(0, v.dtype) for v, extent in self.ranges.items() if extent.constant == 1}
 
     def covers(self, dims: Sequence[SymExpr]) -> bool:
-        """Whether every element is written.
+        """Return whether every element is written.
 
-        Each index is a loop's variable, or all together count the iterations, with the loops in any order.
+        Each index is a loop variable, or all together count the iterations, with the loops in any order.
         """
         written, single = self.indices(self.store.indices), self._single()
         pairs = [(e, d) for e, d in zip(written, dims, strict=True) if d.constant != 1]
@@ -83,14 +83,14 @@ class _Copy:
         return self.same(_flat(written, dims), counts[0]) or any(self._count(written, dims, c) for c in counts)
 
     def _count(self, written: list[SymExpr], dims: Sequence[SymExpr], position: SymExpr) -> bool:
-        """Whether the indices are those of the element at a flat `position`."""
+        """Return whether the indices are those of the element at a linear `position`."""
         forms = zip(written, _unflattened(position, dims), _cut(position, dims), strict=True)
         return all(self.same(e, digit) or self.same(e, cut) for e, digit, cut in forms)
 
     def in_order(self, read: list[SymExpr], dims: Sequence[SymExpr], position: SymExpr) -> bool:
-        """Whether the element at flat `position` is the one that is read.
+        """Return whether the element at the linear `position` is the one that is read.
 
-        The position lies in the tensor, so that the outermost index may be taken modulo its extent.
+        The position is in bounds, so the outermost index may be taken modulo its extent.
         """
         if self.same(_flat(read, dims), position):
             return True
@@ -100,12 +100,12 @@ class _Copy:
         return not read or self.same(read[0], expected[0]) or self.same(read[0], floormod(expected[0], dims[0]))
 
     def same(self, a: SymExpr, b: SymExpr) -> bool:
-        """Whether two expressions are equal in all iterations."""
+        """Return whether two expressions are equal in all iterations."""
         return self.analyzer.simplify(a - b).constant == 0 or self.analyzer.simplify(a) == self.analyzer.simplify(b)
 
 
 def _find_copy(func: tir.FuncOp) -> _Copy | None:
-    """The load and the store, where the function holds them and nothing else of importance."""
+    """Return the load and the store if the function has no other significant operations, else None."""
     inside = operations(func)[1:]
     loads = [op for op in inside if isinstance(op, tir.LoadOp)]
     stores = [op for op in inside if isinstance(op, tir.StoreOp)]
@@ -119,12 +119,12 @@ def _find_copy(func: tir.FuncOp) -> _Copy | None:
 
 
 def _scalar_params(func: tir.FuncOp) -> dict[Var, SymExpr]:
-    """Scalar parameters are the symbolic variables of their names."""
+    """Map the symbolic variables to the scalar parameters of the same names."""
     return {_variable(p): Var(name_of(p) or "", p.type) for p in func.params if isinstance(p.type, IntegerType)}
 
 
 def _is_accounted_for(op: Operation, copy: _Copy) -> bool:
-    """Whether an op is part of a copy: loops and blocks leave their variables there."""
+    """Return whether an op is part of a copy; loops and blocks are."""
     if isinstance(op, tir.ForOp):
         return _add_loop(op, copy.ranges, copy.analyzer)
     if isinstance(op, tir.BlockOp):
@@ -162,7 +162,7 @@ def _is_dense(t: tir.BufferType) -> bool:
 
 
 def _flat(indices: Sequence[SymExpr], dims: Sequence[SymExpr]) -> SymExpr:
-    """The row-major position of an element."""
+    """Return the row-major position of an element."""
     position: SymExpr = Const(0)
     for index, d in zip(indices, dims, strict=True):
         position = position * d + index
@@ -170,7 +170,7 @@ def _flat(indices: Sequence[SymExpr], dims: Sequence[SymExpr]) -> SymExpr:
 
 
 def _unflattened(position: SymExpr, dims: Sequence[SymExpr]) -> list[SymExpr]:
-    """The indices of the element at a row-major position."""
+    """Return the indices of the element at a row-major position."""
     out: list[SymExpr] = []
     for i, d in enumerate(dims):
         outer = floordiv(position, product(dims[i + 1 :]))
@@ -179,6 +179,6 @@ def _unflattened(position: SymExpr, dims: Sequence[SymExpr]) -> list[SymExpr]:
 
 
 def _cut(position: SymExpr, dims: Sequence[SymExpr]) -> list[SymExpr]:
-    """The same in another form: what is left is divided, not what is divided cut."""
+    """Return the same indices in the form `position // a % b` instead of `position % c // a`."""
     sizes = [product(dims[i:]) for i in range(len(dims) + 1)]
     return [floordiv(floormod(position, outer), inner) for outer, inner in pairwise(sizes)]

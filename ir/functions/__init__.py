@@ -1,1 +1,1 @@
-"""The functions of a module: looking them up, their calls, effects and symbolic variables."""
+"""The functions of a module: lookup, calls, effects and symbolic variables."""

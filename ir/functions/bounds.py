@@ -1,4 +1,4 @@
-"""Bounds of symbolic variables, as a function's attributes `tir_var_lower_bound` and `tir_var_upper_bound` say them."""
+"""Bounds of symbolic variables from the function attributes `tir_var_lower_bound` and `tir_var_upper_bound`."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ LOWER_BOUND, UPPER_BOUND = "tir_var_lower_bound", "tir_var_upper_bound"
 
 
 def upper_bounds(func: relax.FuncOp | tir.FuncOp) -> dict[str, int]:
-    """The greatest values of variables by name. Raises `TiraxError` for an attribute that is malformed."""
+    """Return the greatest values of variables by name. Raises `TiraxError` for a malformed attribute."""
     return _numbers(func, UPPER_BOUND)
 
 
 def variable_bounds(func: relax.FuncOp | tir.FuncOp) -> dict[str, Interval]:
-    """What the attributes of a function say of its symbolic variables, which are no less than 0 in any case.
+    """Return the bounds of a function's symbolic variables, which are never negative.
 
-    Raises `TiraxError` for an attribute that is malformed.
+    Raises `TiraxError` for a malformed attribute.
     """
     lower, upper = _numbers(func, LOWER_BOUND), _numbers(func, UPPER_BOUND)
     return {name: Interval(lower.get(name, 0), upper.get(name, inf)) for name in {**lower, **upper}}
 
 
 def bind_bounds(func: relax.FuncOp | tir.FuncOp, analyzer: Analyzer, variables: Iterable[Var]) -> None:
-    """Let an analyzer know the bounds of a function's variables, of some of them."""
+    """Add the bounds of some of a function's variables to an analyzer."""
     bounds = variable_bounds(func)
     for var in variables:
         if isinstance(var.name, str) and var.name in bounds:
@@ -40,13 +40,13 @@ def bind_bounds(func: relax.FuncOp | tir.FuncOp, analyzer: Analyzer, variables: 
 
 
 def extents_of_buffers(func: tir.FuncOp) -> list[Var]:
-    """The variables that are extents of buffers among the parameters."""
+    """Return the variables that are extents of buffers among the parameters."""
     dims = [d for p in func.params if isinstance(p.type, tir.BufferType) for d in p.type.dims]
     return list(dict.fromkeys(d for d in dims if isinstance(d, Var)))
 
 
 def set_bounds(func: tir.FuncOp, bounds: Mapping[str, Interval]) -> None:
-    """Say the bounds of variables in the attributes of a function, and no others; what bounds nothing is left out."""
+    """Set the attributes for the bounds of variables, and remove others; trivial bounds are left out."""
     before = {} if func.func_attrs is None else func.func_attrs.data
     attrs = {key: value for key, value in before.items() if key not in (LOWER_BOUND, UPPER_BOUND)}
     lower = {name: int(b.low) for name, b in bounds.items() if 0 < b.low < inf}

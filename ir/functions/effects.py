@@ -1,4 +1,4 @@
-"""What a tensor function does besides giving its result."""
+"""Side effects of tensor functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ...dialects import tir
 
 
 def first_effect(func: Operation) -> Operation | None:
-    """The first write into a parameter, call that may have effects, or assertion; None where the function is pure."""
+    """Return the first store to a parameter, possibly impure call, or assertion; None if the function is pure."""
     for inner in func.walk():
         if isinstance(inner, tir.CallExternOp | tir.CallPackedOp | tir.AssertOp):
             return inner
@@ -18,7 +18,7 @@ def first_effect(func: Operation) -> Operation | None:
 
 
 def _is_own(buffer: SSAValue) -> bool:
-    """Whether a buffer is in memory that the function allocates."""
+    """Return whether a buffer is in memory that the function allocates."""
     while isinstance(buffer, OpResult) and not isinstance(buffer.op, tir.AllocBufferOp | tir.AllocateOp):
         if not isinstance(buffer.op, tir.DeclBufferOp | tir.MatchBufferOp | tir.BufferDataOp):
             return False

@@ -1,4 +1,4 @@
-"""How many iterations the loops of a tensor function take."""
+"""Estimates of the loop iterations of a tensor function."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import tir
 
 UNKNOWN = 1 << 40
-"""How many a loop takes of which nothing is known, at the least."""
+"""The iterations of a loop of unknown extent: a lower bound of the estimate."""
 
 
 def iterations(func: tir.FuncOp, sizes: Mapping[str, int] | None = None) -> int:
-    """The iterations of all loops, each times those around it; a large number where they are not known.
+    """Return the total iterations of all loops, each multiplied by the loops around it; `UNKNOWN` or more if unknown.
 
     `sizes` are the values of symbolic variables.
     """

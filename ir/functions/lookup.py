@@ -1,4 +1,4 @@
-"""The functions of a module: looking them up, walking their bindings, resolving users' names, effects of calls."""
+"""The functions of a module: lookup, walks over bindings, resolution of users' names, effects of calls."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ FunctionOp = relax.FuncOp | tir.FuncOp
 
 
 def functions(module: ModuleOp) -> dict[str, FunctionOp]:
-    """Relax and tensor functions by name, in order."""
+    """Return Relax and tensor functions by name, in order."""
     return {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, relax.FuncOp | tir.FuncOp)}
 
 
 def relax_functions(module: ModuleOp, name: str | None = None) -> list[relax.FuncOp]:
-    """All Relax functions, or the one of this name. Raises `NameLookupError` where there is none of it."""
+    """Return all Relax functions, or the one of this name. Raises `NameLookupError` if there is no such function."""
     by_name = {n: f for n, f in functions(module).items() if isinstance(f, relax.FuncOp)}
     if name is None:
         return list(by_name.values())
@@ -33,7 +33,7 @@ def relax_functions(module: ModuleOp, name: str | None = None) -> list[relax.Fun
 
 
 def binding_blocks(func: Operation) -> Iterator[Block]:
-    """Every block of bindings in a function: its body, dataflow blocks, branches, closures; outer before inner."""
+    """Yield every block of bindings in a function (body, dataflow blocks, branches, closures), outer before inner."""
     for region in func.regions:
         for block in region.blocks:
             yield block
@@ -45,7 +45,7 @@ _OpT = TypeVar("_OpT", bound=Operation)
 
 
 def ops_of_type(root: Operation, kind: type[_OpT]) -> Iterator[_OpT]:
-    """All ops of a class below `root`."""
+    """Yield all ops of a class below `root`."""
     return (op for op in operations(root) if isinstance(op, kind))
 
 
@@ -60,7 +60,7 @@ _BY_NAME = (
     tir.CallPureExternOp,
     tir.CallOp,
 )
-"""Calls of what is known by name only: a packed function, or a tensor function of the module."""
+"""Calls whose callee is only a name: a packed function, or a tensor function of the module."""
 
 
 _CALLEES: dict[type[Operation], Callable[[Any], str]] = {
@@ -71,20 +71,20 @@ _CALLEES: dict[type[Operation], Callable[[Any], str]] = {
 
 
 def callee_names(op: Operation) -> Iterator[str]:
-    """The functions of the module that an op mentions."""
+    """Yield the names of the module's functions that an op mentions."""
     callee = _CALLEES.get(type(op))
     if callee is not None:
         yield callee(op)
 
 
 def symbol_of(op: Operation) -> str | None:
-    """The name of a function of a module, None for an op that has none."""
+    """Return the name of a function of a module, or None for other ops."""
     name = op.properties.get("sym_name")
     return name.data if isinstance(name, StringAttr) else None
 
 
 def callees_first(table: Mapping[str, Operation]) -> list[str]:
-    """The names of functions after those of `table` that they call. Of a circle of calls the first one is left out."""
+    """Return the names in `table`, callees before callers. A function of each call cycle is left out."""
     callees = {n: {c: None for op in f.walk() for c in callee_names(op) if c in table} for n, f in table.items()}
     while True:
         try:
@@ -97,7 +97,7 @@ def callees_first(table: Mapping[str, Operation]) -> list[str]:
 
 
 def module_of(op: Operation) -> ModuleOp | None:
-    """The module that an op is in, None where it is in none."""
+    """Return the module that contains an op, or None."""
     at: Operation | None = op
     while at is not None and not isinstance(at, ModuleOp):
         at = at.parent_op()
@@ -105,7 +105,7 @@ def module_of(op: Operation) -> ModuleOp | None:
 
 
 def is_impure_call(op: Operation, symbols: Mapping[str, Operation]) -> bool:
-    """Whether an op calls what may have effects; `symbols` are the functions of the module."""
+    """Return whether an op makes a call that may have side effects; `symbols` are the functions of the module."""
     if isinstance(op, relax.CallOp):
         callee = symbols.get(op.callee_name)
         if isinstance(callee, tir.FuncOp):  # one that gives no number writes into its arguments
@@ -117,7 +117,7 @@ def is_impure_call(op: Operation, symbols: Mapping[str, Operation]) -> bool:
 
 
 def outside_of_closures(func: Operation | Block) -> Iterator[Operation]:
-    """The ops of a function, or of a block, without those of the local functions inside of it."""
+    """Yield the ops of a function or block, except those of its local functions."""
     blocks = [func] if isinstance(func, Block) else [block for region in func.regions for block in region.blocks]
     for block in blocks:
         for op in block.ops:
@@ -129,7 +129,10 @@ def outside_of_closures(func: Operation | Block) -> Iterator[Operation]:
 def first_impure_call(
     func: Operation | Block, ignored: Callable[[Operation], bool] = lambda _: False
 ) -> Operation | None:
-    """The first call in a function or block (not in its local functions) that may have effects and is not ignored."""
+    """Return the first call in a function or block with possible effects that is not ignored, or None.
+
+    Local functions are skipped.
+    """
     around = func.parent_op() if isinstance(func, Block) else func
     module = None if around is None else module_of(around)
     symbols = {} if module is None else functions(module)

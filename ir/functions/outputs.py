@@ -1,4 +1,4 @@
-"""What calls in destination passing style write into."""
+"""Output buffers of calls in destination-passing style."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..locations import location_of
 
 
 def outputs_to_make(call: Any) -> list[Any]:
-    """The outputs of a call, each of known shape and dtype. Raises `DTypeError` where a dtype is not known."""
+    """Return the outputs of a call, each of known shape and dtype. Raises `DTypeError` if a dtype is unknown."""
     outputs = cast("list[TensorType]", call.output_types)
     for t in outputs:
         if t.element is None:

@@ -1,6 +1,6 @@
-"""The symbolic variables of Relax functions: which are determined, which are used, which are free.
+"""The symbolic variables of Relax functions: which are defined, used, or free.
 
-A variable is determined where it is an extent by itself: of a parameter, or of what a match_cast says.
+A variable is defined if it is an extent by itself: of a parameter, or of the type of a match_cast.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SIGNATURES = (relax.FuncOp, relax.ClosureOp)
 
 
 def definable_vars(types: Iterable[Attribute]) -> list[Var]:
-    """The variables that values of these types determine, in order, each once; those of callables are their own."""
+    """Return the variables that values of these types define, in order, each once; callables have their own."""
     variables: dict[Var, None] = {}
     for t in types:
         if isinstance(t, relax.TensorType | relax.ShapeType):
@@ -32,7 +32,7 @@ def definable_vars(types: Iterable[Attribute]) -> list[Var]:
 
 
 def mentioned_in(op: Operation) -> list[Var]:
-    """The variables in the types of the results and in the properties of an op, but not in its regions."""
+    """Return the variables in an op's result types and properties, but not in its regions."""
     variables = dict.fromkeys(relax.free_symbolic_vars(r.type for r in op.results))
     for attr in op.properties.values():
         variables |= dict.fromkeys(_attribute_variables(attr))
@@ -40,19 +40,19 @@ def mentioned_in(op: Operation) -> list[Var]:
 
 
 def defined_in(op: Operation) -> list[Var]:
-    """The variables that an op determines: a function its parameters', a match_cast those of its type."""
+    """Return the variables that an op defines: a function in its parameters' types, a match_cast in its type."""
     if isinstance(op, _SIGNATURES):
         return definable_vars(p.type for p in op.body.block.args)
     return definable_vars([op.result.type]) if isinstance(op, relax.MatchCastOp) else []
 
 
 def defined_vars(func: Operation) -> list[Var]:
-    """The variables that a function determines, in order, each once."""
+    """Return the variables that a function defines, in order, each once."""
     return list(dict.fromkeys(v for op in func.walk() for v in defined_in(op)))
 
 
 def used_vars(func: Operation) -> list[Var]:
-    """The variables that a function mentions, in order, each once."""
+    """Return the variables that a function mentions, in order, each once."""
     variables: dict[Var, None] = {}
     for op in func.walk():
         if isinstance(op, _SIGNATURES):
@@ -62,18 +62,18 @@ def used_vars(func: Operation) -> list[Var]:
 
 
 def undefined_vars(func: Operation) -> list[Var]:
-    """The variables that a function mentions and does not determine, in order, each once."""
+    """Return the variables that a function mentions but does not define, in order, each once."""
     defined = set(defined_vars(func))
     return [v for v in used_vars(func) if v not in defined]
 
 
 def mentioned_by_body(func: relax.FuncOp) -> list[Var]:
-    """The variables that a function's result and bindings mention, in types and attributes, in order, each once."""
+    """Return the variables in a function's result and bindings, in types and attributes, in order, each once."""
     return list(dict.fromkeys([*_of_attributes(func), *mentioned_by(func.body.block.ops)]))
 
 
 def mentioned_by(ops: Iterable[Operation]) -> list[Var]:
-    """The variables that bindings, and what is in them, mention in types of results and in attributes, in order."""
+    """Return the variables in bindings and the ops inside them, in result types and attributes, in order."""
     variables: dict[Var, None] = {}
     for op in (inner for outer in ops for inner in outer.walk()):
         types = [r.type for r in op.results]

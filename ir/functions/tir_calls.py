@@ -1,4 +1,4 @@
-"""Calls between tensor functions: what a call makes of the callee's sizes, and functions that call themselves."""
+"""Calls between tensor functions: the callee's sizes at a call, and recursive functions."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ..locations import location_of
 
 
 def extents_of_call(call: tir.CallOp, callee: tir.FuncOp) -> dict[str, SymExpr | SSAValue]:
-    """The callee's symbolic variables in the caller: scalar arguments, else extents of the buffers that are passed.
+    """Return the callee's symbolic variables in terms of the caller: scalar arguments, else extents of passed buffers.
 
-    Raises `UnsupportedError` where nothing says what a variable is.
+    Raises `UnsupportedError` if a variable is not determined.
     """
     extents: dict[str, SymExpr | SSAValue] = {}
     for param, value in zip(callee.params, call.call_args, strict=True):
@@ -41,7 +41,7 @@ def extents_of_call(call: tir.CallOp, callee: tir.FuncOp) -> dict[str, SymExpr |
 
 
 def _match(t: tir.BufferType, value: SSAValue, extents: dict[str, SymExpr | SSAValue]) -> None:
-    """The extents of a buffer whose address is passed are those of the parameter."""
+    """Match the extents of a parameter with those of the buffer whose address is passed."""
     if not isinstance(value.owner, tir.BufferDataOp):
         return
     actual = value.owner.buffer.type
@@ -53,7 +53,7 @@ def _match(t: tir.BufferType, value: SSAValue, extents: dict[str, SymExpr | SSAV
 
 
 def note_call_sizes(module: ModuleOp) -> None:
-    """Write at each call what the extents of buffers say to the callee, before the buffers become flat.
+    """Annotate each call with the buffer extents that the callee needs, before buffers are flattened.
 
     Raises `NameLookupError` for a callee that is not in the module.
     """

@@ -1,1 +1,1 @@
-"""Modules as graphs for other programs: `nodes.graph_of` makes one, `dot` and `explorer` write it."""
+"""Graphs of modules for visualization: `nodes.graph_of` builds one, `dot` and `explorer` write it."""

@@ -18,11 +18,11 @@ _STYLES = {
 }
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _LONGEST = 200
-"""Characters of an attribute that a tooltip has."""
+"""Maximum length of an attribute in a tooltip."""
 
 
 def dot_text(graph: Graph) -> str:
-    """The graph as DOT: a cluster for each group, edges with their types."""
+    """Return the graph as DOT: a cluster for each group, edges with their types."""
     lines = ["digraph module {", "  node [shape=box, fontname=Helvetica, fontsize=10];", "  edge [fontsize=8];"]
     lines += _group(graph.nodes, (), 0)
     for edge in graph.edges:
@@ -31,13 +31,13 @@ def dot_text(graph: Graph) -> str:
 
 
 def quoted(text: str) -> str:
-    """A string of DOT, whatever stands in it: quotes, backslashes, ends of lines."""
+    """Return a DOT string literal with quotes, backslashes and line breaks escaped."""
     text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text).replace("\\", "\\\\").replace('"', '\\"')
     return '"' + text.replace("\n", "\\n") + '"'
 
 
 def _group(nodes: Sequence[Node], path: Path, depth: int) -> Iterator[str]:
-    """What is in a group: its own nodes, and the groups inside of it, in the order of the program."""
+    """Yield the lines of a group: its own nodes, and its subgroups, in program order."""
     pad = "  " * (depth + 1)
     inner: dict[str, list[Node]] = {}
     for node in nodes:

@@ -1,6 +1,6 @@
-"""Graphs as Model Explorer has them: a graph for each function, groups as namespaces.
+"""Graphs in the format of Model Explorer: a graph for each function, groups as namespaces.
 
-What `explorer_graphs` gives has the fields of `model_explorer.graph_builder`; as JSON Model Explorer opens it, too.
+The result of `explorer_graphs` has the fields of `model_explorer.graph_builder`; Model Explorer also opens it as JSON.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .nodes import Edge, Graph, Node
 
 
 def explorer_graphs(graph: Graph) -> list[dict[str, Any]]:
-    """The graphs of the functions, in their order; a call leads to the graph of what it calls."""
+    """Return the graphs of the functions, in order; a call links to the graph of its callee."""
     incoming: dict[str, list[Edge]] = {}
     for edge in graph.edges:
         incoming.setdefault(edge.target, []).append(edge)
@@ -23,7 +23,7 @@ def explorer_graphs(graph: Graph) -> list[dict[str, Any]]:
 
 
 def explorer_text(graph: Graph, label: str) -> str:
-    """The graphs as a file of JSON, which Model Explorer opens; `label` is what it calls them."""
+    """Return the graphs as JSON for Model Explorer; `label` is the name of the collection."""
     return json.dumps({"label": label, "graphs": explorer_graphs(graph)}, indent=1) + "\n"
 
 

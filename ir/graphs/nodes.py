@@ -1,7 +1,7 @@
-"""A module as a graph: a group for each function, inside of it groups for dataflow blocks, branches, local functions.
+"""A module as a graph: a group for each function, with subgroups for dataflow blocks, branches and local functions.
 
-In Relax a node is an operation, a parameter or a result, and an edge a value on its way. In a tensor function nodes are
-buffers and blocks, and an edge is a buffer that a block reads or writes. Others have a node for each operation.
+In Relax, nodes are operations, parameters and results, and edges are values. In a tensor function, nodes are buffers
+and blocks, and an edge is a buffer that a block reads or writes. Other functions have a node for each operation.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WRAPPED = re.compile(r"#(?:sym\.expr|builtin\.int)<([^<>]*)>")
 
 @dataclass(frozen=True)
 class Node:
-    """Something in a graph. `group` is the way to it from the outermost group; `kind` says how it is drawn."""
+    """A node of a graph. `group` is the path from the outermost group; `kind` selects how it is drawn."""
 
     id: str
     label: str
@@ -39,7 +39,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """A value that goes from an output of one node to an input of another."""
+    """A value from an output of one node to an input of another."""
 
     source: str
     target: str
@@ -50,7 +50,7 @@ class Edge:
 
 @dataclass
 class Graph:
-    """Nodes in the order of the program, edges between them, and the names of the functions."""
+    """Nodes in program order, the edges between them, and the names of the functions."""
 
     nodes: list[Node] = field(default_factory=list[Node])
     edges: list[Edge] = field(default_factory=list[Edge])
@@ -58,7 +58,7 @@ class Graph:
 
 
 def graph_of(module: ModuleOp) -> Graph:
-    """The graph of all functions of a module."""
+    """Return the graph of all functions of a module."""
     graph = Graph()
     for number, op in enumerate(module.body.ops):
         name = symbol_of(op) or f"{op.name} {number}"
@@ -69,7 +69,7 @@ def graph_of(module: ModuleOp) -> Graph:
 
 
 def short_type(t: Attribute) -> str:
-    """A type as edges have it: `[n, 128] float32`."""
+    """Return a type as edges show it: `[n, 128] float32`."""
     if isinstance(t, relax.TensorType | tir.BufferType):
         dims = t.dims
         element = t.element if isinstance(t, relax.TensorType) else t.dtype
@@ -81,7 +81,7 @@ def short_type(t: Attribute) -> str:
 
 
 class _Builder:
-    """Adds what is in one function."""
+    """Builder of the graph of one function."""
 
     def __init__(self, graph: Graph, function: str):
         self._graph, self._function = graph, function
@@ -89,7 +89,7 @@ class _Builder:
         self._count = 0
 
     def node(self, label: str, kind: str, group: Path, op: Operation | None = None) -> str:
-        """Add a node; gives its id."""
+        """Add a node and return its id."""
         self._count += 1
         number = f"{self._function}:{self._count}"
         outputs = tuple(short_type(r.type) for r in op.results) if op is not None else ()
@@ -99,17 +99,17 @@ class _Builder:
         return number
 
     def value(self, value: SSAValue, node: str, output: int = 0) -> None:
-        """Say which node gives a value."""
+        """Record the node that produces a value."""
         self._sources[value] = node, output
 
     def edge(self, value: SSAValue, target: str, index: int = 0) -> None:
-        """Add the edge on which a value comes to a node; none for what no node gives."""
+        """Add the edge of a value to a node that uses it; none if no node produces the value."""
         source = self._sources.get(value)
         if source is not None:
             self._graph.edges.append(Edge(source[0], target, short_type(value.type), source[1], index))
 
     def parameters(self, block: Block, group: Path) -> None:
-        """A node for each argument of a block."""
+        """Add a node for each argument of a block."""
         for argument in block.args:
             label = f"{name_of(argument) or 'argument'}: {short_type(argument.type)}"
             kind = "buffer" if isinstance(argument.type, tir.BufferType) else "parameter"
@@ -191,7 +191,7 @@ _REGIONS: dict[type[Operation], tuple[str, ...]] = {relax.IfOp: ("then", "else")
 
 
 def _is_leaf(op: Operation) -> bool:
-    """Whether an op is no node but an attribute of those that use it: a shape, a number, a string, a function."""
+    """Return whether an op is shown as an attribute of its users: a shape, a number, a string, a function."""
     return isinstance(op, relax.LEAVES) and not isinstance(op, relax.ConstantOp)
 
 
@@ -209,7 +209,7 @@ def _kind(op: Operation) -> str:
 
 
 def _attributes(op: Operation) -> Iterator[tuple[str, str]]:
-    """What is known of an op, as texts: its name in the program, leaves among its operands, attributes."""
+    """Yield the attributes of an op as texts: its name in the program, leaf operands, attributes."""
     names = [f"%{name}" for r in op.results if (name := name_of(r)) is not None]
     if names:
         yield "name", ", ".join(names)

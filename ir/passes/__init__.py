@@ -1,1 +1,1 @@
-"""What a pass is, sequences of passes, and the context in which they run."""
+"""Passes, sequences of passes, and the context in which they run."""

@@ -1,6 +1,6 @@
-"""What users add to tables of passes, for good or for a while.
+"""User additions to tables of passes, permanent or temporary.
 
-What such a pass makes is not what tirax makes by itself: it must not be found in a cache (`are_any`).
+Programs compiled with such additions must not come from a cache (`are_any`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _tables: list[Additions[object]] = []
 
 
 class Additions(Generic[T]):
-    """Additions to one table, in order: those for good, then those for a while, of the innermost `with` last."""
+    """The additions to one table, in order: permanent ones, then temporary ones, those of the innermost `with` last."""
 
     def __init__(self) -> None:
         self._lasting: list[T] = []
@@ -24,16 +24,16 @@ class Additions(Generic[T]):
         _tables.append(self)  # pyright: ignore[reportArgumentType]
 
     def add(self, item: T) -> None:
-        """Add for good."""
+        """Add an item permanently."""
         self._lasting.append(item)
 
     def remove(self, item: T) -> None:
-        """Take back what was added for good."""
+        """Remove a permanent addition."""
         self._lasting.remove(item)
 
     @contextmanager
     def added(self, item: T) -> Iterator[None]:
-        """Add for what runs inside of `with`, on this thread."""
+        """Add an item inside the context, on this thread."""
         token = self._entered.set((*self._entered.get(), item))
         try:
             yield
@@ -42,7 +42,7 @@ class Additions(Generic[T]):
 
     @property
     def lasting(self) -> tuple[T, ...]:
-        """What was added for good."""
+        """The permanent additions."""
         return tuple(self._lasting)
 
     def __iter__(self) -> Iterator[T]:
@@ -50,5 +50,5 @@ class Additions(Generic[T]):
 
 
 def are_any() -> bool:
-    """Whether anything is added to any table."""
+    """Return whether any table has additions."""
     return any(True for table in _tables for _ in table)

@@ -1,9 +1,9 @@
-"""Which C functions a program may call: those of libm, a few on memory, and those that the caller names.
+"""The C functions that a program may call: those of libm, some on memory, and those that the caller allows.
 
-A program names C functions by text (`T.call_extern("float32", "sinf", x)`), and code that is linked into this process
-could call every function in it. Who builds a stranger's program must not thereby run `system`: a function that is not
-listed is refused when the program is built, and by the interpreter, which folding constants uses. Functions of Python
-are called through the registry (`tirax.register_func`), by none but their registered names.
+A program names C functions by text (`T.call_extern("float32", "sinf", x)`), and code linked into this process could
+call any function in it. Building an untrusted program must not run `system`: functions that are not listed are
+rejected at build time, and by the interpreter, which constant folding uses. Python functions are called through the
+registry (`tirax.register_func`), by their registered names only.
 
     with PassContext(config={"tirax.allow_extern": ["my_function"]}):      tirax run --allow-extern my_function …
         tirax.build(mod)
@@ -24,7 +24,7 @@ from ..locations import location_of
 from .transform import PassContext
 
 ALLOW_EXTERN = "tirax.allow_extern"
-"""The key of `PassContext.config` with the names that may be called besides those of libm."""
+"""The key of `PassContext.config` that lists further allowed functions besides those of libm."""
 
 _PLAIN = (
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh erf erfc exp exp10 exp2 expm1 fabs fdim floor "
@@ -32,16 +32,16 @@ _PLAIN = (
     "nextafter pow remainder rint round scalbn sin sinh sqrt tan tanh tgamma trunc y0 y1"
 )
 LIBM = frozenset(name + suffix for name in _PLAIN.split() for suffix in ("", "f"))
-"""Functions of C's math library, of float64 and of float32, that take and give numbers alone."""
+"""Functions of C's math library, for float64 and float32, whose parameters and results are numbers."""
 _MEMORY = frozenset(("memcpy", "memmove", "memset"))
 
 
 class ExternError(TiraxError):
-    """A program that calls a C function which nobody allowed."""
+    """A program calls a C function that is not allowed."""
 
 
 def check_extern(name: str, location: SourceLocation | None = None) -> None:
-    """Raise `ExternError` where a program may not call the C function `name`."""
+    """Raise `ExternError` if programs may not call the C function `name`."""
     if name in LIBM or name in _MEMORY or name in _allowed():
         return
     raise ExternError(
@@ -53,7 +53,7 @@ def check_extern(name: str, location: SourceLocation | None = None) -> None:
 
 
 def check_calls(module: ModuleOp) -> None:
-    """As `check_extern`, for all C functions that tensor functions of a module call."""
+    """Run `check_extern` for all C functions that the tensor functions of a module call."""
     own = {name for op in module.body.block.ops if (name := symbol_of(op)) is not None}
     for op in operations(module):
         if isinstance(op, tir.CallExternOp | tir.CallPureExternOp) and op.func.data not in own:

@@ -1,6 +1,6 @@
-"""Instruments: objects that watch passes, given to `PassContext(instruments=[…])`.
+"""Instruments: objects that observe passes, passed as `PassContext(instruments=[…])`.
 
-One is any object with some of the methods of `PassInstrument`. They are called in the order in which they are given.
+An instrument is any object with some of the methods of `PassInstrument`. They are called in the listed order.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ _T = TypeVar("_T")
 
 
 class PassInstrument:
-    """The base of instruments; override what is wanted."""
+    """Base class of instruments; override the methods of interest."""
 
     def enter_pass_ctx(self) -> None:
         """Called when `with PassContext(...)` is entered."""
 
     def exit_pass_ctx(self) -> None:
-        """Called when it is left."""
+        """Called when `with PassContext(...)` is left."""
 
     def should_run(self, mod: Any, info: PassInfo) -> bool:
-        """Whether the pass is to run."""
+        """Return whether the pass should run."""
         return True
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
@@ -40,26 +40,26 @@ class PassInstrument:
 
 
 def pass_instrument(cls: type[_T] | None = None) -> Any:
-    """TVM's decorator of instruments; a plain class with some of the methods is one."""
+    """Turn a plain class with some of the methods into an instrument; TVM's decorator."""
     return (lambda c: c) if cls is None else cls
 
 
 class WellFormedInstrument(PassInstrument):
-    """Checks before and after each pass that the module is well formed; before it only `validate_before_transform`.
+    """Check before and after each pass that the module is well formed; before it only if `validate_before_transform`.
 
-    Passes that are for any program (`Pass.takes_ill_formed`) are not checked.
+    Passes for arbitrary programs (`Pass.takes_ill_formed`) are not checked.
     """
 
     def __init__(self, validate_before_transform: bool = True):
         self.validate_before_transform = validate_before_transform
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """Raise the `IllFormedError` of the first rule that is broken, with the other problems in its notes."""
+        """Raise the `IllFormedError` of the first violated rule, with the other problems in its notes."""
         if self.validate_before_transform and not info.takes_ill_formed:
             _check(mod, f" before {info.name}", None)
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
-        """As `run_before_pass`; the error names the pass."""
+        """Check like `run_before_pass`; the error names the pass."""
         if not info.takes_ill_formed:
             _check(mod, f" after {info.name}", info.name)
 
@@ -78,35 +78,35 @@ _SCRIPT = frozenset(("builtin", "relax", "tir", "sym"))
 
 
 def _is_script(mod: Any) -> bool:
-    """Whether a module holds nothing below relax and tir."""
+    """Return whether a module contains only relax and tir."""
     return all(op.name.partition(".")[0] in _SCRIPT for op in mod.op.walk())
 
 
 def _text(mod: Any) -> str:
-    """TVMScript while a module is relax and tir, MLIR below."""
+    """Return TVMScript while a module is relax and tir, MLIR after lowering."""
     return mod.script() if _is_script(mod) else str(mod.op)
 
 
 class PassPrintingInstrument(PassInstrument):
-    """Prints the module before and after the passes of these names."""
+    """Print the module before and after the named passes."""
 
     def __init__(self, print_before_pass_names: Sequence[str] = (), print_after_pass_names: Sequence[str] = ()):
         self._before = frozenset(print_before_pass_names)
         self._after = frozenset(print_after_pass_names)
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """Print the module where the pass is asked for."""
+        """Print the module if the pass is named."""
         if any(map(info.is_called, self._before)):
             print(f"Print IR before: {info.name}\n{_text(mod)}\n")
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
-        """Print the module where the pass is asked for."""
+        """Print the module if the pass is named."""
         if any(map(info.is_called, self._after)):
             print(f"Print IR after: {info.name}\n{_text(mod)}\n")
 
 
 class PrintBeforeAll(PassInstrument):
-    """Prints the module before each pass."""
+    """Print the module before each pass."""
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module."""
@@ -114,7 +114,7 @@ class PrintBeforeAll(PassInstrument):
 
 
 class PrintAfterAll(PassInstrument):
-    """Prints the module after each pass."""
+    """Print the module after each pass."""
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
         """Print the module."""
@@ -122,9 +122,9 @@ class PrintAfterAll(PassInstrument):
 
 
 class DumpIR(PassInstrument):
-    """Writes the module into a folder after each pass: `000_legalize-ops.py`, `001_fuse-ops.py`, …, MLIR below tir.
+    """Write the module to a folder after each pass: `000_legalize-ops.py`, `001_fuse-ops.py`, …, as MLIR below tir.
 
-    `refresh` removes what an earlier run wrote there when the context is entered.
+    `refresh` removes the files of an earlier run when the context is entered.
     """
 
     def __init__(self, dump_dir: str | Path, refresh: bool = False):
@@ -133,7 +133,7 @@ class DumpIR(PassInstrument):
         self.counter = 0
 
     def enter_pass_ctx(self) -> None:
-        """Make the folder; numbers begin with 0."""
+        """Create the folder; numbering starts at 0."""
         self.dump_dir.mkdir(parents=True, exist_ok=True)
         self.counter = 0
         if self.refresh:
@@ -151,7 +151,7 @@ class DumpIR(PassInstrument):
 
 @dataclass
 class _Profile:
-    """How long a pass ran, and the passes inside of it."""
+    """The duration of a pass, and the passes nested in it."""
 
     name: str
     start: float
@@ -164,31 +164,31 @@ class _Profile:
 
 
 class PassTimingInstrument(PassInstrument):
-    """Measures how long passes run: `render()` gives the text, while the context is open."""
+    """Measure how long passes run; `render()` returns the text while the context is open."""
 
     def __init__(self) -> None:
         self._root = _Profile("root", 0.0)
         self._stack = [self._root]
 
     def enter_pass_ctx(self) -> None:
-        """Forget what was measured."""
+        """Reset the measurements."""
         self.__init__()
 
     def run_before_pass(self, mod: Any, info: PassInfo) -> None:
-        """Start the clock of a pass."""
+        """Start timing a pass."""
         profile = _Profile(info.name, time.perf_counter())
         self._stack[-1].inside.append(profile)
         self._stack.append(profile)
 
     def run_after_pass(self, mod: Any, info: PassInfo) -> None:
-        """Stop the clock of the pass that began last."""
+        """Stop timing the pass that started last."""
         if len(self._stack) > 1:
             self._stack.pop().end = time.perf_counter()
 
     def render(self) -> str:
-        """A line for each pass, those that ran inside of another below it and indented.
+        """Return a line for each pass, with nested passes indented below it.
 
-        `name: time [time outside of passes inside] (% of everything; % of the pass around)`, times in microseconds.
+        `name: time [time without nested passes] (% of the total; % of the enclosing pass)`, times in microseconds.
         """
         total = sum(p.duration for p in self._root.inside)
         lines = [line for p in self._root.inside for line in _render(p, 0, total, total)]

@@ -1,7 +1,7 @@
-"""What compiling may cost: one table of limits.
+"""Limits on the cost of compilation, in one table.
 
-Each is set by `PassContext(config={"tirax.limit.vector.lanes": 65536})` or, for what no context says, by the
-environment (`TIRAX_LIMIT_VECTOR_LANES=65536`). docs/limits.md is this table.
+Each is set by `PassContext(config={"tirax.limit.vector.lanes": 65536})`, otherwise by the environment
+(`TIRAX_LIMIT_VECTOR_LANES=65536`). docs/limits.md shows this table.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from .transform import PassContext
 
 
 class LimitError(TiraxError):
-    """Something that a limit of compiling forbids; the hint says how to raise it."""
+    """A program exceeds a limit of compilation; the hint tells how to raise it."""
 
 
 def limit(name: str) -> int:
-    """The limit of a name of `LIMITS`, as the context or the environment has it.
+    """Return the limit named `name`, from the context, the environment or the default.
 
-    Raises `TiraxError` where that is no number.
+    Raises `TiraxError` if the setting is not a number.
     """
     config = PassContext.current().config or {}
     value: Any = config.get(PREFIX + name, os.environ.get(variable(name), LIMITS[name].default))
@@ -33,12 +33,12 @@ def limit(name: str) -> int:
 
 
 def variable(name: str) -> str:
-    """The environment's variable for a limit."""
+    """Return the environment variable for a limit."""
     return "TIRAX_LIMIT_" + name.replace(".", "_").upper()
 
 
 def check_limit(name: str, value: int, what: str, location: SourceLocation | None = None) -> None:
-    """Raise `LimitError` where `value` is above the limit; `what` says what is too large."""
+    """Raise `LimitError` if `value` exceeds the limit; `what` describes the value."""
     if value > limit(name):
         raise exceeded(name, what, value, location)
 
@@ -51,12 +51,12 @@ SymExpr.check_terms = staticmethod(_check_terms)
 
 
 def exceeded(name: str, what: str, value: object = None, location: SourceLocation | None = None) -> LimitError:
-    """The error for what is above a limit."""
+    """Return the error for a value that exceeds a limit."""
     hint = f'PassContext(config={{"{PREFIX}{name}": …}}) or {variable(name)}=… raises the limit'
     return LimitError(what, location=location, expected=f"at most {limit(name)} ({name})", found=value, hint=hint)
 
 
 def table() -> str:
-    """The limits as a table of Markdown."""
+    """Return the limits as a Markdown table."""
     rows = [f"| `{name}` | {row.default} | {row.bounds} |" for name, row in LIMITS.items()]
     return "\n".join(["| limit | default | what it bounds |", "|---|---|---|", *rows])

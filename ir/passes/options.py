@@ -1,8 +1,8 @@
-"""What `PassContext(config={…})` may say: one table of options, by TVM's names and our own.
+"""The options of `PassContext(config={…})`: one table, with TVM's names and our own.
 
-An option of TVM's that chooses nothing here (another device, another way to lower) is taken and has no effect, as
-programs for TVM name it. What is in no table is a mistake, and refused when the context is made. A plug-in whose
-passes read options adds them: `OPTIONS["mine.depth"] = int`.
+TVM options that have no effect here (another device, another lowering) are accepted and ignored, because programs for
+TVM set them. An option in no table is an error, raised when the context is created. A plug-in whose passes read
+options adds them: `OPTIONS["mine.depth"] = int`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PREFIX = "tirax.limit."
 
 @dataclass(frozen=True)
 class Limit:
-    """A row: the number, and what it bounds."""
+    """A limit: its default value, and what it bounds."""
 
     default: int
     bounds: str
@@ -86,7 +86,7 @@ OPTIONS: dict[str, type] = {
     **dict.fromkeys(_MAPPINGS_OF_TVM.split(), dict),
     "tir.add_lower_pass": list,
 }
-"""The options by name, each with the type of its value."""
+"""The type of each option, by name."""
 _KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
     bool: ("True or False", (bool,)),
     int: ("an integer", (int,)),
@@ -94,19 +94,19 @@ _KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
     list: ("a list", (list, tuple, set, frozenset)),
     dict: ("a mapping of names to values", (Mapping,)),
 }
-"""In words, and what is taken."""
+"""The description and the accepted Python types of each option type."""
 
 
 class UnknownOptionError(TiraxError, AttributeError, ValueError):
-    """An option of a context that no pass has (in TVM an `AttributeError`)."""
+    """An unknown option of a context (in TVM an `AttributeError`)."""
 
 
 class OptionTypeError(TiraxError, TypeError):
-    """A value of another type than an option has."""
+    """An option's value has the wrong type."""
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Raise `UnknownOptionError` for an option that there is not, `OptionTypeError` for a value of another type."""
+    """Raise `UnknownOptionError` for an unknown option, and `OptionTypeError` for a value of the wrong type."""
     for name, value in config.items():
         if name not in OPTIONS:
             hint = suggestion(str(name), OPTIONS) or f"known: {', '.join(sorted(_READ))}"

@@ -1,9 +1,9 @@
-"""Passes: what a tirax pass is, sequences of them, and the context in which they run.
+"""Passes, sequences of them, and the context in which they run.
 
-A pass is a frozen dataclass whose fields are its options, the same from Python (`FuseOps(fuse_opt_level=1)`), from text
-(`-p fuse-ops{fuse_opt_level=1}`) and in a pipeline. `SomePass(...)(mod)` gives a new module, verified;
-`.apply(ctx, op)` works in place. `mod` is an xDSL `ModuleOp` or a view with an `op` (an `IRModule`), and the result is
-of the same kind.
+A pass is a frozen dataclass whose fields are its options, the same in Python (`FuseOps(fuse_opt_level=1)`), in text
+(`-p fuse-ops{fuse_opt_level=1}`) and in a pipeline. `SomePass(...)(mod)` returns a new module, verified;
+`.apply(ctx, op)` works in place. `mod` is an xDSL `ModuleOp` or a view with an `op` (an `IRModule`), and the result
+has the same kind.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from .options import check_config
 
 
 def new_context() -> Context:
-    """An xDSL context that knows tirax's dialects and builtin: it looks into each when somebody asks for what it has.
+    """Return an xDSL context with the builtin dialect and tirax's dialects, which are loaded on first use.
 
-    Passes seldom ask, and the operators of relax are hundreds.
+    Passes rarely need them, and relax has hundreds of operators.
     """
     ctx = Context()
     for dialect in (Builtin, Sym, Relax, Tir):
@@ -48,10 +48,10 @@ def _itself(dialect: Dialect) -> Dialect:
 
 @contextmanager
 def no_gc() -> Iterator[None]:
-    """Compile without the cyclic garbage collector: IR is all cycles, none of which dies meanwhile.
+    """Compile without the cyclic garbage collector: IR consists of cycles, none of which becomes garbage meanwhile.
 
-    The collector begins when enough is allocated while it is on, which a process that only compiles never does: it is
-    called here, as often as costs a small part of the time.
+    The collector only starts after enough allocations while it is on, which never happens in a process that only
+    compiles: it is called explicitly, at a frequency that limits its share of the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -65,13 +65,13 @@ def no_gc() -> Iterator[None]:
 
 
 class _Collections:
-    """When garbage is collected: after 50 times as long without the collector as the last time took."""
+    """Scheduler of garbage collection: after 50 times the duration of the last collection."""
 
     def __init__(self) -> None:
         self.without, self.cost = 0.0, 0.1
 
     def follow(self, seconds: float) -> None:
-        """So long the collector was off."""
+        """Add the time that the collector was off."""
         self.without += seconds
         if self.without < 50 * self.cost or not gc.get_threshold()[0]:  # no threshold: users have turned it off
             return
@@ -85,7 +85,7 @@ _collections = _Collections()
 
 @dataclass(frozen=True)
 class PassInfo:
-    """What instruments are told of a pass; its text has the name that TVM has for it (`title`), where there is one."""
+    """Information on a pass for instruments; its text uses TVM's name of the pass (`title`), if there is one."""
 
     name: str
     opt_level: int = 0
@@ -101,7 +101,7 @@ class PassInfo:
         )
 
     def is_called(self, name: str) -> bool:
-        """Whether `name` is the pass's name, also as TVM writes it: `LegalizeOps`, `relax.LegalizeOps`."""
+        """Return whether `name` is the pass's name, also in TVM's spelling: `LegalizeOps`, `relax.LegalizeOps`."""
         return name == self.name or _plain_name(name) == _plain_name(self.name)
 
 
@@ -110,7 +110,7 @@ def _plain_name(name: str) -> str:
 
 
 class PassInstrument(Protocol):
-    """Watches passes: any of these methods may be there."""
+    """The optional methods of an instrument."""
 
     def enter_pass_ctx(self) -> None: ...
     def exit_pass_ctx(self) -> None: ...
@@ -121,14 +121,14 @@ class PassInstrument(Protocol):
 
 @dataclass
 class PassContext:
-    """How passes run inside of `with PassContext(...)`.
+    """Configuration of the passes that run inside `with PassContext(...)`.
 
-    Passes above `opt_level` and those named in `disabled_pass` are left out of sequences; those of `required_pass` run
-    in any case. `config` is for passes to read (`options.py` has the table); `verify` turns verification after each
-    pass off. Raises `UnknownOptionError` for an option that no pass has, `OptionTypeError` for a value of another type.
+    Sequences skip passes above `opt_level` and those named in `disabled_pass`; those in `required_pass` always run.
+    `config` holds options that passes read (table in `options.py`); `verify=False` turns off verification after each
+    pass. Raises `UnknownOptionError` for an unknown option and `OptionTypeError` for a value of the wrong type.
 
-    The last four belong to a tuner of passes that is not here: they are kept as they come, as long as they choose
-    nothing. Raises `UnsupportedError` where they do.
+    The last four parameters belong to TVM's pass tuner, which is not supported: they are stored unchanged as long as
+    they select nothing. Raises `UnsupportedError` otherwise.
     """
 
     opt_level: int = 2
@@ -156,12 +156,12 @@ class PassContext:
             )
 
     def get_tuning_api_database(self) -> Any:
-        """None: see above."""
+        """Return None: the pass tuner is not supported."""
         return self.tuning_api_database
 
     @classmethod
     def current(cls) -> PassContext:
-        """The innermost context of this thread, or a default one."""
+        """Return the innermost context of this thread, or a default one."""
         stack = cast("list[PassContext]", getattr(cls._stack, "items", []))
         return stack[-1] if stack else _DEFAULT
 
@@ -178,7 +178,7 @@ class PassContext:
 
     @contextmanager
     def quietly(self, **changes: Any) -> Iterator[None]:
-        """The same context with other settings for what is inside; instruments are not told that they enter."""
+        """Run the body in a copy of the context with changed settings, without notifying instruments."""
         if not hasattr(self._stack, "items"):
             self._stack.items = []
         self._stack.items.append(replace(self, **changes))
@@ -195,19 +195,19 @@ class PassContext:
                 method(*args)
 
     def enabled(self, info: PassInfo) -> bool:
-        """Whether a pass of a sequence runs here."""
+        """Return whether a sequence runs the pass in this context."""
         if any(map(info.is_called, self.disabled_pass or ())):
             return False
         return info.opt_level <= self.opt_level or any(map(info.is_called, self.required_pass or ()))
 
     def override_instruments(self, instruments: Sequence[Any] | None) -> None:
-        """Watch with other instruments from here on: the old ones are told that they leave, the new that they enter."""
+        """Replace the instruments: the old ones get `exit_pass_ctx`, the new ones `enter_pass_ctx`."""
         self.notify("exit_pass_ctx")
         self.instruments = list(instruments or ())
         self.notify("enter_pass_ctx")
 
     def pass_enabled(self, mod: Any, info: PassInfo) -> bool:
-        """Whether every instrument lets the pass run."""
+        """Return whether every instrument allows the pass to run."""
         checks = [getattr(i, "should_run", None) for i in self.instruments or ()]
         return all(check(mod, info) for check in checks if check is not None)
 
@@ -216,7 +216,7 @@ _DEFAULT = PassContext()
 
 
 def module_op(mod: Any) -> ModuleOp:
-    """The xDSL module of a `ModuleOp` or of a view on one. Raises `TiraxError` for anything else."""
+    """Return the xDSL module of a `ModuleOp` or of a view of one. Raises `TiraxError` for anything else."""
     op = mod if isinstance(mod, ModuleOp) else getattr(mod, "op", None)
     if not isinstance(op, ModuleOp):
         raise TiraxError("a pass runs on a module", expected="an IRModule or ModuleOp", found=type(mod).__name__)
@@ -224,15 +224,15 @@ def module_op(mod: Any) -> ModuleOp:
 
 
 def like_module(mod: Any, op: ModuleOp) -> Any:
-    """`op` as the same kind of thing as `mod`: itself, or a view on it."""
+    """Return `op` in the same form as `mod`: the module itself, or a view of it."""
     return op if isinstance(mod, ModuleOp) else type(mod)(op)
 
 
 class Pass(ModulePass):
-    """The base of tirax's passes; see the module's docstring."""
+    """Base class of tirax's passes; see the module's docstring."""
 
     takes_ill_formed: ClassVar[bool] = False
-    """Whether it is for any program: what is ill formed before may be so afterwards, and is not refused."""
+    """True for passes on arbitrary programs: an ill-formed input may stay ill-formed, and is not rejected."""
 
     @property
     def info(self) -> PassInfo:
@@ -240,7 +240,7 @@ class Pass(ModulePass):
         return PassInfo(self.name, title=f"{room}{type(self).__name__}", takes_ill_formed=self.takes_ill_formed)
 
     def __call__(self, mod: Any) -> Any:
-        """A new module, transformed and verified; `mod` stays as it is."""
+        """Return a new module, transformed and verified; `mod` is unchanged."""
         op = cloned(module_op(mod))
         with no_gc():
             self.run(new_context(), op)
@@ -268,9 +268,9 @@ def _run_watched(p: ModulePass, info: PassInfo, ctx: Context, op: ModuleOp) -> N
 
 @contextmanager
 def naming_pass(p: ModulePass) -> Iterator[None]:
-    """What is raised inside says in which pass: a diagnostic by a note, other exceptions by `__notes__`.
+    """Add the pass's name to errors raised inside: to a diagnostic as a note, to other exceptions in `__notes__`.
 
-    Where Python's stack ends, that is a diagnostic.
+    A stack overflow in Python becomes a diagnostic.
     """
     note = f"in the pass {getattr(p, 'info', p).name}"
     try:
@@ -292,10 +292,10 @@ _PassT = TypeVar("_PassT", bound=Pass)
 
 
 def configured(options: _PassT, key: str) -> _PassT:
-    """The pass with the options that the current context has under `key`, a mapping; those of the context count.
+    """Return the pass with options from the mapping `key` of the current context; these take precedence.
 
-    `PassContext(config={"tir.UnrollLoop": {"auto_max_step": 16}})` has some under `tir.UnrollLoop`.
-    Raises `NameLookupError` for an option that the pass does not have, `TiraxError` for what is no mapping.
+    `PassContext(config={"tir.UnrollLoop": {"auto_max_step": 16}})` has such options under `tir.UnrollLoop`.
+    Raises `NameLookupError` for an unknown option of the pass, and `TiraxError` if the value is not a mapping.
     """
     config: Any = (PassContext.current().config or {}).get(key)
     if config is None:
@@ -320,7 +320,7 @@ _running = _Running()
 
 @contextmanager
 def verifying(op: ModuleOp) -> Iterator[Verifier]:
-    """The verifier of the module for as long as passes run on it: one inside of others verifies what it changed."""
+    """Provide the module's verifier while passes run on it; nested passes share it and verify their own changes."""
     verifiers = _running.verifiers
     outermost = op not in verifiers
     try:
@@ -334,14 +334,14 @@ _module_view: Callable[[ModuleOp], Any] = lambda op: op  # noqa: E731
 
 
 def show_modules_as(view: Callable[[ModuleOp], Any]) -> None:
-    """What instruments and functions that are used as passes are given of a module; `handles` says: an `IRModule`."""
+    """Set the view of modules for instruments and for functions used as passes; `handles` sets `IRModule`."""
     global _module_view
     _module_view = view
 
 
 @dataclass(frozen=True)
 class Sequential(Pass):
-    """Passes one after the other; those that the context disables are left out."""
+    """A sequence of passes; those that the context disables are skipped."""
 
     name = "sequential"
     passes: tuple[Any, ...] = ()
@@ -387,7 +387,7 @@ def run_pass(p: Any, ctx: Context, op: ModuleOp) -> None:
 
 
 def replace_contents(op: ModuleOp, new: ModuleOp) -> None:
-    """Make `op` hold what `new` holds; `new` stays as it is."""
+    """Replace the contents of `op` by those of `new`, which is unchanged."""
     if new is op:
         return
     new = cloned(new)

@@ -1,1 +1,1 @@
-"""Changing IR: substitution, copies, walks."""
+"""IR rewriting: substitution, copies, walks."""

@@ -1,4 +1,4 @@
-"""Symbolic variables and parameters of Relax functions replaced by what they are known to be."""
+"""Binding of symbolic variables and parameters of Relax functions to known values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .substitute import substitute_symbols
 
 
 def symbol_name(key: Any) -> str:
-    """A variable's name, given as a string or as a handle that has one."""
+    """Return the name of a variable, which is a string or a handle with a name."""
     if isinstance(key, str):
         return key
     name = getattr(key, "name", None) or getattr(key, "name_hint", None)
@@ -42,9 +42,9 @@ def _expr(value: Any) -> SymExpr:
 def bind_symbols(funcs: Sequence[relax.FuncOp], values: Mapping[Any, Any]) -> None:
     """Replace symbolic variables, given by name or handle, by integers or expressions, in place.
 
-    A name means the variable of each function that has it, a handle that of the function in whose shapes it was found.
-    Raises `NameLookupError` for a name that is no variable of any of the functions, `TiraxError` for a handle of none
-    of them where several have a variable of its name.
+    A name refers to the variable in each function that has it, a handle to that of the function whose shapes it comes
+    from. Raises `NameLookupError` for a name that is not a variable of any of the functions, and `TiraxError` for a
+    handle from none of them if several have a variable of its name.
     """
     of_function = {f: {str(v.name) for v in function_symbols(f)} for f in funcs}
     exprs: dict[relax.FuncOp, dict[str, SymExpr]] = {f: {} for f in funcs}
@@ -61,7 +61,7 @@ def bind_symbols(funcs: Sequence[relax.FuncOp], values: Mapping[Any, Any]) -> No
 
 
 def _functions_of_key(key: Any, funcs: list[relax.FuncOp]) -> list[relax.FuncOp]:
-    """Those of the functions that have a variable whose variable a name or a handle is."""
+    """Return the functions whose variable a name or handle refers to."""
     value: SSAValue | None = getattr(key, "owner", None)
     own = None if value is None else _function_of(value)
     if own is None or len(funcs) == 1:
@@ -78,7 +78,7 @@ def _functions_of_key(key: Any, funcs: list[relax.FuncOp]) -> list[relax.FuncOp]
 
 
 def _function_of(value: SSAValue) -> relax.FuncOp | None:
-    """The outermost function around a value."""
+    """Return the outermost function around a value."""
     function, op = None, value.owner if isinstance(value.owner, Operation) else value.owner.parent_op()
     while op is not None:
         function = op if isinstance(op, relax.FuncOp) else function
@@ -87,7 +87,7 @@ def _function_of(value: SSAValue) -> relax.FuncOp | None:
 
 
 def function_symbols(func: relax.FuncOp) -> list[Var]:
-    """The symbolic variables of a Relax function: of its parameters and of all bindings."""
+    """Return the symbolic variables of a Relax function's parameters and bindings."""
     types = [p.type for p in func.params] + [r.type for op in func.walk() for r in op.results]
     return relax.free_symbolic_vars(types)
 
@@ -112,9 +112,9 @@ def _param_name(key: Any) -> str:
 
 
 def bind_parameters(func: relax.FuncOp, arrays: Mapping[Any, Any]) -> None:
-    """Bind parameters, by name or handle, to arrays, shapes or scalars, in place; what follows for struct info, too.
+    """Bind parameters, by name or handle, to arrays, shapes or scalars, in place, and refine struct info.
 
-    Raises `NameLookupError` for a name that is no parameter, `ShapeError` and `DTypeError` for values that do not fit.
+    Raises `NameLookupError` for an unknown parameter, and `ShapeError` and `DTypeError` for values that do not fit.
     """
     arrays = {_param_name(key): value for key, value in arrays.items()}
     params = {name_of(p) or "": p for p in func.params}
@@ -135,7 +135,7 @@ def bind_parameters(func: relax.FuncOp, arrays: Mapping[Any, Any]) -> None:
 
 
 def _replace_by_leaf(param: SSAValue, leaf: Operation) -> None:
-    """Put a copy of a leaf in front of each use of a parameter, and infer what follows."""
+    """Insert a copy of a leaf before each use of a parameter, and infer struct info again."""
     users: list[Operation] = []
     for use in list(param.uses):
         copy, user = leaf.clone(), use.operation
@@ -147,7 +147,7 @@ def _replace_by_leaf(param: SSAValue, leaf: Operation) -> None:
 
 
 def _as_leaf(name: str, param: SSAValue, value: Any) -> Operation:
-    """What stands for a parameter from here on: a constant, a shape or a scalar."""
+    """Return the leaf that replaces a parameter: a constant, a shape or a scalar."""
     owner = getattr(value, "ssa", None)
     leaf = owner.owner if isinstance(owner, SSAValue) else None
     if isinstance(leaf, relax.ShapeOp | relax.PrimValueOp):
@@ -174,7 +174,7 @@ def _as_data(name: str, param: SSAValue, value: Any) -> relax.TensorDataAttr:
 
 
 def _as_array(value: Any) -> Any:
-    """An array of anything that has one: arrays, constants of Relax (by their data), tensors by DLPack."""
+    """Convert arrays, Relax constants (by their data) and DLPack tensors to an array."""
     value = getattr(value, "data", value) if type(value).__name__ == "Constant" else value
     if isinstance(value, np.ndarray):
         return cast("np.ndarray[Any, Any]", value)
@@ -189,7 +189,7 @@ def _as_array(value: Any) -> Any:
 
 
 def _extents(t: Attribute) -> Sequence[SymExpr]:
-    """The extents of a tensor or of a shape, or the value of a scalar, as far as they are known."""
+    """Return the known extents of a tensor or shape, or the known value of a scalar."""
     if isinstance(t, relax.TensorType | relax.ShapeType):
         return t.dims or ()
     return (t.expr,) if isinstance(t, relax.PrimType) and t.expr is not None else ()

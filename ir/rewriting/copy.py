@@ -1,6 +1,6 @@
-"""Copies of expressions and statements with values replaced: what builders and rewriters of tensor functions share.
+"""Copies of expressions and statements with values replaced, for builders and rewriters of tensor functions.
 
-An expression is a tree, wherever its operations stand: a copy has operations of its own.
+An expression is a tree, wherever its operations are: a copy has its own operations.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ _EXPRESSIONS = frozenset({*tir.EXPRESSION_OPS, ValueOp} - {tir.YieldOp})
 
 
 def is_expression(op: Operation) -> bool:
-    """Whether an operation is a part of expressions, not a statement."""
+    """Return whether an operation is part of an expression, not a statement."""
     return type(op) in _EXPRESSIONS
 
 
 class Copier:
-    """Copies into blocks; subclasses say what becomes of an expression or a statement."""
+    """Base of copiers into blocks; subclasses override the handling of expressions or statements."""
 
     def value(self, value: SSAValue, block: Block | None, mapping: Mapping) -> SSAValue:
-        """The copy of the tree of `value`, at the end of `block` (nowhere for None); `mapping` is added to.
+        """Copy the tree of `value` to the end of `block` (detached if None); `mapping` is extended.
 
-        What is no expression, such as a variable, a buffer, a let, is taken from `mapping`, or stays.
+        Values that are not expressions, such as variables, buffers and lets, are looked up in `mapping`, or kept.
         """
         known = mapping.get(value)
         if known is not None:
@@ -47,7 +47,7 @@ class Copier:
         return new.results[0]
 
     def expression_region(self, region: Region, mapping: Mapping) -> Region:
-        """A copy of a region that ends with `tir.yield`."""
+        """Copy a region that ends with `tir.yield`."""
         block, inner = self._open(region, mapping)
         last = region.block.last_op
         assert isinstance(last, tir.YieldOp)
@@ -55,7 +55,7 @@ class Copier:
         return Region(block)
 
     def statement(self, op: Operation, block: Block, mapping: Mapping) -> None:
-        """The copy of a statement and of its expressions, at the end of `block`."""
+        """Copy a statement and its expressions to the end of `block`."""
         operands = [self.value(v, block, mapping) for v in op.operands]
         regions = [self.region(region, mapping) for region in op.regions]
         new = _like(op, operands, regions)
@@ -65,7 +65,7 @@ class Copier:
         mapping.update(copies)
 
     def region(self, region: Region, mapping: Mapping) -> Region:
-        """A copy of a region of statements, or of one that ends with `tir.yield`."""
+        """Copy a region of statements, or one that ends with `tir.yield`."""
         if region.first_block is None:
             return Region()
         if isinstance(region.block.last_op, tir.YieldOp):
@@ -75,14 +75,14 @@ class Copier:
         return Region(block)
 
     def statements(self, ops: Iterable[Operation], block: Block, mapping: Mapping) -> None:
-        """The statements among `ops`, one after the other; expressions come with what uses them."""
+        """Copy the statements among `ops` in order; expressions are copied with their users."""
         for op in ops:
             if not is_expression(op) and not isinstance(op, tir.YieldOp):
                 self.statement(op, block, mapping)
 
     @staticmethod
     def _open(region: Region, mapping: Mapping) -> tuple[Block, Mapping]:
-        """An empty block with the arguments of a region's, and the mapping inside of it."""
+        """Return an empty block with arguments like a region's, and the mapping for its contents."""
         old = region.block.args
         block = Block(arg_types=[a.type for a in old])
         for a, b in zip(old, block.args, strict=True):
@@ -102,7 +102,7 @@ def _like(op: Operation, operands: list[SSAValue], regions: list[Region]) -> Ope
 
 
 def copied_tree(value: SSAValue, insert: Callable[[Operation], None], stays: Callable[[SSAValue], bool]) -> SSAValue:
-    """A value computed anew by copies of operations, which `insert` places, operands first; what `stays` is shared."""
+    """Recompute a value by copies of its operations, passed to `insert` in order; values that `stays` are shared."""
     op = value.owner
     if not isinstance(op, Operation) or stays(value):
         return value
@@ -115,24 +115,24 @@ _COPIER = Copier()
 
 
 def clone_expr(value: SSAValue, block: Block | None, mapping: Mapping) -> SSAValue:
-    """The copy of an expression at the end of `block`, with what `mapping` says in place of values."""
+    """Copy an expression to the end of `block`, replacing values by `mapping`."""
     return _COPIER.value(value, block, mapping)
 
 
 def copied(ops: Iterable[Operation], block: Block, mapping: Mapping) -> None:
-    """Copies of statements at the end of `block`."""
+    """Copy statements to the end of `block`."""
     _COPIER.statements(ops, block, mapping)
 
 
 def with_aliases(ops: Sequence[Operation], known: Mapping) -> list[Operation]:
-    """Statements with what makes the buffers that they use and none declares: behind the memory, or before all."""
+    """Return statements with the definitions of their undeclared buffers, after the aliased memory or at the start."""
     aliases = free_aliases(ops, known)
     before = [alias for alias in aliases if alias.operands[0].owner not in ops]
     return [*before, *(o for op in ops for o in (op, *(a for a in aliases if a.operands[0].owner is op)))]
 
 
 def free_aliases(ops: Sequence[Operation], known: Mapping) -> list[Operation]:
-    """What makes the buffers that statements use and no statement declares: it belongs to none of them."""
+    """Return the definitions of buffers that statements use without declaring them; no statement contains them."""
     here = dict.fromkeys(inner for op in ops for inner in op.walk())
     owners = dict.fromkeys(v.owner for op in here for v in op.operands if v not in known and v.owner not in here)
     return [op for op in owners if isinstance(op, tir.DeclBufferOp) and op.alias]

@@ -1,4 +1,4 @@
-"""Bindings that nothing uses, and outputs of dataflow blocks that nothing reads, taken out of a Relax function."""
+"""Removal of unused bindings and unused outputs of dataflow blocks from a Relax function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .edit import erase, erase_unused
 
 
 def remove_dead_bindings(func: Operation) -> None:
-    """Remove unused bindings of a function, in place: linear, since uses come after definitions."""
+    """Remove unused bindings of a function, in place; linear, since uses come after definitions."""
     for block in reversed(list(binding_blocks(func))):
         for op in reversed(list(block.ops)):
             if isinstance(op, relax.DataflowOp):
@@ -21,7 +21,7 @@ def remove_dead_bindings(func: Operation) -> None:
 
 
 def _shrink_outputs(op: relax.DataflowOp) -> None:
-    """Drop results that nothing uses, then what only they needed."""
+    """Drop unused results, then the bindings that only they needed."""
     used = [r.first_use is not None for r in op.outputs]
     if not all(used):
         op = _with_outputs(op, used)

@@ -1,8 +1,9 @@
-"""The way through the bindings of Relax functions that rewrites share: a pass is rules by the name of an operation.
+"""The rewrite driver for bindings of Relax functions: a pass is a set of rules by operation name.
 
-A rule is a function `(op, emit) -> value or None`: the value that stands for the result of `op` from now on, of what
-`emit` puts before it, or None to leave it. What is not a rule on single bindings is a function that changes a Relax
-function, and says whether it did. The walk, places, names, and what nothing uses any more are the driver's.
+A rule is a function `(op, emit) -> value or None`: it returns the value that replaces the result of `op`, built from
+operations that `emit` inserts before it, or None for no change. Rewrites beyond single bindings are functions that
+change a Relax function and return whether they did. The driver handles the walk, source locations, names, and the
+removal of unused bindings.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .edit import insert_before, replace_op
 
 
 class Emit:
-    """Puts operations before an `anchor`, at its place in the source; names of variables come from `names`."""
+    """Builder of operations before an `anchor`, with its source location; names of variables come from `names`."""
 
     def __init__(self, anchor: Operation, names: NameSupply | None = None):
         self.anchor = anchor
@@ -35,7 +36,7 @@ class Emit:
         self.emitted: set[Operation] = set()
 
     def __call__(self, name: str, *args: SSAValue | Sequence[SSAValue], **attrs: PyValue) -> SSAValue:
-        """The value of a new operator; arguments may be leaves that stand nowhere yet."""
+        """Add an operator and return its value; arguments may be detached leaves."""
         new = relax.OPERATORS[f"relax.{name}"].make(*args, **attrs)
         for operand in new.operands:
             if isinstance(operand.owner, Operation) and operand.owner.parent is None:
@@ -43,33 +44,33 @@ class Emit:
         return self.put(new)
 
     def put(self, op: Operation) -> SSAValue:
-        """The value of a new op; a binding gets its name from what it stands for, or at the end."""
+        """Insert an op and return its value; a binding is named after the value it replaces, or at the end."""
         self.emitted.add(insert_before(self.anchor, op))
         return op.results[0]
 
     def named(self, base: str, op: Operation) -> SSAValue:
-        """The value of a new op, its name `base` or one made of it; `_` is for what is there for its effect."""
+        """Insert an op named `base`, made unique, and return its value; `_` marks ops with effects only."""
         set_name(self.put(op), self.names.fresh(base))
         return op.results[0]
 
     def constant(self, array: ArrayLike, dtype: Attribute) -> SSAValue:
-        """A constant tensor with the contents of `array`, converted to `dtype`, without a name."""
+        """Return an unnamed constant tensor with the contents of `array`, converted to `dtype`."""
         return self.put(relax.ConstantOp.of(array, dtype))
 
     def shape(self, dims: Iterable[ExprLike]) -> SSAValue:
-        """A shape without a name."""
+        """Return an unnamed shape."""
         return self.put(relax.ShapeOp(dims))
 
     def dtype(self, dtype: Attribute) -> SSAValue:
-        """A data type without a name."""
+        """Return an unnamed data type."""
         return self.put(relax.DataTypeOp(dtype))
 
     def integer(self, value: ExprLike) -> SSAValue:
-        """A number without a name."""
+        """Return an unnamed number."""
         return self.put(relax.PrimValueOp(value))
 
     def string(self, text: str) -> SSAValue:
-        """A string without a name."""
+        """Return an unnamed string."""
         return self.put(relax.StringOp(text))
 
 
@@ -79,9 +80,9 @@ OpRule = Callable[[Any, Emit], SSAValue | None]
 def rewrite_functions(
     module: ModuleOp, change: Callable[[relax.FuncOp], bool], among: Sequence[relax.FuncOp] | None = None
 ) -> bool:
-    """Change the Relax functions of a module, or those `among` them, in place; whether any of them did.
+    """Change the Relax functions of a module, or those `among` them, in place; return whether any changed.
 
-    Where one did, bindings that nothing uses are removed, and those without a name get one.
+    In changed functions, unused bindings are removed and unnamed ones are named.
     """
     changed = [func for func in (relax_functions(module) if among is None else among) if change(func)]
     for func in changed:
@@ -91,15 +92,15 @@ def rewrite_functions(
 
 
 def apply_rules(module: ModuleOp, rules: Mapping[str, OpRule], among: Sequence[relax.FuncOp] | None = None) -> bool:
-    """Rewrite the bindings that have a rule, in order of definition, in place, each once; whether any was.
+    """Rewrite each binding that has a rule once, in order of definition, in place; return whether any changed.
 
-    In the functions `among`, or all; those that changed are left without bindings that nothing uses.
+    Applies to the functions `among`, or to all; unused bindings are removed from changed functions.
     """
     return rewrite_functions(module, lambda func: apply_to(func, rules), among)
 
 
 def apply_to(root: Operation, rules: Mapping[str, OpRule], names: NameSupply | None = None) -> bool:
-    """Rewrite what has a rule below `root` and leave all else, also what nothing uses; whether anything was."""
+    """Rewrite the ops with a rule below `root`, and keep unused ops; return whether anything changed."""
     changed = False
     for op in operations(root):
         rule = rules.get(op.name)

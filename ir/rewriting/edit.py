@@ -1,4 +1,4 @@
-"""Inserting, replacing and erasing operations: what passes do to bindings and statements."""
+"""Insertion, replacement and removal of operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OpT = TypeVar("OpT", bound=Operation)
 
 
 def insert_before(anchor: Operation, *ops: OpT) -> OpT:
-    """Put operations in front of another one, at its place in the source if they have none; the last of them."""
+    """Insert operations before another one, with its source location if they have none; return the last of them."""
     block = anchor.parent
     assert block is not None
     for op in ops:
@@ -28,17 +28,17 @@ def insert_before(anchor: Operation, *ops: OpT) -> OpT:
 
 
 def inserter(anchor: Operation) -> Callable[[Operation], None]:
-    """Inserts operations in front of `anchor`, in order."""
+    """Return a function that inserts operations before `anchor`, in order."""
     block = anchor.parent
     assert block is not None
     return lambda op: block.insert_op_before(op, anchor)
 
 
 def insert_all_before(anchor: Operation, ops: Sequence[Operation]) -> None:
-    """Put many operations in front of another one, in a region of one block.
+    """Insert many operations before another one, in a region of one block.
 
-    Each insertion asks whether the block is inside of the operation, through all that is around the block: there is
-    nothing around it meanwhile.
+    xDSL checks for each insertion that the block is not inside the operation, walking up all ancestors: the block is
+    detached meanwhile.
     """
     block = anchor.parent
     assert block is not None
@@ -52,7 +52,7 @@ def insert_all_before(anchor: Operation, ops: Sequence[Operation]) -> None:
 
 
 def inline_before(source: Block, anchor: Operation) -> None:
-    """Move all operations of the block `source` to before `anchor`."""
+    """Move all operations of the block `source` before `anchor`."""
     target = anchor.parent
     assert target is not None
     for op in list(source.ops):
@@ -61,7 +61,7 @@ def inline_before(source: Block, anchor: Operation) -> None:
 
 
 def set_type(value: SSAValue, new: Attribute) -> None:
-    """Change the type of a value in place; its users must agree with the new type."""
+    """Change the type of a value in place; its users must be consistent with the new type."""
     value._type = new  # pyright: ignore[reportPrivateUsage]
 
 
@@ -72,9 +72,9 @@ def replace_value(old: SSAValue, new: SSAValue) -> None:
 
 
 def replace_op(op: Operation, new: Operation | SSAValue, renamed: bool = True) -> SSAValue:
-    """Let `new` stand where the one result of `op` does, which goes with the leaves that only it used; its value.
+    """Replace the single result of `op` by `new` and return its value; erase `op` and the leaves that only it used.
 
-    An operation that stands nowhere is put there. The name of the result goes over to it, unless it is not `renamed`.
+    A detached operation is inserted at the same place. It takes the name of the result unless `renamed` is False.
     """
     if isinstance(new, Operation):
         new = (insert_before(op, new) if new.parent is None else new).results[0]
@@ -86,9 +86,9 @@ def replace_op(op: Operation, new: Operation | SSAValue, renamed: bool = True) -
 
 
 def is_removable(op: Operation) -> bool:
-    """Whether a relax binding may go where nothing uses its results: it is pure.
+    """Return whether a relax binding may be removed if its results are unused: it is pure.
 
-    A callback that gives nothing is called for its effect, whatever its type says: callables are pure by default.
+    A callback without a result is called for its effect, whatever its type declares: callables are pure by default.
     """
     if isinstance(op, relax.CallValueOp):
         is_callback = isinstance(op.func, BlockArgument) and op.result.type == TupleType(())
@@ -97,9 +97,9 @@ def is_removable(op: Operation) -> bool:
 
 
 def erase(op: Operation) -> None:
-    """Detach and erase an operation, and let go of what it says: constants may hold many megabytes.
+    """Detach and erase an operation, and drop its attributes: constants may hold many megabytes.
 
-    IR is cycles, which nothing collects while a module is compiled.
+    IR consists of cycles, which are not collected during compilation.
     """
     op.detach()
     op.erase()
@@ -107,7 +107,7 @@ def erase(op: Operation) -> None:
 
 
 def erase_unused(ops: Iterable[Operation]) -> bool:
-    """Erase those of `ops` (in order of definition) that are removable and unused, uses among themselves included."""
+    """Erase those of `ops` (in order of definition) that are removable and unused, or used only among themselves."""
     changed = False
     for op in reversed(list(ops)):
         if not _is_used(op) and is_removable(op):
@@ -117,14 +117,14 @@ def erase_unused(ops: Iterable[Operation]) -> bool:
 
 
 def _is_used(op: Operation) -> bool:
-    """Whether anything uses a result, but for a local function that calls itself."""
+    """Return whether a result is used, other than by a local function that calls itself."""
     if not op.regions:
         return any(r.first_use for r in op.results)
     return any(not op.is_ancestor(use.operation) for r in op.results for use in r.uses)
 
 
 def erase_with_leaves(op: Operation) -> None:
-    """Erase an operation that nothing uses, and the leaves without a name that only it used."""
+    """Erase an unused operation, and the unnamed leaves that only it used."""
     operands = dict.fromkeys(op.operands)
     erase(op)
     for value in operands:

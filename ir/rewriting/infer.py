@@ -1,7 +1,7 @@
-"""Struct info of Relax, inferred anew after operands, parameters or symbolic variables have changed.
+"""Inference of Relax struct info after operands, parameters or symbolic variables have changed.
 
-What an op's results are by its operands says `inferred`; whether they take it says the caller: always, or only where
-it says more than what was declared.
+`inferred` returns the results that follow from an op's operands; the caller decides whether they replace the old ones:
+always, or only if they are more precise than the declared ones.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..locations import location_of
 from .edit import set_type
 
 Accepts = Callable[[Attribute, Attribute], bool]
-"""Whether a result of the first struct info gets the second one, which is inferred."""
+"""Predicate (old, inferred): whether a result of the old struct info takes the inferred one."""
 
 
 def inferred(op: Operation) -> list[Attribute]:
-    """The struct info of an op's results by its operands; none where it is declared, as by calls and casts."""
+    """Return the struct info of an op's results by its operands; empty if it is declared, as for calls and casts."""
     if isinstance(op, relax.Operator):
         return [op.inferred()]
     if isinstance(op, relax.BindOp):
@@ -36,7 +36,7 @@ def inferred(op: Operation) -> list[Attribute]:
 
 
 def infer_again(op: Operation, accepts: Accepts = lambda old, new: True) -> list[SSAValue]:
-    """Infer the results of an op anew, in place; those that changed."""
+    """Infer the results of an op again, in place, and return those that changed."""
     changed: list[SSAValue] = []
     for result, new in zip(op.results, inferred(op), strict=False):
         if new != result.type and accepts(result.type, new):
@@ -46,25 +46,25 @@ def infer_again(op: Operation, accepts: Accepts = lambda old, new: True) -> list
 
 
 def refine_struct_info(func: relax.FuncOp) -> None:
-    """Infer the struct info of a function anew, in place, where that says more than what is there."""
+    """Infer the struct info of a function again, in place, where the result is more precise."""
     _infer_block(func.body.block, lambda op: infer_again(op, is_base_of))
 
 
 def refine_result(func: relax.FuncOp) -> None:
-    """A function returns what its body does, where that says more than what it declares."""
+    """Refine the return type of a function to that of its body, if this is more precise."""
     inferred = erase_unbound(func.return_op.value.type, set(free_symbolic_vars(p.type for p in func.params)))
     if is_base_of(func.ret_type, inferred):
         func.ret_type = inferred
 
 
 def infer_function(func: relax.FuncOp) -> None:
-    """Infer all struct info of a function anew from that of its parameters, in place, of branches and closures too."""
+    """Infer all struct info of a function from that of its parameters, in place, including branches and closures."""
     _infer_block(func.body.block, lambda op: _infer_region(op) or infer_again(op))
     func.ret_type = erase_unbound(func.return_op.value.type, set(free_symbolic_vars(p.type for p in func.params)))
 
 
 def _infer_block(block: Block, infer: Callable[[Operation], object]) -> None:
-    """Infer what stands in a block in order, what stands inside of an op before the op."""
+    """Infer the ops of a block in order, nested ops before the op that contains them."""
     for op in block.ops:
         for region in op.regions:
             for inner in region.blocks:
@@ -77,7 +77,7 @@ def _infer_block(block: Block, infer: Callable[[Operation], object]) -> None:
 
 
 def _infer_region(op: Operation) -> None:
-    """Infer the results of branches and of closures, which declare theirs."""
+    """Infer the results of branches and closures, which declare theirs."""
     if isinstance(op, relax.IfOp):
         set_type(op.result, least_common_ancestor(*_branch_types(op)))
     elif isinstance(op, relax.ClosureOp):
@@ -93,7 +93,7 @@ def _branch_types(op: relax.IfOp) -> list[Attribute]:
 
 
 def infer_users(users: Iterable[Operation], accepts: Accepts = lambda old, new: True) -> None:
-    """Infer ops whose operands have changed anew, and what uses what they give, as far as anything changes."""
+    """Infer ops whose operands have changed, and their users, as long as anything changes."""
     stack = list(users)
     while stack:
         for value in _infer_user(stack.pop(), accepts):
@@ -101,7 +101,7 @@ def infer_users(users: Iterable[Operation], accepts: Accepts = lambda old, new: 
 
 
 def _infer_user(op: Operation, accepts: Accepts) -> list[SSAValue]:
-    """Infer what an op, or what it ends, gives; a function and a branch declare it, as long as it covers that."""
+    """Infer an op, or the op it terminates; a declared function or branch type stays if it covers the inferred one."""
     outer = op.parent_op()
     if isinstance(op, relax.OutputOp) and outer is not None:
         return infer_again(outer, accepts)

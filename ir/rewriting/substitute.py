@@ -1,4 +1,4 @@
-"""Replacing symbolic variables: what several passes do to IR."""
+"""Substitution of symbolic variables."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from .edit import set_type
 
 
 class SymbolSubstitution:
-    """Replaces symbolic variables in attributes and types; results are memoised."""
+    """Substitution of symbolic variables in attributes and types; results are memoized."""
 
     def __init__(self, mapping: Mapping[Var, SymExpr]):
         self.mapping = mapping
         self._memo: dict[Attribute, Attribute] = {}
 
     def attribute(self, attr: Attribute) -> Attribute:
-        """The attribute with variables replaced."""
+        """Return the attribute with variables replaced."""
         replaced = self._memo.get(attr)
         if replaced is None:
             replaced = self._memo[attr] = self._replace(attr)
@@ -46,7 +46,7 @@ class SymbolSubstitution:
         return attr
 
     def operation(self, root: Operation) -> None:
-        """Replace variables in everything below and on `root`, in place."""
+        """Replace variables in `root` and everything below it, in place."""
         for op in root.walk():
             for name, attr in list(op.properties.items()):
                 new = self.attribute(attr)
@@ -67,7 +67,7 @@ class SymbolSubstitution:
 
 
 def mentions_symbol(root: Operation, var: Var) -> bool:
-    """Whether a symbolic variable stands anywhere in `root`."""
+    """Return whether a symbolic variable occurs in `root`."""
     other = SymbolSubstitution({var: var + 1})
     return any(other.attribute(attr) != attr for op in root.walk() for attr in _attributes(op))
 

@@ -1,4 +1,4 @@
-"""What is asked of all operations of a function."""
+"""Queries on all operations of a function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .copy import is_expression
 
 
 def has_root_block(ops: Sequence[Operation]) -> bool:
-    """Whether TVM has a block around the body: it has, where there are blocks in it, unless it is one itself."""
+    """Return whether TVM wraps the body in a root block: if it contains blocks, unless it is a single block itself."""
     if any(isinstance(op, tir.AllocBufferOp) and not op.declared for op in ops):
         return True
     statements = [op for op in ops if not is_expression(op)]

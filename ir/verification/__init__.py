@@ -1,1 +1,1 @@
-"""What a module must be: SSA and calls (verify), and TVM's rules of well-formedness."""
+"""Verification of modules: SSA form and calls (verify), and TVM's rules of well-formedness."""

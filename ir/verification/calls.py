@@ -1,4 +1,4 @@
-"""Calls of functions of the module: that there is such a function, what it takes and gives."""
+"""Verification of calls of functions in the module: the callee exists, and its parameters and results match."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _check_types(op: relax.CallOp, callee: relax.FuncOp) -> None:
 
 
 def _check_reference(op: Operation, symbols: Mapping[str, Operation]) -> None:
-    """What a reference says of a function that a loop calls holds of it: what the loop gives follows from that."""
+    """Check the type that a reference declares for a function called by a loop; the loop's result follows from it."""
     assert isinstance(op, relax.FunctionRefOp)
     name, declared = op.callee.root_reference.data, op.result.type
     if not any(isinstance(use.operation, relax.WhileLoop) for use in op.result.uses):
@@ -82,7 +82,7 @@ def _check_reference(op: Operation, symbols: Mapping[str, Operation]) -> None:
 
 
 def _check_effect(op: relax.CallOp, callee: tir.FuncOp) -> None:
-    """A tensor function writes into its arguments: it gives a scalar or nothing, and no dataflow block has it."""
+    """Check a call of a tensor function, which writes its arguments: its result type, and its block."""
     expected = TupleType(()) if callee.ret_type is None else relax.PrimType.of(callee.ret_type)
     if not relax.is_base_of(expected, op.result.type):
         raise VerifyError(
@@ -121,4 +121,4 @@ CALL_CHECKS: dict[type[Operation], Callable[[Operation, Mapping[str, Operation]]
     relax.CallOp: _check_relax_call,
     relax.FunctionRefOp: _check_reference,
 }
-"""What is asked of a call beyond its own verification, with the functions of the module by name."""
+"""Checks of calls beyond their own verification, with the functions of the module by name."""

@@ -1,6 +1,6 @@
-"""Dominance of SSA values, which xDSL does not check: every operand is defined before its use, on every way to it.
+"""Dominance of SSA values, which xDSL does not check: every operand is defined before its use, on every path.
 
-One walk with a set of what is visible, linear in the IR; regions of several blocks take a dominator tree more (Cooper,
+One walk with a set of visible values, linear in the IR; regions with several blocks also need a dominator tree (Cooper,
 Harvey and Kennedy 2001).
 """
 
@@ -18,15 +18,15 @@ from ...dialects.names import name_of
 from ..locations import location_of
 
 Free = Callable[[SSAValue, Operation], bool]
-"""Whether an operation may use a value that nothing defines."""
+"""Predicate: whether an operation may use an undefined value."""
 
 
 def check_dominance(root: Operation, *, is_free: Free | None = None) -> list[SSAValue]:
-    """Raise `VerifyError` where an operand does not dominate its use; gives the free values that are used.
+    """Raise `VerifyError` if an operand does not dominate its use; return the undefined values that are used.
 
-    `is_free`: which values may be used that nothing defines, and where; none where it is None. With `is_foreign` tensor
-    functions may use values that belong to no program. They can be read, printed and rewritten as TVM's can; what runs
-    or builds them asks without it.
+    `is_free` selects the undefined values that may be used, and where; None allows none. With `is_foreign`, tensor
+    functions may use values that belong to no program. Such functions can be read, printed and rewritten like TVM's;
+    running or building them checks without it.
     """
     visible: set[int] = set()
     free: list[SSAValue] = []
@@ -43,7 +43,7 @@ def check_dominance(root: Operation, *, is_free: Free | None = None) -> list[SSA
 
 
 def _check_region(region: Region, visible: set[int], allowed: Free) -> None:
-    """Check the ops of a region, around which the values of the ids `visible` are."""
+    """Check the ops of a region; `visible` are the ids of the values defined around it."""
     first = region.first_block
     if first is None:
         return
@@ -62,7 +62,7 @@ def _check_region(region: Region, visible: set[int], allowed: Free) -> None:
 
 
 def _check_block(block: Block, visible: set[int], allowed: Free) -> list[int]:
-    """Check the ops of a block; the values it defines stay visible, their ids are returned."""
+    """Check the ops of a block; the values it defines stay visible, and their ids are returned."""
     added = list(map(id, block.args))
     visible.update(added)
     op = block.first_op
@@ -93,7 +93,7 @@ def _is_isolated(cls: type[Operation]) -> bool:
 
 
 def is_foreign(value: SSAValue, user: Operation) -> bool:
-    """Whether a value that a tensor function uses belongs to no program."""
+    """Return whether a value used by a tensor function belongs to no program."""
     return _is_in_tir(user) and not tir.is_defined_beside(value, user)
 
 
@@ -113,7 +113,7 @@ def _dominance_error(op: Operation, operand: SSAValue) -> VerifyError:
 
 
 def _dominator_tree(region: Region) -> dict[Block, list[Block]]:
-    """Immediate dominator -> the blocks that it dominates immediately; unreachable blocks hang below the entry."""
+    """Map blocks to the blocks they immediately dominate; unreachable blocks are children of the entry."""
     order = list(_reverse_postorder(region))
     index = {id(block): i for i, block in enumerate(order)}
     predecessors: list[list[int]] = [[] for _ in order]
@@ -133,7 +133,7 @@ def _dominator_tree(region: Region) -> dict[Block, list[Block]]:
 
 
 def _immediate_dominators(predecessors: Sequence[Sequence[int]]) -> list[int]:
-    """Of nodes in reverse postorder, the first one the entry: the number of each one's immediate dominator."""
+    """Return the number of each node's immediate dominator, for nodes in reverse postorder, entry first."""
     unknown = len(predecessors)
     dominators = [0] + [unknown] * (unknown - 1)
     changed = True

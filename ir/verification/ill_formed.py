@@ -1,7 +1,7 @@
-"""What can be wrong with a module: one diagnostic for each rule of well-formedness, and the table of them.
+"""The rules of well-formedness: one diagnostic for each rule, and the table of them.
 
-`RULES` maps the name of a rule to its diagnostic, whose docstring says the rule. `UNWRITABLE` names the rules of TVM
-that a module of tirax cannot break, and why.
+`RULES` maps the name of a rule to its diagnostic, whose docstring states the rule. `UNWRITABLE` names the rules of TVM
+that a tirax module cannot violate, with the reasons.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ...diagnostics import VerifyError
 
 
 class IllFormedError(VerifyError):
-    """A rule of well-formedness that is broken; `function` is the function in which."""
+    """A violated rule of well-formedness; `function` is the function that contains the violation."""
 
     rule: ClassVar[str] = ""
     function: str | None = None
@@ -241,11 +241,11 @@ STRUCT_INFO_RULES = frozenset(
         OperationRefused,
     )
 )
-"""Those that are left out where `check_struct_info` is False."""
+"""Rules that are skipped if `check_struct_info` is False."""
 
 UNWRITABLE: dict[str, str] = {
     "functions share a symbolic variable": "the name of a symbolic variable is scoped to its function",
     "a symbolic variable is defined twice": "a further extent with its name is compared",
     "a function is called by an expression": "the callee of a call is a name or an SSA value",
 }
-"""Rules of TVM that no module of tirax can break, each with the reason."""
+"""Rules of TVM that no tirax module can violate, each with the reason."""

@@ -1,6 +1,6 @@
-"""An op's own verification, without what is inside of it and without isolation from above.
+"""Verification of a single op, without nested ops and without isolation from above.
 
-Isolation is what dominance says (`dominance.py`), and to ask for it takes xDSL a walk up from each operand.
+Dominance (`dominance.py`) implies isolation, whose check in xDSL walks up from each operand.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MODULE = replace(ModuleOp.get_irdl_definition(), traits=OpTraits(lambda: _TRAIT
 
 
 def verify_itself(op: Operation, by_ends: bool) -> None:
-    """Raise what xDSL raises where the op is not well formed; `by_ends`: it looks no deeper than regions' ends."""
+    """Raise xDSL's error if the op is invalid; with `by_ends`, its verifier looks only at the ends of its regions."""
     if isinstance(op, ModuleOp) and op.parent is None:
         _MODULE.verify(op)
     elif not (by_ends and op.has_trait(IsolatedFromAbove) and _is_alone(op) and _is_good(_shell_of(op))):
@@ -27,7 +27,7 @@ def verify_itself(op: Operation, by_ends: bool) -> None:
 
 
 def _is_alone(op: Operation) -> bool:
-    """Whether it takes and gives nothing, as functions do: `_shell_of` leaves that out."""
+    """Return whether an op has no operands or results, like a function; `_shell_of` omits these."""
     return not op.operands and not op.results
 
 
@@ -40,7 +40,7 @@ def _is_good(op: Operation) -> bool:
 
 
 def _shell_of(function: Operation) -> Operation:
-    """A function with nothing in it but how its regions begin and end, in a module of its own."""
+    """Return a function that contains only the first and last ops of its regions, in a separate module."""
     regions = [Region([_ends_of(block) for block in region.blocks]) for region in function.regions]
     shell = type(function).create(properties=function.properties, attributes=function.attributes, regions=regions)
     ModuleOp([shell])

@@ -1,6 +1,6 @@
-"""What the verification of an op depends on, as a signature: ops that have the same are verified once.
+"""Signatures of ops for verification: ops with the same signature are verified once.
 
-An op's own verification takes some thirty times as long as its signature.
+Verifying an op takes about thirty times as long as computing its signature.
 """
 
 from __future__ import annotations
@@ -21,17 +21,18 @@ _BY_SIGNATURE = (
     *("arith", "arith_extras", "cf", "func", "host", "llvm", "llvm_extras", "math", "memref", "relax", "scf", "sym"),
     *("tir", "vector"),
 )
-"""Dialects whose ops look at nothing but what is in their signature, but for `_CALLEES` and `_DEEP`."""
+"""Dialects whose verifiers depend only on the signature, except for `_CALLEES` and `_DEEP`."""
 
 _DEEP = (
     *("func.return", "relax.constant", "relax.dataflow", "relax.function_ref", "relax.memory.alloc_tensor"),
     *("relax.vm.alloc_tensor", "scf.parallel", "scf.reduce", "tir.reduce"),
 )
-"""Operations that look at more than the types and the ends of their regions (references at their uses), or (constants)
-are large."""
+"""Operations whose verifiers look beyond types and the ends of their regions (references at their uses), or which are
+large (constants).
+"""
 
 _LITERALS = (relax.DataTypeOp, relax.PrimValueOp)
-"""Operations that others look at, beyond the types of their values."""
+"""Operations whose contents the verifiers of their users inspect."""
 
 _CALLEES = {
     "func.call": "callee",
@@ -42,33 +43,33 @@ _CALLEES = {
     "relax.function_ref": "callee",
     "tir.call": "func",
 }
-"""Calls of functions of the module, which look at what those take and give: the property that names the function."""
+"""Calls of functions of the module, which depend on the callee's interface: the property that names the function."""
 
 _OURS = (__name__.partition(".")[0] + ".", "xdsl.")
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What verification has to know of a class of ops."""
+    """Properties of an op class that matter to verification."""
 
     by_signature: bool
     afar: bool
-    """Whether it looks at other functions, or at all ops around it."""
+    """True if the verifier looks at other functions, or at all surrounding ops."""
     callee: str | None
-    """The property that names the function that it calls."""
+    """The property that names the called function."""
     name: str | None
-    """The property by which others call it."""
+    """The property with the name under which others call the op."""
     reads_literals: bool
 
     @property
     def plain(self) -> bool:
-        """Whether ops of the class have a quick signature (`Signatures.unknown`)."""
+        """True if ops of the class have a quick signature (`Signatures.unknown`)."""
         return self.by_signature and not (self.callee or self.name or self.reads_literals)
 
 
 @cache
 def kind_of(cls: type[Operation]) -> Kind:
-    """What verification has to know of the ops of this class."""
+    """Return the `Kind` of an op class."""
     ours = next(c.__module__ for c in cls.__mro__ if c.__module__ != "abc").startswith(_OURS)  # rows of tables: "abc"
     dialect, deep = cls.name.partition(".")[0], cls.name in _DEEP
     callee = _CALLEES.get(cls.name) if ours else None
@@ -79,7 +80,10 @@ def kind_of(cls: type[Operation]) -> Kind:
 
 
 class _Numbers(dict[int, int]):
-    """Attributes' `id`s -> numbers, those of equal attributes alike: to hash one takes longer than all else here."""
+    """Numbers of attributes by `id`, the same for equal attributes.
+
+    Hashing an attribute is the most expensive step here.
+    """
 
     def __init__(self) -> None:
         self._by_value: dict[Attribute, int] = {}
@@ -98,18 +102,18 @@ class _Numbers(dict[int, int]):
 
 
 class Signatures:
-    """Gives ops that their verification cannot tell apart the same signature."""
+    """Signatures of ops: equal if verification cannot distinguish the ops."""
 
     def __init__(self) -> None:
         self._numbers = _Numbers()
         self._interfaces: dict[Signature, int] = {}
 
     def of(self, op: Operation, functions: Functions | None = None) -> Signature | None:
-        """Types, attributes, the op's place, and how its regions begin and end.
+        """Return the types, attributes and context of an op, and the first and last ops of its regions.
 
-        Of a call, with the `functions` of the module: what is known of its function, instead of its name. Of a
-        function: all but its name. None for what is in no block, has regions of several blocks or calls what is not in
-        the module.
+        For a call, with the `functions` of the module: the interface of the callee instead of its name. For a function:
+        everything but its name. None for detached ops, ops with multi-block regions, and calls of functions that are
+        not in the module.
         """
         cls, block, properties = type(op), op.parent, op.properties
         if block is None or block.parent is None:
@@ -142,10 +146,10 @@ class Signatures:
 
     @staticmethod
     def unknown(ops: Iterable[Operation], known: Container[Signature]) -> Iterator[tuple[Operation, Signature]]:
-        """The ops whose quick signature is not among the known ones, with that; empty where it takes a longer look.
+        """Yield the ops whose quick signature is not in `known`, with the signature.
 
-        It is made of `id`s, good as long as the attributes live. Those of ops that were asked for the other kind of
-        signature live as long as the `Signatures`.
+        Empty for ops that need a full one. It consists of `id`s, valid as long as the attributes live. Those of ops
+        with a full signature live as long as the `Signatures`.
         """
         for op in ops:
             block = op.parent
@@ -186,7 +190,7 @@ class Signatures:
         return self._numbers.of(block.arg_types), type(last), self._numbers.of([v._type for v in last._operands])
 
     def interface(self, op: Operation) -> int:
-        """A number for what a function is but for its name and body; those that are alike share it."""
+        """Return a number for a function's interface, without name and body; equal interfaces share it."""
         blocks = [region.first_block for region in op.regions]
         kept = {k: v for k, v in op.properties.items() if k != "sym_name"}
         arguments = tuple([b and self._numbers.of(b.arg_types) for b in blocks])
@@ -200,7 +204,7 @@ def _symbol_trait(cls: type[Operation]) -> SymbolOpInterface | None:
 
 
 class Functions(dict[str, Operation]):
-    """The functions of a module by name, and what is known of those that are called."""
+    """The functions of a module by name, with the interfaces of those that are called."""
 
     def __init__(self, module: ModuleOp, signatures: Signatures):
         super().__init__()
@@ -213,7 +217,7 @@ class Functions(dict[str, Operation]):
                 self.setdefault(name.data, op)
 
     def interface(self, name: str) -> int:
-        """The number of the interface of a function, -1 for one that the module does not have."""
+        """Return the number of a function's interface, or -1 if the module does not have the function."""
         number = self._interfaces.get(name)
         if number is None:
             op = self.get(name)
@@ -221,16 +225,16 @@ class Functions(dict[str, Operation]):
         return number
 
     def called_by(self, op: Operation) -> Signature | None:
-        """How a call names its function and what that is; None where the module has none of that name."""
+        """Return how a call names its function, and the function's interface; None if it is not in the module."""
         name = called_name(op)
         number = -1 if name is None else self.interface(name)
         return None if number < 0 else (type(op.properties[_CALLEES[op.name]]), number)
 
 
 def called_name(op: Operation) -> str | None:
-    """The name of the function that an op calls, "" where it calls a pointer.
+    """Return the name of the function that an op calls, or "" for a call through a pointer.
 
-    None where its verification looks at something else far away.
+    None if its verifier looks at something else outside the op.
     """
     key = kind_of(type(op)).callee
     match op.properties.get(key) if key is not None else op:

@@ -1,4 +1,4 @@
-"""Whether an operation, and all inside of it, is as it was: `Snapshot`."""
+"""Detection of changes to an operation and everything inside it: `Snapshot`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from operator import attrgetter
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 _OP = attrgetter("_operands", "results", "_next_op", "regions", "_successors")
-"""What an operation is but for attributes and the types of results. Its tuples are new ones where they change."""
+"""The contents of an operation except attributes and result types. Its tuples are replaced when they change."""
 
 _PROPERTIES = attrgetter("properties")
 _ATTRIBUTES = attrgetter("attributes")
@@ -17,10 +17,10 @@ _TYPE = attrgetter("_type")
 
 
 class Snapshot:
-    """An operation and all inside of it, as it was when this was made.
+    """The state of an operation and everything inside it at creation time.
 
-    It holds what it compares, so that nothing else can have the `id` of one of its operations. Comparing takes half a
-    microsecond an operation: the same objects are equal without a look, and the loops are Python's own.
+    It holds references to what it compares, so that an `id` cannot be reused. Comparing takes half a microsecond for
+    each operation: identical objects compare equal at once, and the loops run inside Python's builtins.
     """
 
     def __init__(self, root: Operation):
@@ -53,7 +53,7 @@ class Snapshot:
                 block = block.next_block
 
     def holds(self) -> bool:
-        """Whether all is as it was: then the same ops are reached, by the same ways."""
+        """Return whether nothing has changed: the same ops are reached in the same way."""
         return (
             (list(map(_BLOCK, self._blocks)), list(map(_REGION, self._regions))) == self._order
             and list(map(_TYPE, self._values)) == self._types

@@ -1,8 +1,7 @@
-"""Verification of whole modules: each op's own, dominance of SSA values, and calls of functions of the module.
+"""Verification of modules: each op's verifier, dominance of SSA values, and calls of functions in the module.
 
-A `Verifier` verifies a module again and again, each time the functions that are not as they were the last time. What
-an op's verification depends on is verified once (`signature.py`), and whether a function is as it was is found by
-comparing lists.
+A `Verifier` verifies a module repeatedly, each time only the functions that have changed since. Each distinct signature
+of an op is verified once (`signature.py`), and changes of a function are detected by comparing lists.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from .snapshot import Snapshot
 
 @nesting_checked()
 def verify_module(module: ModuleOp, after: str | None = None) -> None:
-    """Raise `VerifyError` where the module is not well formed; `after` names the pass that is to blame."""
+    """Raise `VerifyError` if the module is not valid; `after` names the pass to blame."""
     Verifier().verify(module, after)
 
 
 class Verifier:
-    """Verifies a module once and then what changes of it: see `verify`."""
+    """Incremental verifier of a module: see `verify`."""
 
     def __init__(self) -> None:
         self._verified: dict[int, _Function] = {}
@@ -38,10 +37,10 @@ class Verifier:
         self._passed: set[Signature] = set()
 
     def verify(self, module: ModuleOp, after: str | None = None) -> None:
-        """Raise `VerifyError` where the module is not well formed; `after` names the pass that is to blame.
+        """Raise `VerifyError` if the module is not valid; `after` names the pass to blame.
 
-        A function is verified where anything in it is not as it was the last time that this was called and raised
-        nothing; its calls also where a function that they call has changed.
+        A function is verified if anything in it has changed since the last successful call; its calls also if a callee
+        has changed.
         """
         context = f" after {after}" if after else ""
         functions = [self._function(root) for root in _roots(module)]
@@ -58,9 +57,9 @@ class Verifier:
         self._verified = {id(f.ops[0]): f for f in functions}
 
     def problems(self, module: ModuleOp) -> list[tuple[Operation, VerifyError]]:
-        """The first error of each function that has one, and of the module itself, with the operation it is of.
+        """Return the first error of each invalid function and of the module itself, with the operation.
 
-        As `verify`, which stops at the first: what is right and does not change is not verified again.
+        Like `verify`, which stops at the first error, it skips valid functions that have not changed.
         """
         functions = [self._function(root) for root in _roots(module)]
         by_name = Functions(module, self._signatures)
@@ -77,19 +76,19 @@ class Verifier:
         return problems
 
     def _verify_function(self, function: _Function, by_name: Functions) -> None:
-        """All that `verify` looks at in one function."""
+        """Run all checks of `verify` on one function."""
         if self._verified.get(id(function.ops[0])) is not function:
             function.is_open = bool(check_dominance(function.ops[0], is_free=is_foreign))
             self._verify_ops(function, "")
         self._verify_calls(function, by_name, "")
 
     def _function(self, root: Operation) -> _Function:
-        """The function as it was verified, where it is still so, or as it is."""
+        """Return the record of the function if it is unchanged, or a new one."""
         before = self._verified.get(id(root))
         return before if before is not None and not before.is_open and before.holds() else _Function(root)
 
     def _verify_ops(self, function: _Function, context: str) -> None:
-        """Verify all but what looks at other functions."""
+        """Verify everything that does not depend on other functions."""
         for op, signature in self._signatures.unknown(function.ops, self._passed):
             kind = kind_of(type(op))
             if not kind.afar:
@@ -98,9 +97,9 @@ class Verifier:
                     self._passed.add(signature)
 
     def _verify_op(self, op: Operation, context: str, functions: Functions | None = None) -> None:
-        """The op's own verification, without its regions', and of a call, with the `functions`, what it calls.
+        """Verify an op without its regions, and for a call, with the `functions`, its callee.
 
-        What types and attributes decide is decided once for all ops that have the same.
+        Ops with the same types and attributes are verified once.
         """
         signature = self._signatures.of(op, functions) if kind_of(type(op)).by_signature else None
         if signature is not None and signature in self._passed:
@@ -116,7 +115,7 @@ class Verifier:
             self._passed.add(signature)
 
     def _verify_calls(self, function: _Function, by_name: Functions, context: str) -> None:
-        """Verify what looks at other functions, unless those that it calls are as they were."""
+        """Verify what depends on other functions, unless the callees are unchanged."""
         called = function.called
         if called is not None and all(by_name.interface(name) == known for name, known in called.items()):
             return
@@ -127,7 +126,7 @@ class Verifier:
 
 
 def _roots(module: ModuleOp) -> Sequence[Operation]:
-    """The functions of a module, which know nothing of each other's values; the module itself where they do."""
+    """Return the functions of a module if they are isolated from each other, else the module itself."""
     if len(module.body.blocks) != 1:  # which is an error of the module
         return (module,)
     block = module.body.block
@@ -136,7 +135,7 @@ def _roots(module: ModuleOp) -> Sequence[Operation]:
 
 
 class _Function(Snapshot):
-    """A function as it was verified."""
+    """A function in the state in which it was verified."""
 
     def __init__(self, root: Operation):
         super().__init__(root)
@@ -148,7 +147,7 @@ class _Function(Snapshot):
 
 
 def _verify_error(error: Exception, op: Operation, context: str) -> VerifyError:
-    """The error at the place of `op`; a diagnostic, also one that xDSL's verification carries, keeps its two sides."""
+    """Return the error at the location of `op`, keeping `expected` and `found` of a diagnostic inside xDSL's error."""
     inner = error if isinstance(error, TiraxError) else error.__cause__
     if not isinstance(inner, TiraxError):
         return VerifyError(f"{error}{context}", location=location_of(op), notes=_ir_note(op))

@@ -1,6 +1,6 @@
-"""Well-formedness of modules and functions, as TVM asks for it: all problems at once, each with its place and rule.
+"""Well-formedness of modules and functions by TVM's rules: all problems at once, each with its location and rule.
 
-    well_formed(mod)             whether there are none
+    well_formed(mod)             True if there are none
     well_formed_problems(mod)    the list of them
     check_well_formed(mod)       raises the first, the others in its notes
 
@@ -38,9 +38,9 @@ _FORCE_PURE = "relax.force_pure"
 
 
 def well_formed(obj: Any, check_struct_info: bool = True) -> bool:
-    """Whether a module, or a function alone, is well formed; `well_formed_problems` says what is wrong where not.
+    """Return whether a module or a single function is well formed; `well_formed_problems` returns the reasons if not.
 
-    Without `check_struct_info` the rules about struct info (`STRUCT_INFO_RULES`) are left out.
+    Without `check_struct_info`, the rules about struct info (`STRUCT_INFO_RULES`) are skipped.
     """
     return not well_formed_problems(obj, check_struct_info)
 
@@ -55,9 +55,9 @@ def check_well_formed(obj: Any, check_struct_info: bool = True) -> None:
 
 
 def well_formed_problems(obj: Any, check_struct_info: bool = True) -> list[IllFormedError]:
-    """All problems of a module, or of a function (whose callees in its module are looked at where it is in one).
+    """Return all problems of a module, or of a function (with its callees if it is in a module).
 
-    `obj` is the operation or a view on it.
+    `obj` is the operation or a view of it.
     """
     op = obj if isinstance(obj, Operation) else obj.op
     module = op if isinstance(op, ModuleOp) else op.parent_op()
@@ -75,7 +75,7 @@ def well_formed_problems(obj: Any, check_struct_info: bool = True) -> list[IllFo
 
 
 class _Problems:
-    """What was found so far."""
+    """The problems reported so far."""
 
     def __init__(self, check_struct_info: bool, check_operators: bool):
         self.items: list[IllFormedError] = []
@@ -85,7 +85,7 @@ class _Problems:
         self.function: str | None = None
 
     def add(self, rule: type[IllFormedError], op: Operation, message: str, **details: Any) -> None:
-        """Note a problem at the place of `op`."""
+        """Report a problem at the location of `op`."""
         if rule.rule in STRUCT_INFO_RULES and not self.check_struct_info:
             return
         location = location_of(op)
@@ -96,7 +96,7 @@ class _Problems:
 
 
 def _script_name(op: Operation) -> str:
-    """What an operation is called in TVMScript, whose rules these are."""
+    """Return the name of an operation in TVMScript, which the rules refer to."""
     return f"R.{op.script_name}" if isinstance(op, relax.Operator) else op.name
 
 
@@ -131,7 +131,7 @@ def _check_symbol(op: relax.FuncOp | tir.FuncOp, name: str, problems: _Problems)
 
 
 def _refusal(op: Operation) -> IllFormedError | None:
-    """What the verifiers of operations refuse."""
+    """Return the first error of the operations' verifiers."""
     try:
         if isinstance(op, ModuleOp):
             verify_module(op)
@@ -150,7 +150,7 @@ def _refusal(op: Operation) -> IllFormedError | None:
 
 @dataclass(frozen=True)
 class _Where:
-    """What holds at a place: symbolic variables that are known, and what calls may do."""
+    """The facts at a program point: the known symbolic variables, and the allowed effects of calls."""
 
     symbols: frozenset[Var]
     pure: bool
@@ -158,7 +158,7 @@ class _Where:
 
 
 class _Checker:
-    """Checks a function: one walk, with a set of the values that are visible."""
+    """Checker of a function: one walk, with a set of the visible values."""
 
     def __init__(
         self, func: Operation, symbols: Mapping[str, Operation], problems: _Problems, known_module: bool = True
@@ -170,7 +170,7 @@ class _Checker:
         self._visible: set[SSAValue] = set()
 
     def check(self) -> None:
-        """Note all problems of the function."""
+        """Report all problems of the function."""
         func = self._func
         self._problems.function = symbol_of(func)
         assert isinstance(func, relax.FuncOp | relax.ClosureOp)
@@ -195,7 +195,7 @@ class _Checker:
             self._check_covers(func, f"the result of '{name}'", func.ret_type, last.value.type)
 
     def _check_block(self, block: Block, where: _Where, terminator: type[Operation]) -> None:
-        """Check the ops of a block, whose values are visible in it alone."""
+        """Check the ops of a block, whose values are visible only in it."""
         added: list[SSAValue] = list(block.args)
         self._visible.update(added)
         for op in block.ops:
@@ -213,7 +213,7 @@ class _Checker:
         self._visible.difference_update(added)
 
     def _check_op(self, op: Operation, where: _Where, known: frozenset[Var]) -> None:
-        """Check an op and what is in it; `known` are the symbolic variables that its results may mention."""
+        """Check an op and its regions; `known` are the symbolic variables that its results may mention."""
         for operand in op.operands:
             if operand not in self._visible:
                 self._undefined(op, operand)
@@ -248,7 +248,7 @@ class _Checker:
             self._check_annotation(op, memory.declared)
 
     def _check_annotation(self, op: Operation, declared: Attribute) -> None:
-        """An annotation of a call that certainly does not hold."""
+        """Report an annotation of a call that certainly does not hold."""
         inferred = op.results[0].type
         if isinstance(op, relax.Operator) and base_check(declared, inferred) is BaseCheckResult.FAIL_L0:
             self._add(ill_formed.StructInfoNotBase, op, f"the result of {op.name}", expected=inferred, found=declared)
@@ -402,7 +402,7 @@ _OP_CHECKS: dict[type[Operation], Callable[[_Checker, Any], None]] = {
 
 
 def _casts(op: Operation) -> list[Var]:
-    """The symbolic variables that a match_cast, or those in a dataflow block, determine for what comes after."""
+    """Return the symbolic variables that a match_cast, or the match_casts of a dataflow block, define."""
     if isinstance(op, relax.DataflowOp):
         return [v for inner in op.body.block.ops for v in _casts(inner)]
     return defined_in(op) if isinstance(op, relax.MatchCastOp) else []
@@ -414,7 +414,7 @@ def _attr(func: _Function, name: str) -> Any:
 
 
 def _extents_vars(t: Attribute) -> Iterable[Var]:
-    """The variables in extents of tensors and shapes."""
+    """Return the variables in extents of tensors and shapes."""
     if isinstance(t, TupleType):
         return [v for f in t.types for v in _extents_vars(f)]
     return relax.free_symbolic_vars([t]) if isinstance(t, relax.TensorType | relax.ShapeType) else ()

@@ -1,4 +1,4 @@
-"""The rules of well-formedness that are about calls of functions of the module."""
+"""Rules of well-formedness for calls of functions in the module."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .ill_formed import IllFormedError
 
 @dataclass(frozen=True)
 class Finding:
-    """A rule that an op breaks: the message, and what `TiraxError` takes besides."""
+    """A violated rule: the message, and further arguments of `TiraxError`."""
 
     rule: type[IllFormedError]
     message: str
@@ -29,7 +29,7 @@ class Finding:
 
 
 def finding(rule: type[IllFormedError], message: str, **details: Any) -> Finding:
-    """A finding with `expected`, `found` and `hint` given by keyword."""
+    """Return a finding; `expected`, `found` and `hint` are passed by keyword."""
     return Finding(rule, message, details)
 
 
@@ -38,7 +38,7 @@ _TIRCallee = relax.CallTIROp | relax.CallTIRInplaceOp | relax.CallOp
 
 
 def check_call_tir(op: TIRCall, symbols: Mapping[str, Operation]) -> Iterator[Finding]:
-    """The number and the types of the arguments of a call of a tensor function."""
+    """Check the number and the types of the arguments of a call of a tensor function."""
     callee = symbols.get(op.callee_name)
     if callee is None:
         return
@@ -50,7 +50,7 @@ def check_call_tir(op: TIRCall, symbols: Mapping[str, Operation]) -> Iterator[Fi
 
 
 def _check_tir_signature(op: _TIRCallee, callee: tir.FuncOp, outputs: list[Attribute]) -> Iterator[Finding]:
-    """The number and the types of inputs, outputs and `tir_vars`."""
+    """Check the number and the types of inputs, outputs and `tir_vars`."""
     tir_vars = [] if op.tir_vars is None else [d.data for d in op.tir_vars]
     count = len(op.call_args) + len(outputs) + len(tir_vars)
     if count != len(callee.params):
@@ -65,14 +65,14 @@ def _check_tir_signature(op: _TIRCallee, callee: tir.FuncOp, outputs: list[Attri
 
 
 def _outputs(op: TIRCall) -> list[Attribute]:
-    """The outputs that are arguments of their own."""
+    """Return the outputs that are passed as separate arguments."""
     if isinstance(op, relax.CallTIROp):
         return op.output_types
     return [t for t, i in zip(op.output_types, op.indices, strict=True) if i < 0]
 
 
 def _param_type(t: Attribute) -> Attribute | None:
-    """What a parameter of a tensor function takes, None where anything goes."""
+    """Return the type of a tensor function's parameter as struct info; None if any value fits."""
     if isinstance(t, tir.BufferType):
         return relax.TensorType.of(t.dims, t.dtype)
     return None if isinstance(t, tir.HandleType) else relax.PrimType.of(t)
@@ -100,7 +100,7 @@ def _check_tensors(
 
 
 def check_inplace(op: relax.CallTIRInplaceOp) -> Iterator[Finding]:
-    """Whether outputs fit the inputs that they are written into."""
+    """Check that outputs match the inputs they overwrite."""
     taken: set[int] = set()
     for i, (index, out) in enumerate(zip(op.indices, op.output_types, strict=False)):
         if not 0 <= index < len(op.call_args):
@@ -116,7 +116,7 @@ def check_inplace(op: relax.CallTIRInplaceOp) -> Iterator[Finding]:
 
 
 def check_call(op: relax.CallOp, symbols: Mapping[str, Operation]) -> Iterator[Finding]:
-    """A call of a function by its name: its kind, arguments and result. A tensor function writes into its arguments."""
+    """Check a call of a function by name: its kind, arguments and result. A tensor function writes its arguments."""
     callee = symbols.get(op.callee_name)
     if isinstance(callee, relax.FuncOp):
         yield from _check_signature(op, f"@{op.callee_name}", callee.callable_type)
@@ -129,12 +129,12 @@ def check_call(op: relax.CallOp, symbols: Mapping[str, Operation]) -> Iterator[F
 
 
 def _scalar_of(func: tir.FuncOp) -> Attribute | None:
-    """What a tensor function returns besides what it writes, as struct info."""
+    """Return the scalar result of a tensor function as struct info."""
     return relax.PrimType.of(func.ret_type) if isinstance(func.ret_type, IntegerType | AnyFloat) else None
 
 
 def check_call_value(op: relax.CallValueOp) -> Iterator[Finding]:
-    """A call of a callable value: its arguments and result."""
+    """Check the arguments and the result of a call of a callable value."""
     if isinstance(op.func.type, relax.CallableType):
         yield from _check_signature(op, name_of(op.func) or "a function", op.func.type)
 
