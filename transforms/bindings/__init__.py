@@ -1,1 +1,1 @@
-"""The bindings of relax functions: normal form, what is computed twice or never, dataflow blocks, their order."""
+"""Passes on the bindings of relax functions: normal form, common subexpressions, dead code, dataflow blocks, order."""

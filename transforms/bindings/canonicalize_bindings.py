@@ -1,4 +1,4 @@
-"""Simplify bindings: names for other names, fields of known tuples, casts that always hold, copies out of a block."""
+"""Simplify bindings: aliases, fields of known tuples, redundant casts, copies out of dataflow blocks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ...ir.rewriting.edit import erase
 
 @dataclass(frozen=True)
 class CanonicalizeBindings(Pass):
-    """Removes bindings that only rename; one walk in order of definition reaches the fixed point."""
+    """Remove bindings that only rename; a single walk in order of definition reaches the fixed point."""
 
     name = "canonicalize-bindings"
 
@@ -89,7 +89,7 @@ def _simplify(op: Operation) -> None:
 
 
 def _name_outputs(op: relax.DataflowOp) -> None:
-    """`lv = f(x); gv = lv; output(gv)` -> `gv = f(x); output(gv)`, where the value is an output once."""
+    """`lv = f(x); gv = lv; output(gv)` -> `gv = f(x); output(gv)`, if the value is output once."""
     inside = list(op.output_op.values_)
     for value, result in zip(inside, op.outputs, strict=True):
         outer = name_of(result)

@@ -21,13 +21,13 @@ from .to_non_dataflow import flatten_dataflow
 
 @dataclass(frozen=True)
 class ConvertToDataflow(Pass):
-    """Makes a dataflow block of each run of at least `min_size` pure bindings; blocks beside a run join it.
+    """Turn each run of at least `min_size` pure bindings into a dataflow block, merging adjacent blocks.
 
-    Names for other names go, as `canonicalize-bindings` removes them.
+    Aliases are removed as in `canonicalize-bindings`.
 
     y = exp(x); z = abs(y)  ->  z = dataflow { y = exp(x); z = abs(y); output(z) }
 
-    Branches, and calls that may have effects, end a run. Raises `TiraxError` for a `min_size` below 1.
+    Branches and impure calls end a run. Raises `TiraxError` for a `min_size` below 1.
     """
 
     name = "convert-to-dataflow"
@@ -42,7 +42,7 @@ class ConvertToDataflow(Pass):
 
 
 def gather_dataflow(func: relax.FuncOp, table: Mapping[str, FunctionOp], min_size: int = 2) -> None:
-    """Make dataflow blocks of the runs of pure bindings in a function, in place; `table` are those of its module."""
+    """Turn the runs of pure bindings in a function into dataflow blocks, in place; `table`: the module's functions."""
     flatten_dataflow(func)
     canonicalize_function(func)
     for block in list(binding_blocks(func)):
@@ -59,7 +59,7 @@ def _is_pure(op: Operation, table: Mapping[str, FunctionOp]) -> bool:
 
 
 def _runs(block: Block, table: Mapping[str, FunctionOp]) -> Iterator[Sequence[Operation]]:
-    """Runs of pure bindings. A leaf without a name goes where its user goes: at the end of a run it is left out."""
+    """Yield runs of pure bindings. Unnamed leaves go with their users: those at the end of a run are left out."""
     run: list[Operation] = []
     for op in block.ops:
         if _is_pure(op, table):
@@ -77,7 +77,7 @@ def _without_trailing_leaves(run: list[Operation]) -> list[Operation]:
 
 
 def _gather(run: Sequence[Operation]) -> None:
-    """Move a run into a dataflow block whose results are the values that are used after it."""
+    """Move a run into a dataflow block whose results are the values used after it."""
     parent = run[0].parent
     after = run[-1].next_op
     assert parent is not None and after is not None
@@ -98,7 +98,10 @@ def _gather(run: Sequence[Operation]) -> None:
 
 
 def _without_leaves_of_others(run: Sequence[Operation], after: Operation) -> list[Operation]:
-    """The run; leaves without a name that are used behind it stand there, too, or only there: they are no outputs."""
+    """Return the run without unnamed leaves used only after it; those used on both sides are copied.
+
+    They are not outputs.
+    """
     block = after.parent
     assert block is not None
     inside = set(run)
@@ -117,12 +120,12 @@ def _without_leaves_of_others(run: Sequence[Operation], after: Operation) -> lis
 
 
 def _around(op: Operation, block: Block) -> Operation | None:
-    """The op of `block` that is `op` or holds it."""
+    """Return the op of `block` that is `op` or contains it."""
     return block.find_ancestor_op_in_block(op)
 
 
 def _output_bound_value(block: relax.DataflowOp, index: int) -> None:
-    """`gv = lv; output(gv)` names the output of `lv` only: the output does so by itself."""
+    """Output `lv` directly in `gv = lv; output(gv)`, where `gv` is only the output's name."""
     output = block.output_op
     bind = output.values_[index].owner
     if isinstance(bind, relax.BindOp) and bind.result.has_one_use() and bind.value.type == bind.result.type:

@@ -1,4 +1,4 @@
-"""Remove what cannot matter: unused pure bindings and outputs of dataflow blocks, functions that nothing reaches."""
+"""Remove dead code: unused pure bindings and outputs of dataflow blocks, and unreachable functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ...ir.rewriting.edit import erase
 
 @dataclass(frozen=True)
 class DeadCodeElimination(Pass):
-    """`entry_functions`: where execution may begin, besides the public functions; all if there are neither."""
+    """`entry_functions`: entry points besides the public functions; all functions are kept if there are neither."""
 
     name = "dead-code-elimination"
     entry_functions: tuple[str, ...] | None = None

@@ -1,4 +1,4 @@
-"""Compute equal pure expressions once."""
+"""Eliminate common pure subexpressions."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from ...ir.rewriting.edit import erase_unused, is_removable
 
 @dataclass(frozen=True)
 class EliminateCommonSubexpr(Pass):
-    """Later bindings that are equal to an earlier one, whose value is visible, are replaced by it.
+    """Replace bindings that are equal to an earlier, visible one by its value.
 
-    `call_only`: leave tuples and fields of tuples alone.
+    `call_only`: keep tuples and fields of tuples.
     """
 
     name = "eliminate-common-subexpr"
@@ -33,7 +33,7 @@ class EliminateCommonSubexpr(Pass):
 
 
 def eliminate_in_function(func: relax.FuncOp, call_only: bool = False) -> None:
-    """Compute what is equal in a function once, in place; `call_only`: leave tuples and fields of tuples alone."""
+    """Eliminate common subexpressions of a function, in place; `call_only`: keep tuples and fields of tuples."""
     _Scope(call_only).block(func.body.block, {})
 
 
@@ -43,7 +43,7 @@ class _Scope:
         self.leaves: dict[SSAValue, Hashable] = {}
 
     def block(self, block: Block, outer: dict[Hashable, Operation]) -> None:
-        """Replace in a block and those inside of it; `outer` are the expressions that are visible already."""
+        """Process a block and nested ones; `outer` are the expressions that are already available."""
         known = dict(outer)
         for op in list(block.ops):
             for region in op.regions:
@@ -72,7 +72,7 @@ class _Scope:
         return (type(op), operands, frozenset(op.properties.items()), tuple(r.type for r in op.results))
 
     def operand(self, value: SSAValue) -> Hashable:
-        """A value by itself; a leaf without a name by its content."""
+        """Return the key of an operand: the value itself, or the content of an unnamed leaf."""
         key = self.leaves.get(value)
         if key is None:
             leaf = isinstance(value, OpResult) and isinstance(value.op, relax.INLINE_OPS) and name_of(value) is None
@@ -81,5 +81,5 @@ class _Scope:
 
 
 def _is_overwritten(op: Operation) -> bool:
-    """Whether a later call writes into the memory of what `op` gives."""
+    """Return whether a later call writes to the memory of the results of `op`."""
     return any(result in overwritten(use.operation) for result in op.results for use in result.uses)

@@ -1,4 +1,4 @@
-"""Compute at compile time what depends on constants alone."""
+"""Evaluate operations on constants at compile time."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from ...ir.rewriting.infer import infer_users, refine_result
 
 @dataclass(frozen=True)
 class FoldConstant(Pass):
-    """Operators and calls of tensor functions whose inputs are constants become constants.
+    """Fold operators and calls of tensor functions whose inputs are constants.
 
-    `max_bytes` bounds the size of a result that is larger than what it is made of; `max_steps` the loop iterations of a
-    tensor function that is interpreted, which has no `while`; `max_operations` the multiplications of a product. By
-    default they are `fold.bytes`, `fold.iterations` and `fold.operations` of the limits (docs/limits.md). Without
-    `outside` operators stay that stand in no dataflow block.
+    `max_bytes` bounds the size of a result that is larger than its operands; `max_steps` the loop iterations of an
+    interpreted tensor function, which must not contain `while`; `max_operations` the multiplications of a product. The
+    defaults are the limits `fold.bytes`, `fold.iterations` and `fold.operations` (docs/limits.md). Without `outside`,
+    operators outside of dataflow blocks are not folded.
     """
 
     name = "fold-constant"
@@ -102,7 +102,7 @@ class FoldConstant(Pass):
 
 
 def _sizes(func: tir.FuncOp, call: relax.CallTIROp) -> dict[str, int]:
-    """What the extents of a call's tensors make of the symbolic variables of a tensor function."""
+    """Return the values of a tensor function's symbolic variables that follow from the call's tensors."""
     sizes: dict[str, int] = {}
     for param, t in zip(func.params, [*(v.type for v in call.call_args), *call.output_types], strict=False):
         if isinstance(param.type, tir.BufferType) and isinstance(t, relax.TensorType):
@@ -113,12 +113,12 @@ def _sizes(func: tir.FuncOp, call: relax.CallTIROp) -> dict[str, int]:
 
 
 def _is_constant_shape(op: Operation) -> bool:
-    """Whether an op makes a shape of constants."""
+    """Return whether an op builds a shape from constants."""
     return op.name == "relax.tensor_to_shape" and isinstance(op.operands[0].owner, relax.ConstantOp)
 
 
 def _fold_shape(op: Operation) -> None:
-    """tensor_to_shape([2, 3]) -> shape [2, 3], with what is known of the values that are of this shape."""
+    """tensor_to_shape([2, 3]) -> shape [2, 3], and refine the values of this shape."""
     constant = op.operands[0].owner
     assert isinstance(constant, relax.ConstantOp)
     extents = [int(d) for d in constant.value.numpy()]
@@ -132,7 +132,7 @@ def _fold_shape(op: Operation) -> None:
 
 
 def _constants_leave(block: Block) -> None:
-    """What a dataflow block gives and is a constant is one outside of it, too."""
+    """Replace outputs of a dataflow block that are constants by constants outside it."""
     for op in block.ops:
         if not isinstance(op, relax.DataflowOp):
             continue
@@ -167,7 +167,7 @@ def _value(value: SSAValue) -> Any:
 
 
 def _bytes(t: object) -> int | None:
-    """The bytes of a tensor or of a tuple of them, None where they are not known."""
+    """Return the size in bytes of a tensor or a tuple of tensors, or None if unknown."""
     if isinstance(t, TupleType):
         fields = [_bytes(f) for f in t.types]
         return None if None in fields else sum(f for f in fields if f is not None)
@@ -185,9 +185,9 @@ _PRODUCTS = ("relax.matmul", "relax.einsum", "relax.nn.conv", "relax.nn.attentio
 
 
 def _multiplications(op: relax.Operator) -> int:
-    """About how many multiplications a product takes, which is more than it has elements; 0 for what is no product.
+    """Return the approximate number of multiplications of a product, which exceeds its size; 0 for other ops.
 
-    That of matrices m × k and k × n takes m · k · n = √(mk · kn · mn).
+    A product of an m × k and a k × n matrix takes m · k · n = √(mk · kn · mn).
     """
     if not op.name.startswith(_PRODUCTS):
         return 0
@@ -217,7 +217,7 @@ def _replace(op: Operation, value: Any) -> None:
 
 
 def _stand_in(old: SSAValue, leaf: SSAValue) -> None:
-    """Let a leaf stand where a value does, without its name: a leaf with a name is a binding."""
+    """Replace a value by a leaf, which gets no name: a named leaf would be a binding."""
     old.replace_all_uses_with(leaf)
     set_name(leaf, None)
 

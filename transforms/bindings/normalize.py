@@ -1,4 +1,4 @@
-"""Bring Relax functions to normal form: every binding named, every struct info as precise as inference makes it."""
+"""Bring Relax functions to normal form: every binding named, all struct info as precise as inference can make it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from ...ir.rewriting.infer import refine_struct_info
 
 @dataclass(frozen=True)
 class Normalize(Pass):
-    """Names bindings that have no name (`lv`, `lv1`, …; `gv` outside of dataflow blocks) and refines struct info.
+    """Name unnamed bindings (`lv`, `lv1`, …; `gv` outside of dataflow blocks) and refine struct info.
 
-    Calls of operators for which a program registered `FNormalize` become what it gives.
+    Calls of operators with a registered `FNormalize` are replaced by its result.
     """
 
     name = "normalize"
@@ -39,7 +39,7 @@ class Normalize(Pass):
 
 
 def _replace(op: relax.Operator, steps: int = 0) -> None:
-    """Put what stands for a call in normal form in its place, and so on with what was put there."""
+    """Replace a call by its normal form, and normalize the new calls in turn."""
     value = normal_form(op)
     if value is op.results[0]:
         return
@@ -55,7 +55,7 @@ def _replace(op: relax.Operator, steps: int = 0) -> None:
 
 
 def _detached(value: SSAValue) -> Iterator[Operation]:
-    """The operations that make a value and stand nowhere, each after those that it uses."""
+    """Yield the detached operations that compute a value, operands first."""
     owner = value.owner
     if isinstance(owner, Operation) and owner.parent is None:
         for operand in owner.operands:

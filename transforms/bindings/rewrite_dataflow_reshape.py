@@ -1,4 +1,4 @@
-"""Calls of tensor functions that only reshape are reshapes again."""
+"""Turn calls of tensor functions that only reshape back into `reshape`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ _IN_PLACE = (relax.CallTIRInplaceOp, relax.CallInplacePackedOp)
 
 @dataclass(frozen=True)
 class RewriteDataflowReshape(Pass):
-    """Calls of functions that copy all elements in order become `reshape`, which is no copy where memory is planned.
+    """Replace calls of functions that copy all elements in order by `reshape`, which is free after memory planning.
 
     y = call_tir(reshape, (x,), Tensor((n * 4,)))  ->  y = reshape(x, shape([n * 4]))
 
-    In dataflow blocks only; without `outputs`, as in TVM, not of what these give to others. Tensors that the tensor
-    function does not read are of no account. A function with calls that write in place is left alone: there, a copy may
-    matter.
+    Applies in dataflow blocks only; without `outputs`, as in TVM, not to the outputs of these. Tensors that the tensor
+    function does not read are ignored. Functions with in-place calls are skipped, because there the copy may be needed.
     """
 
     name = "rewrite-dataflow-reshape"
@@ -60,7 +59,7 @@ def _rewrite(call: relax.CallTIROp) -> None:
 
 
 def _same_elements(source: object, target: relax.TensorType) -> bool:
-    """Whether two tensors certainly have as many elements of the same dtype."""
+    """Return whether two tensors certainly have the same number of elements and dtype."""
     if not isinstance(source, relax.TensorType) or source.dims is None or target.dims is None:
         return False
     return source.element == target.element and product(source.dims) == product(target.dims)

@@ -1,4 +1,4 @@
-"""Make the bindings of dataflow blocks bindings of the block around them."""
+"""Dissolve dataflow blocks into the block around them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...ir.rewriting.edit import erase, insert_before
 
 @dataclass(frozen=True)
 class ToNonDataflow(Pass):
-    """Removes dataflow blocks; their bindings stay, in order.
+    """Remove dataflow blocks; their bindings stay, in order.
 
     gv = dataflow { lv = exp(x); output(lv) }  ->  lv = exp(x); gv = lv
     """
@@ -30,7 +30,10 @@ class ToNonDataflow(Pass):
 
 
 def flatten_dataflow(func: Operation) -> None:
-    """Dissolve every dataflow block of a function, in place. A result of another name than its value is bound to it."""
+    """Dissolve every dataflow block of a function, in place.
+
+    A result whose name differs from its value's becomes a binding.
+    """
     for block in list(binding_blocks(func)):
         for op in list(block.ops):
             if isinstance(op, relax.DataflowOp):
@@ -38,7 +41,7 @@ def flatten_dataflow(func: Operation) -> None:
 
 
 def dissolve(op: relax.DataflowOp) -> None:
-    """Put what a dataflow block does in its place. A result of another name than its value is bound to it."""
+    """Replace a dataflow block by its contents. A result whose name differs from its value's becomes a binding."""
     parent = op.parent
     assert parent is not None
     output = op.output_op
@@ -53,7 +56,7 @@ def dissolve(op: relax.DataflowOp) -> None:
 
 
 def _named(anchor: Operation, value: SSAValue, name: str | None) -> SSAValue:
-    """`value` itself where it has this name (or needs none), else a binding of it before `anchor`."""
+    """Return `value` if it has this name (or needs none), else a binding of it before `anchor`."""
     if name is None or name_of(value) == name:
         return value
     bind = relax.BindOp(value)

@@ -1,1 +1,1 @@
-"""Passes for code generators and libraries: what they take becomes functions of their own, which they compile."""
+"""Passes for external code generators and libraries: parts of a program become functions for them to compile."""

@@ -1,8 +1,8 @@
-"""The pass `FuseOpsByPattern`: what matches a pattern becomes a function of its own, for a library or code generator.
+"""The pass `FuseOpsByPattern`: matches of a pattern become separate functions, for a library or code generator.
 
-Patterns are tried in order, each on all bindings of a dataflow block, the last one first, so that of an alternative the
-most is taken; a binding belongs to one group at most. The calls (and fields of tuples) that a pattern names are its
-group; what wildcards stand for is passed to the function.
+Patterns are tried in order, each on all bindings of a dataflow block from the last one back, so that the largest
+alternative is found; a binding belongs to at most one group. The calls (and fields of tuples) that a pattern names form
+its group; the matches of wildcards are arguments of the function.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ CODEGEN = "Codegen"
 
 @dataclass(frozen=True)
 class FuseOpsByPattern(Pass):
-    """Make functions with the attribute `Composite` of what matches `patterns`.
+    """Outline matches of `patterns` as functions with the attribute `Composite`.
 
-    `bind_constants`: constants stand in the functions; else they are passed. `annotate_codegen`: each is wrapped in a
-    public function with the attribute `Codegen`, the part of the pattern's name before its first dot.
-    `entry_functions`: the functions to look at; all where none is named. A match whose group could not be one call,
-    since something outside of it stands between its members, is left as it is.
+    `bind_constants`: constants are inside the functions, otherwise they are arguments. `annotate_codegen`: each
+    function is wrapped in a public one with the attribute `Codegen`, the part of the pattern's name before its first
+    dot. `entry_functions`: the functions to process, by default all. A match is skipped if its group cannot be a single
+    call because another binding between its members depends on it.
     """
 
     name: ClassVar[str] = "fuse-ops-by-pattern"
@@ -79,7 +79,7 @@ def _has(func: relax.FuncOp, attr: str) -> bool:
 
 @dataclass
 class _Group:
-    """A match: its bindings in order, and the attributes of the function to be."""
+    """A match: its bindings in order, and the attributes of the new function."""
 
     pattern: FusionPattern
     members: list[int]
@@ -87,7 +87,7 @@ class _Group:
 
 
 class _Finder:
-    """Finds the groups of a dataflow block."""
+    """Search for the groups of a dataflow block."""
 
     def __init__(self, dataflow: relax.DataflowOp, graph: BindingGraph):
         self._index = BlockIndex(dataflow)
@@ -96,7 +96,7 @@ class _Finder:
         self.groups: list[_Group] = []
 
     def find(self, pattern: FusionPattern) -> None:
-        """Add what matches a pattern and is in no group yet."""
+        """Add the matches of a pattern that are not yet in a group."""
         roots = roots_of(pattern.pattern)
         for op in reversed(list(self._index.bindings)):
             if op in self._taken or (roots is not None and op.name not in roots):
@@ -111,7 +111,7 @@ class _Finder:
             self.groups.append(_Group(pattern, [self._graph.index[m] for m in members], attrs))
 
     def _members(self, matches: Matches) -> list[Operation] | None:
-        """The bindings that a match groups, in order; None where one is not free."""
+        """Return the bindings that a match groups, in order; None if one is not free."""
         members: set[Operation] = set()
         for part, expr in matches.items():
             if isinstance(part, CallPattern | TupleGetItemPattern) and isinstance(expr, Call | TupleGetItem):
@@ -121,20 +121,20 @@ class _Finder:
         return sorted(members, key=self._index.position.__getitem__)
 
     def all_groups(self) -> list[list[int]]:
-        """The members of all groups, bindings alone included, by first binding."""
+        """Return the members of all groups, including single bindings, ordered by first binding."""
         grouped = {m for g in self.groups for m in g.members}
         alone = [[i] for i in range(len(self._graph.ops)) if i not in grouped]
         return sorted([*alone, *(g.members for g in self.groups)])
 
     def drop_circles(self) -> None:
-        """Drop matches that what they give comes back to, the last found first."""
+        """Drop matches that depend on their own results, the last one first."""
         while stuck := _on_circles(self._graph, self.all_groups()):
             last = next(g for g in reversed(self.groups) if len(g.members) > 1 and g.members[0] in stuck)
             self.groups.remove(last)
 
 
 def _on_circles(graph: BindingGraph, groups: Sequence[Sequence[int]]) -> set[int]:
-    """The first members of groups that depend on themselves, or stand between such: what neither end can take away."""
+    """Return the first members of groups on or between dependency cycles: what remains after peeling from both ends."""
     group_of = {i: g for g, members in enumerate(groups) for i in members}
     before = [{group_of[p] for i in members for p in graph.producers[i]} - {g} for g, members in enumerate(groups)]
     after = [{group_of[c] for i in members for c in graph.consumers[i]} - {g} for g, members in enumerate(groups)]
@@ -143,7 +143,7 @@ def _on_circles(graph: BindingGraph, groups: Sequence[Sequence[int]]) -> set[int
 
 
 def _peel(needed: Sequence[set[int]], users: Sequence[set[int]], groups: set[int]) -> set[int]:
-    """What is left when everything that needs nothing of what is left is taken away, again and again."""
+    """Repeatedly remove groups that need no other remaining group, and return the rest."""
     count = {g: len(needed[g] & groups) for g in groups}
     ready = [g for g, n in count.items() if not n]
     while ready:
@@ -155,14 +155,14 @@ def _peel(needed: Sequence[set[int]], users: Sequence[set[int]], groups: set[int
 
 
 class _Composites:
-    """Makes the functions of one module."""
+    """Outliner of the groups of one module."""
 
     def __init__(self, module: ModuleOp, options: FuseOpsByPattern):
         self._options = options
         self._outliner = Outliner(module, options.bind_constants)
 
     def outline(self, dataflow: relax.DataflowOp) -> bool:
-        """Turn what matches in a dataflow block into calls; whether anything did."""
+        """Replace matches in a dataflow block by calls; return whether there were any."""
         graph = BindingGraph(dataflow.body.block)
         finder = _Finder(dataflow, graph)
         for pattern in self._options.patterns:
@@ -177,7 +177,7 @@ class _Composites:
         return bool(finder.groups)
 
     def _finish(self, func: relax.FuncOp, group: _Group) -> tuple[relax.FuncOp, str]:
-        """The group's function with its attributes, wrapped where a code generator is to have it."""
+        """Return the group's function with its attributes, wrapped for a code generator, and its name suffix."""
         attrs: dict[str, Any] = {COMPOSITE: group.pattern.name, "Primitive": 1, **group.attrs}
         func.func_attrs = DictionaryAttr({k: a for k, v in attrs.items() if (a := attr_of(v)) is not None})
         if not self._options.annotate_codegen:
@@ -187,12 +187,12 @@ class _Composites:
 
 
 def codegen_of(composite: str) -> str:
-    """The code generator of a composite function: what stands before the first dot of its name."""
+    """Return the code generator of a composite function: the part of its name before the first dot."""
     return composite.partition(".")[0]
 
 
 def _wrapped(func: relax.FuncOp, codegen: str) -> relax.FuncOp:
-    """A public function for a code generator, with `func` as its local function."""
+    """Return a public function for a code generator, with `func` as its local function."""
     attrs = {k: v for k, v in cast(DictionaryAttr, func.func_attrs).data.items() if k != "Primitive"}
     outer = Block(arg_types=[p.type for p in func.params])
     for new, old in zip(outer.args, func.params, strict=True):

@@ -1,4 +1,4 @@
-"""What `FuseOpsByPattern` looks for: patterns with names and the checks of users, and a registry of them by name."""
+"""Patterns for `FuseOpsByPattern`, with names and checks, and a registry of them."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Check = Callable[["PatternCheckContext"], bool]
 
 @dataclass(frozen=True)
 class PatternCheckContext:
-    """What a check is told of a match.
+    """The argument of a check: information about a match.
 
-    `annotated_expr`: what the annotated parts stand for. `matched_bindings`: the bindings of the group, by variable.
+    `annotated_expr`: the matches of the annotated parts. `matched_bindings`: the bindings of the group, by variable.
     `var_usages`: the variables that use each variable. `value_to_bound_var`: the variable of each value.
     """
 
@@ -47,10 +47,10 @@ class PatternCheckContext:
 
 @dataclass(frozen=True)
 class FusionPattern:
-    """A pattern that becomes functions with the attribute `Composite` of this name.
+    """A pattern whose matches become functions with the attribute `Composite` of this name.
 
-    `check` may refuse a match; it is given the parts that `annotation_patterns` name. `attrs_getter` gives further
-    attributes of the function, from these parts.
+    `check` may reject a match; it gets the matches of `annotation_patterns`. `attrs_getter` returns further attributes
+    of the function from these parts.
     """
 
     name: str
@@ -60,11 +60,11 @@ class FusionPattern:
     attrs_getter: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None
 
     def annotated(self, matches: Matches) -> dict[str, Any]:
-        """What the annotated parts stand for; those of a side of `|` that was not taken are left out."""
+        """Return the matches of the annotated parts, without those on the side of a `|` that was not taken."""
         return {name: matches[p] for name, p in self.annotation_patterns.items() if p in matches}
 
     def accepts(self, matches: Matches, ops: Sequence[Operation], index: BlockIndex) -> bool:
-        """Whether the check has nothing against a match."""
+        """Return whether the check accepts a match."""
         if self.check is None:
             return True
         bindings = {cast(Var, expr_of(op.results[0])): bound_expr(op) for op in ops}
@@ -73,7 +73,7 @@ class FusionPattern:
 
 
 def fusion_pattern(pattern: Any) -> FusionPattern:
-    """A `FusionPattern`, or a tuple of its fields. Raises `TiraxError` for anything else."""
+    """Return a `FusionPattern` from one, or from a tuple of its fields. Raises `TiraxError` for anything else."""
     if isinstance(pattern, FusionPattern):
         return pattern
     if isinstance(pattern, tuple) and 2 <= len(cast("tuple[Any, ...]", pattern)) <= 5:
@@ -91,26 +91,26 @@ PATTERNS: Table[FusionPattern] = Table("fusion pattern")
 
 
 def register_patterns(patterns: Iterable[Any]) -> None:
-    """Register fusion patterns, or tuples of their fields. Those registered later have priority.
+    """Register fusion patterns, or tuples of their fields. Later ones have priority.
 
-    One of a name that is registered already takes its place, with the priority of a new one. Raises `TiraxError` for
-    what is no pattern.
+    A pattern with a registered name replaces the old one, with the priority of a new one. Raises `TiraxError` for
+    values that are not patterns.
     """
     for p in [fusion_pattern(p) for p in patterns]:
         PATTERNS.add(p.name, p, override=True)
 
 
 def get_patterns_with_prefix(prefix: str) -> list[FusionPattern]:
-    """The patterns whose names begin with `prefix`, in order of priority: the last registered comes first."""
+    """Return the patterns whose names begin with `prefix`, by priority: the last one registered comes first."""
     return [p for name, p in reversed(list(PATTERNS.items())) if name.startswith(prefix)]
 
 
 def get_pattern(name: str) -> FusionPattern | None:
-    """The pattern of this name, None where there is none."""
+    """Return the pattern of this name, or None."""
     return PATTERNS.get(name)
 
 
 def remove_patterns(prefix: str) -> None:
-    """Forget the patterns whose names begin with `prefix`."""
+    """Unregister the patterns whose names begin with `prefix`."""
     for name in [n for n in PATTERNS if n.startswith(prefix)]:
         PATTERNS.remove(name)

@@ -1,4 +1,4 @@
-"""Patterns of what libraries have kernels for: each is `(pattern, annotations)`, the parts of a match by name.
+"""Patterns of the kernels of libraries: each is `(pattern, annotations)`, where annotations are the named parts.
 
 The names of the parts are TVM's; `root` is the operator itself.
 """
@@ -32,7 +32,7 @@ def _with_bias_and_activation(
 def make_fused_bias_activation_pattern(
     op_name: str, with_bias: bool = False, activation: str | None = None, allow_reshape: bool = False
 ) -> Annotated:
-    """An operator of `lhs` and `rhs`, perhaps with `bias` added, which it may be reshaped for, and an activation."""
+    """Match an operator of `lhs` and `rhs`, optionally with `bias` added, maybe after a reshape, and an activation."""
     lhs, rhs = wildcard(), wildcard()
     root = is_op(op_name)(lhs, rhs)
     parts: dict[str, DFPattern] = {"lhs": lhs, "rhs": rhs, "root": root}
@@ -40,7 +40,7 @@ def make_fused_bias_activation_pattern(
 
 
 def make_conv2d_pattern(with_bias: bool = False, activation: str | None = None) -> Annotated:
-    """A convolution of `input` and `weight`, perhaps with `bias` added and an activation."""
+    """Match a convolution of `input` and `weight`, optionally with `bias` added and an activation."""
     data, weight = wildcard(), wildcard()
     root = is_op("relax.nn.conv2d")(data, weight)
     return _with_bias_and_activation(root, {"input": data, "weight": weight, "root": root}, with_bias, activation)
@@ -55,20 +55,20 @@ def _product(transposed_rhs: bool) -> tuple[DFPattern, dict[str, DFPattern]]:
 def make_matmul_pattern(
     with_bias: bool = False, activation: str | None = None, transposed_rhs: bool = False
 ) -> Annotated:
-    """A product of `lhs` and `rhs`, which may be transposed before, perhaps with `bias` added and an activation."""
+    """Match a product of `lhs` and `rhs`, optionally transposed, with `bias` added and an activation."""
     root, parts = _product(transposed_rhs)
     return _with_bias_and_activation(root, parts, with_bias, activation)
 
 
 def make_matmul_dequantize_pattern(transposed_rhs: bool = False) -> Annotated:
-    """A product of `lhs` and `rhs`, dequantized by the constants `scale` and `zp`."""
+    """Match a product of `lhs` and `rhs`, dequantized with the constants `scale` and `zp`."""
     root, parts = _product(transposed_rhs)
     scale, zp = is_const(), is_const()
     return is_op("relax.dequantize")(root, scale, zp), {**parts, "scale": scale, "zp": zp}
 
 
 def make_matmul_multiply_pattern(transposed_rhs: bool = False) -> Annotated:
-    """A product of `lhs` and `rhs` times the scales `scaleA` and `scaleB`, of one element each, as another dtype."""
+    """Match a product of `lhs` and `rhs` times scalar scales `scaleA` and `scaleB`, cast to another dtype."""
     root, parts = _product(transposed_rhs)
     a, b = wildcard().has_shape((1,)), wildcard().has_shape((1,))
     out = is_op("relax.multiply")(root, is_op("relax.multiply")(a, b))
@@ -78,7 +78,7 @@ def make_matmul_multiply_pattern(transposed_rhs: bool = False) -> Annotated:
 def make_residual_block_pattern(
     node_output: DFPattern | Annotated, binary_op: str = "relax.add", activation: str | None = None
 ) -> Annotated:
-    """`binary_op` of what came out of a pattern and `residual`, in any order, perhaps with an activation."""
+    """Match `binary_op` of a pattern's result and `residual`, in any order, optionally with an activation."""
     out, parts = node_output if isinstance(node_output, tuple) else (node_output, dict[str, DFPattern]())
     residual = wildcard()
     op = is_op(binary_op)
@@ -87,7 +87,7 @@ def make_residual_block_pattern(
 
 
 def make_attention_pattern(with_bias: bool = False, var_len: bool = False) -> Annotated:
-    """Attention of `query`, `key` and `value`, with `bias` or with the lengths of sequences."""
+    """Match attention of `query`, `key` and `value`, with `bias` or with sequence lengths."""
     names = ["query", "key", "value"]
     if var_len:
         names += ["seqstart_q", "seqstart_k", "max_seqlen_q", "max_seqlen_k"]
@@ -101,9 +101,9 @@ _TRANSPOSED = "SBN3H"
 
 
 def make_stacked_attention_pattern(start_op: str, with_bias: bool = False, layout: str = "BS3NH") -> Annotated:
-    """Attention of the thirds of `stacked_qkv`, taken by `split` or `strided_slice` (`start_op`).
+    """Match attention of the thirds of `stacked_qkv`, taken by `split` or `strided_slice` (`start_op`).
 
-    `layout`: `BS3NH`, where they are reshaped, or `SBN3H`, where they are transposed, as the result is.
+    `layout`: `BS3NH`, where they are reshaped, or `SBN3H`, where they and the result are transposed.
     Raises `ValueError` for another operator or layout.
     """
     if start_op not in ("split", "strided_slice"):
@@ -134,19 +134,19 @@ def make_stacked_attention_pattern(start_op: str, with_bias: bool = False, layou
 
 
 def make_layer_norm_pattern() -> Annotated:
-    """A layer normalization."""
+    """Match a layer normalization."""
     return is_op("relax.nn.layer_norm")(wildcard(), wildcard(), wildcard()), {}
 
 
 def make_rms_norm_pattern() -> Annotated:
-    """A call `rms_norm` of a tensor function `gv` with `inp` and weights: which function it is, a check must say."""
+    """Match a call `rms_norm` of a tensor function `gv` with `inp` and weights; a check must verify the function."""
     inp = wildcard()
     out = is_call_tir("", [inp, wildcard()])
     return out, {"gv": out.args[0], "inp": inp, "rms_norm": out}
 
 
 def has_leaking_intermediate_variables(context: PatternCheckContext) -> bool:
-    """Whether a variable that a match would hide, other than its result, is used outside of the match."""
+    """Return whether a variable that a match would hide, other than its result, is used outside the match."""
     inside = set(context.matched_bindings)
     result = next((v for v, e in context.matched_bindings.items() if e == context.matched_expr), None)
     usages = context.var_usages

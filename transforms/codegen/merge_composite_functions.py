@@ -1,4 +1,4 @@
-"""The pass `MergeCompositeFunctions`: calls of composite functions of one code generator become one function for it."""
+"""The pass `MergeCompositeFunctions`: calls of composite functions for the same code generator become one function."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .fuse_ops_by_pattern import CODEGEN, COMPOSITE, codegen_of
 
 @dataclass(frozen=True)
 class MergeCompositeFunctions(Pass):
-    """Calls of composite functions that feed each other become one public function with the attribute `Codegen`.
+    """Merge calls of composite functions that feed each other into one public function with the attribute `Codegen`.
 
-    The composite functions are local functions of it. Calls are merged where what they give does not come back to them
-    through something else.
+    The composite functions become its local functions. Calls are merged unless a path between them leads through other
+    bindings.
     """
 
     name: ClassVar[str] = "merge-composite-functions"
@@ -47,7 +47,7 @@ class MergeCompositeFunctions(Pass):
 
 
 def _composite(func: relax.FuncOp) -> str | None:
-    """The code generator of a composite function, None for another function."""
+    """Return the code generator of a composite function, or None for other functions."""
     name = None if func.func_attrs is None else func.func_attrs.data.get(COMPOSITE)
     return codegen_of(name.data) if isinstance(name, StringAttr) else None
 
@@ -70,7 +70,7 @@ def _codegen_at(op: Operation, composite: dict[str, relax.FuncOp]) -> str | None
 
 @dataclass
 class _Region:
-    """Bindings of one code generator. `before` are all bindings that it depends on, as a set of bits."""
+    """Bindings for one code generator. `before` is a bit set of all bindings it depends on."""
 
     codegen: str
     members: list[int] = field(default_factory=list[int])
@@ -78,7 +78,7 @@ class _Region:
 
 
 class _Regions:
-    """Grows regions in program order: a binding joins those that it uses, if no way back leads through others."""
+    """Regions grown in program order: a binding joins the regions of its operands unless this creates a cycle."""
 
     def __init__(self, graph: BindingGraph, codegens: Sequence[str | None]):
         self._graph = graph
@@ -109,19 +109,19 @@ class _Regions:
             self._of[i] = region
 
     def _reached(self, p: int) -> int:
-        """What p is and depends on; what a region holds depends on all that the region depends on."""
+        """Return the bit set of p and its dependencies; a binding in a region has all dependencies of the region."""
         region = self._of[p]
         return (self._before[p] if region is None else region.before) | (1 << p)
 
     def _may_join(self, i: int, region: _Region, other: _Region, producers: Sequence[int]) -> bool:
-        """Whether nothing outside of both, which i or one of them uses, depends on the other one."""
+        """Return whether merging creates no cycle: no outside operand of i or of either region depends on them."""
         inside = {*region.members, *other.members, i}
         bits = sum(1 << m for m in inside)
         used = {p for m in inside - {i} for p in self._graph.producers[m]} | set(producers)
         return not any(self._reached(p) & bits for p in used - inside)
 
     def _join(self, region: _Region, other: _Region) -> None:
-        """Put all of `other` into `region`; what depends on either depends on what both depend on."""
+        """Merge `other` into `region`; bindings that depend on either now depend on the dependencies of both."""
         region.members.extend(other.members)
         region.before |= other.before
         for m in other.members:
@@ -135,13 +135,13 @@ class _Regions:
                 self._before[k] |= region.before
 
     def groups(self) -> list[list[int]]:
-        """The members of each region, in order."""
+        """Return the members of each region, in order."""
         regions = {id(r): r for r in self._of if r is not None}
         return [sorted(r.members) for r in regions.values()]
 
 
 def _for_codegen(func: relax.FuncOp, codegen: str, composite: dict[str, relax.FuncOp]) -> relax.FuncOp:
-    """The function of a region as a public one for a code generator; calls are of local copies of what they call."""
+    """Return the function of a region as a public one for a code generator; it calls local copies of the callees."""
     body = func.body.block
     for dataflow in [op for op in body.ops if isinstance(op, relax.DataflowOp)]:
         _inline_dataflow(dataflow)

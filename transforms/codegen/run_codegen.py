@@ -1,11 +1,11 @@
-"""The pass `RunCodegen`: functions with the attribute `Codegen` are compiled by the code generators that it names.
+"""The pass `RunCodegen`: compile functions with the attribute `Codegen` by the code generators that it names.
 
 A code generator is a packed function `relax.ext.<name>`. It is called once with its functions, its options and the
-names of their constants, and gives a list of what has the compiled functions, by name:
+names of their constants, and returns a list of objects that hold the compiled functions by name:
 
-- a mapping, or a module (`get_function(name)`, None where it has none), of callables in destination passing form,
-- an executable of tirax, whose functions give their results,
-- or callables themselves, one for each function, in order.
+- a mapping, or a module (`get_function(name)`, None if missing), of callables in destination-passing style,
+- a tirax executable, whose functions return their results,
+- or the callables themselves, one for each function, in order.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ PREFIX = "relax.ext."
 
 @dataclass(frozen=True)
 class RunCodegen(Pass):
-    """Compile the functions with the attribute `Codegen`; calls of them become calls of what was compiled.
+    """Compile the functions with the attribute `Codegen`, and call the compiled functions instead.
 
     y = relax.call @fused_lib(x) : T  ->  y = relax.call_dps_packed "fused_lib"(x) : T
 
-    `target_options`: options by code generator. `entry_functions`: where execution may begin, besides the public
-    functions; what these do not reach is removed. The module gets the attributes `external_mods` (what was compiled;
-    `build` puts it into the executable) and `const_name_to_constant`.
+    `target_options`: options by code generator. `entry_functions`: entry points besides the public functions; functions
+    that become unreachable are removed. The module gets the attributes `external_mods` (the compiled functions, which
+    `build` puts into the executable) and `const_name_to_constant`.
 
     Raises `NameLookupError` for code generators that are not registered, `TiraxError` for functions that they do not
-    give, `UnsupportedError` for results without a shape and for functions that are used as values.
+    return, `UnsupportedError` for results without a shape and for functions used as values.
     """
 
     name: ClassVar[str] = "run-codegen"
@@ -90,7 +90,7 @@ def _codegen(func: relax.FuncOp) -> str | None:
 
 
 def _backends(codegens: Iterable[str]) -> list[PackedFunction]:
-    """The code generators of these names. Raises `NameLookupError` for all that are missing at once."""
+    """Return the code generators of these names. Raises one `NameLookupError` for all that are missing."""
     backends = {c: get_global_func(PREFIX + c, allow_missing=True) for c in codegens}
     missing = [c for c, f in backends.items() if f is None]
     if missing:
@@ -103,7 +103,7 @@ def _backends(codegens: Iterable[str]) -> list[PackedFunction]:
 
 
 def _calls(module: ModuleOp, external: set[str]) -> list[relax.CallOp]:
-    """All calls of functions with these names. Raises `UnsupportedError` for uses that cannot become calls by name."""
+    """Return all calls of these functions. Raises `UnsupportedError` for uses that cannot become calls by name."""
     calls: list[relax.CallOp] = []
     for op in module.walk():
         if not any(name in external for name in callee_names(op)):
@@ -129,7 +129,7 @@ def _outputs(call: relax.CallOp) -> Sequence[Attribute]:
 
 
 def _constant_names(funcs: Sequence[relax.FuncOp], codegen: str) -> dict[Constant, str]:
-    """A name for each constant in the functions."""
+    """Return a name for each constant in the functions."""
     names: dict[Constant, str] = {}
     for func in funcs:
         constants = [op for op in func.walk() if isinstance(op, relax.ConstantOp)]
@@ -139,7 +139,7 @@ def _constant_names(funcs: Sequence[relax.FuncOp], codegen: str) -> dict[Constan
 
 
 def _compiled(codegen: str, names: Sequence[str], output: Any) -> dict[str, PackedFunction]:
-    """What a code generator gave, by name of function. Raises `TiraxError` for all that it did not give."""
+    """Return the results of a code generator, by name of function. Raises `TiraxError` for missing functions."""
     if not isinstance(output, list | tuple):
         raise TiraxError(
             f"the code generator '{codegen}' gave no list", expected="a list of modules", found=type(output).__name__
@@ -163,7 +163,7 @@ def _is_function(value: Any) -> bool:
 
 
 def _function_of(module: Any, name: str) -> PackedFunction | None:
-    """A function of what a code generator gave, in destination passing form."""
+    """Return a function from the result of a code generator, in destination-passing style."""
     if isinstance(module, Executable):
         return _in_destinations(module, name) if name in module.functions else None
     if isinstance(module, Mapping):
@@ -172,7 +172,7 @@ def _function_of(module: Any, name: str) -> PackedFunction | None:
 
 
 def _in_destinations(executable: Executable, name: str) -> Callable[..., None]:
-    """A function of an executable as one that writes its results into its last arguments."""
+    """Wrap a function of an executable to write its results into its last arguments."""
     count, run = len(executable.functions[name].params), executable[name]
 
     def call(*args: Any) -> None:
@@ -190,7 +190,7 @@ def _call_compiled(call: relax.CallOp) -> None:
 
 
 def _attach(module: ModuleOp, compiled: dict[str, PackedFunction], constants: dict[str, Attribute]) -> None:
-    """Add what was compiled, and the constants, to the attributes of the module."""
+    """Add the compiled functions and the constants to the attributes of the module."""
     if compiled:
         known = dict(external_functions(module))
         module.attributes[EXTERNAL_MODS] = ExternalModsAttr(ExternalFunctions(known | compiled))

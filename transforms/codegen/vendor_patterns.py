@@ -1,9 +1,9 @@
-"""Products that libraries of vendors take: their patterns by TVM's names, and what partitions a module by them.
+"""Matrix-product patterns of vendor libraries under TVM's names, and functions that partition a module by them.
 
     partition_for_cublas(mod)    matmul, add, relu  ->  a call of a function with the attribute Codegen = "cublas"
 
-The patterns are registered when this file is first imported. No library is called: what compiles the functions is
-registered by who has it, as `relax.ext.cublas`, and `RunCodegen` says so where nothing is.
+The patterns are registered when this file is first imported. No library is called: users register the compiler of the
+functions, such as `relax.ext.cublas`, and `RunCodegen` reports missing ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .library_patterns import (
 
 _DTYPES = (f16, bf16, f32, i8)
 _INTEGER_STEP = 4
-"""Products of int8 have rows and columns by fours."""
+"""Products of int8 need rows and columns in multiples of this number."""
 
 
 def _dims(expr: Any) -> Sequence[SymExpr] | None:
@@ -43,7 +43,7 @@ def _steps(extent: SymExpr) -> bool:
 
 
 def _takes_operands(lhs: TensorType, rhs: TensorType, out: TensorType, with_bias: bool) -> bool:
-    """Whether operands of one dtype, of which it is known what is summed over, are by fours where they are integers."""
+    """Return whether operands have the same dtype and a known reduction extent, in multiples of four for integers."""
     if not (lhs.dims and rhs.dims and out.dims) or lhs.element not in _DTYPES or lhs.element != rhs.element:
         return False
     if lhs.element == i8:
@@ -52,7 +52,7 @@ def _takes_operands(lhs: TensorType, rhs: TensorType, out: TensorType, with_bias
 
 
 def _takes_batches(lhs: Sequence[SymExpr], rhs: Sequence[SymExpr]) -> bool:
-    """Whether there are as many of one as of the other, or one matrix on the right: the rows of all are its rows."""
+    """Return whether the batch sizes are equal, or the right side is one matrix, so that all rows are one product."""
     one: SymExpr = Const(1)
     many, matrices = prod(lhs[:-2], start=one), prod(rhs[:-2], start=one)
     return matrices == one or many == matrices
@@ -63,7 +63,7 @@ def _takes_vector(bias: Sequence[SymExpr] | None) -> bool:
 
 
 def _takes_dequantized(parts: dict[str, Any]) -> bool:
-    """Whether the scale is one number, and nothing is subtracted."""
+    """Return whether the scale is one number, and the zero point is 0."""
     scale, zero = parts["scale"].data.numpy(), parts["zp"].data.numpy()
     return scale.ndim == zero.ndim == 0 and not zero.item()
 
@@ -83,7 +83,7 @@ def _takes_product(context: PatternCheckContext) -> bool:
 
 
 def _products(library: str, activations: Sequence[str]) -> Iterator[FusionPattern]:
-    """`matmul`, `matmul_bias`, `matmul_bias_relu`, …, and all of them of what is `transposed`."""
+    """Yield `matmul`, `matmul_bias`, `matmul_bias_relu`, …, and the same with a `transposed` right side."""
     for transposed in (False, True):
         base = f"{library}.matmul_transposed" if transposed else f"{library}.matmul"
         yield FusionPattern(base, *make_matmul_pattern(transposed_rhs=transposed), _takes_product)
@@ -94,7 +94,7 @@ def _products(library: str, activations: Sequence[str]) -> Iterator[FusionPatter
 
 
 def _scaled(library: str) -> Iterator[FusionPattern]:
-    """Products whose results are scaled."""
+    """Yield products with scaled results."""
     makers: dict[str, Callable[..., Annotated]] = {
         "dequantize": make_matmul_dequantize_pattern,
         "multiply": make_matmul_multiply_pattern,
@@ -104,7 +104,7 @@ def _scaled(library: str) -> Iterator[FusionPattern]:
 
 
 def _residual(patterns: Sequence[FusionPattern]) -> Iterator[FusionPattern]:
-    """What is added to, or multiplied by, products with a bias."""
+    """Yield patterns that add a residual to, or multiply it with, products with a bias."""
     for p in patterns:
         for op in ("add", "multiply"):
             for activation in (None, "relu"):
@@ -122,19 +122,19 @@ register_patterns([*_products("cublas", ("relu", "gelu")), *_scaled("cublas"), *
 
 
 def partition_for_cublas(mod: IRModule, bind_constants: bool = False) -> IRModule:
-    """Make functions with the attribute `Codegen` = `cublas` of products that cuBLAS takes, with bias and activation.
+    """Outline products that cuBLAS supports, with bias and activation, as functions with `Codegen` = `cublas`.
 
-    `bind_constants`: constants stand in the functions; else they are passed. Products of float8 are left as they are.
+    `bind_constants`: constants are inside the functions, otherwise they are arguments. Products of float8 are skipped.
     """
     patterns = get_patterns_with_prefix("cublas.")
     return FuseOpsByPattern(patterns, bind_constants=bind_constants, annotate_codegen=True)(mod)
 
 
 def partition_for_cutlass(mod: IRModule, annotate_codegen: bool = True) -> IRModule:
-    """Make functions with the attribute `Codegen` = `cutlass` of products that CUTLASS takes, with what follows them.
+    """Outline products that CUTLASS supports, with their epilogues, as functions with `Codegen` = `cutlass`.
 
-    What follows is a bias, an activation, and another tensor that is added or multiplied. Without `annotate_codegen`
-    the functions have the attribute `Composite` alone. Convolutions and attention are left as they are.
+    The epilogue is a bias, an activation, and a residual that is added or multiplied. Without `annotate_codegen`, the
+    functions have only the attribute `Composite`. Convolutions and attention are skipped.
     """
     patterns = get_patterns_with_prefix("cutlass.")
     return FuseOpsByPattern(patterns, bind_constants=False, annotate_codegen=annotate_codegen)(mod)

@@ -1,4 +1,4 @@
-"""Dataflow patterns: finding parts of Relax programs by what they look like, and rewriting them."""
+"""Dataflow patterns: matching and rewriting parts of Relax programs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The pass `apply-dpl-patterns{file=patterns.py}`: rewriters from a Python file that the user names.
 
-The file is a program, and it is run: the one exception to the rule that a file given to a tool runs no code.
+The file is executed: the one exception to the rule that files passed to a tool do not run code.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from .rewriter import PatternMatchingRewriter, rewrite_module
 
 @dataclass(frozen=True)
 class ApplyDplPatterns(Pass):
-    """Rewrites by the `PatternMatchingRewriter`s that a Python file defines, in the order of their definition.
+    """Apply the `PatternMatchingRewriter`s that a Python file defines, in order of definition.
 
-    `file`: the path of the file. `only`: the names of the rewriters to take; all where none is named. `eqsat`: dataflow
-    blocks become the cheapest that the rewriters, as rules of equality, can make of them (`EqsatRewrite`).
+    `file`: the path of the file. `only`: the names of the rewriters to apply, by default all. `eqsat`: use the
+    rewriters as equality rules, and replace dataflow blocks by the cheapest equal ones (`EqsatRewrite`).
     """
 
     name = "apply-dpl-patterns"
@@ -41,9 +41,9 @@ class ApplyDplPatterns(Pass):
 
 
 def load_rewriters(file: str, only: tuple[str, ...] = ()) -> PatternMatchingRewriter:
-    """Run a Python file; its rewriters (or those of these names), composed.
+    """Run a Python file and return the composition of its rewriters, or of those in `only`.
 
-    Raises `TiraxError` where the file cannot be read, or fails, or defines no rewriter.
+    Raises `TiraxError` if the file cannot be read, fails, or defines no rewriter.
     """
     rewriters = _rewriters(file)
     missing = [name for name in only if name not in rewriters]

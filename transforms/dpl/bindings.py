@@ -1,4 +1,4 @@
-"""`rewrite_bindings`: several bindings of a dataflow block at once, found by the constraints of a `PatternContext`."""
+"""`rewrite_bindings`: rewrite several bindings of a dataflow block at once, matched by a `PatternContext`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from .place import Placer, names_of
 from .rewriter import divergence, forget_discarded, size_of, verify
 
 BindingsCallback = Callable[[Any, Any], Mapping[Any, Any]]
-"""What the patterns stand for and what all variables of the block are bound to -> new values of some variables."""
+"""A function (matches of the patterns, bindings of the block by variable) -> new values of some variables."""
 
 
 def rewrite_bindings(ctx: PatternContext, rewriter: BindingsCallback, func: Function) -> Function:
-    """A copy of `func` in which variables have the values that `rewriter(matches, bindings)` gives them.
+    """Return a copy of `func` in which variables have the values that `rewriter(matches, bindings)` returns.
 
-    Each dataflow block is matched again until nothing matches or nothing changes. What a new value uses is moved
-    before it. Raises `DivergenceError` where this never comes to an end, `TiraxError` for values that depend on
-    each other in a circle.
+    Each dataflow block is matched again until nothing matches or nothing changes. Bindings that a new value uses are
+    moved before it. Raises `DivergenceError` if this does not terminate, and `TiraxError` for values that depend on
+    each other cyclically.
     """
     module = IRModule({func.name: func.copy()})
     with no_gc():
@@ -79,7 +79,7 @@ def _rewrite_block(
 
 
 def _binding_of(var: Any, block: relax.DataflowOp) -> Operation:
-    """The binding of a variable in a dataflow block. Raises `TiraxError` where it is bound elsewhere."""
+    """Return the binding of a variable in a dataflow block. Raises `TiraxError` if it is bound elsewhere."""
     value = canonical(to_expr(var).ssa)
     if isinstance(value, OpResult) and value.op is block:
         value = block.output_op.values_[value.index]
@@ -92,7 +92,7 @@ def _binding_of(var: Any, block: relax.DataflowOp) -> Operation:
 
 
 def _hoist(value: SSAValue, anchor: Operation) -> None:
-    """Move the bindings behind `anchor` that `value` depends on before it, in order of use."""
+    """Move bindings after `anchor` that `value` depends on before it, in order of use."""
     block = cast(Block, anchor.parent)
     later: dict[Operation, None] = {}
     op = anchor.next_op
@@ -106,7 +106,7 @@ def _hoist(value: SSAValue, anchor: Operation) -> None:
 
 
 def _dependencies(value: SSAValue, later: Mapping[Operation, None], anchor: Operation) -> set[Operation]:
-    """Those of `later` that `value` is computed from; none of them may be computed from `anchor`."""
+    """Return the ops in `later` that `value` depends on; none of them may depend on `anchor`."""
     needed: set[Operation] = set()
     seen: set[Operation] = set()
     stack = [value]

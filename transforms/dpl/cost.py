@@ -1,4 +1,4 @@
-"""What a Relax expression costs, as far as its struct info tells: bytes moved and arithmetic."""
+"""Cost estimates of Relax expressions from their struct info: bytes moved and arithmetic."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ...dialects.sym.expr import SymExpr
 from ...handles.relax.expr import Expr
 
 CostFunction = Callable[[Expr], float]
-"""What computing an expression costs when its operands are there: a number that is not negative."""
+"""A function that returns the cost of an expression, given its operands: a number that is not negative."""
 Shape = tuple[int, ...]
 _FREE: tuple[type[Operation], ...] = (*relax.LEAVES, relax.TupleOp, relax.TupleGetItemOp, relax.BindOp)
 
 
 @dataclass(frozen=True)
 class EstimatedCost:
-    """Bytes read (an operand that is used twice once) and written, plus operations of arithmetic.
+    """Bytes read (each operand once) and written, plus arithmetic operations.
 
-    Of a symbolic variable `bounds` says by name what is assumed; of others, and of extents that are not known at all,
-    `assumed_extent`. As much time goes by for a byte as for `flops_per_byte` operations.
+    Symbolic variables have the values in `bounds`, by name; other variables and unknown extents count as
+    `assumed_extent`. A byte costs as much as `flops_per_byte` operations.
     """
 
     bounds: Mapping[str, int] = field(default_factory=dict[str, int])
@@ -42,7 +42,7 @@ class EstimatedCost:
         return moved + self._flops(op, shapes) / self.flops_per_byte
 
     def _flops(self, op: Operation, shapes: list[Shape]) -> int:
-        """The arithmetic of an op, of which `shapes` are the arguments' and, last, the results' shapes."""
+        """Return the arithmetic operations of an op; `shapes` are those of the arguments and, last, of the results."""
         count = _FLOPS.get(op.name)
         if count is not None and len(shapes) >= 3:
             return count(shapes[0], shapes[1], shapes[-1])
@@ -69,7 +69,7 @@ def _linear(a: Shape, b: Shape, out: Shape) -> int:
 
 
 def _convolution(data: Shape, weight: Shape, out: Shape) -> int:
-    """Of weights OI…, the layout by default: each element of the result takes all weights of one output channel."""
+    """Return the multiply-adds for weights OI… (the default layout): a result uses all weights of an output channel."""
     return 2 * prod(out) * prod(weight[1:])
 
 
@@ -83,7 +83,7 @@ _FLOPS: dict[str, Callable[[Shape, Shape, Shape], int]] = {
 
 
 def tensors_of(t: Attribute) -> Iterable[relax.TensorType]:
-    """The tensors of a type, those in tuples included."""
+    """Yield the tensors of a type, including those in tuples."""
     if isinstance(t, TupleType):
         return [inner for part in t.types for inner in tensors_of(part)]
     return [t] if isinstance(t, relax.TensorType) else []

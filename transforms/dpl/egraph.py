@@ -1,12 +1,12 @@
 """An e-graph of Relax expressions as IR: an `equivalence.graph` of ops, whose values are joined by `equivalence.class`.
 
-Each binding is a member op; its result is used by the class that it belongs to and by nothing else, and members take
-the results of classes as operands. Equal members exist once (hash-consing), and two members that become equal, because
-classes they use are joined, join their classes in turn (congruence). What comes from outside is a class by
-`relax.bind`. A leaf (a constant, a shape) stands beside the classes until a rule makes it a member of one.
+Each binding is a member op; its result is used only by its class, and members take the results of classes as operands.
+Equal members exist once (hash-consing), and two members that become equal because classes they use are joined join
+their classes in turn (congruence). Outside values are classes by `relax.bind`. A leaf (a constant, a shape) stays
+outside the classes until a rule makes it a member of one.
 
-Joining two classes replaces the uses of one by the other; what is written down elsewhere as an operand, such as in an
-expression that a rewriter has just made, follows by itself. That is all the union-find there is.
+Joining two classes replaces the uses of one by the other; operands held elsewhere, such as in an expression that a
+rewriter has just built, are updated by the same mechanism. This replaces a union-find.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ...ir.rewriting.edit import is_removable
 
 
 class EGraph:
-    """The expressions of `ops`, a run of pure bindings, of which `roots` are the values that are used after it."""
+    """The expressions of `ops`, a run of pure bindings; `roots` are the values used after it."""
 
     def __init__(self, ops: Iterable[Operation], roots: Sequence[SSAValue]):
         self.block = Block()
@@ -48,7 +48,7 @@ class EGraph:
         return self._yield.values
 
     def class_of(self, value: SSAValue) -> ClassOp | None:
-        """The class that a value is, or is a member of; None for a leaf and for what is not of the graph."""
+        """Return the class that a value is or belongs to; None for a leaf and for values outside the graph."""
         if not isinstance(value, OpResult):
             bound = self._inputs.get(value)
             return None if bound is None else self.members[bound]
@@ -60,21 +60,21 @@ class EGraph:
         return cls
 
     def exprs(self, cls: ClassOp) -> list[Expr]:
-        """The expressions of a class, as handles."""
+        """Return the expressions of a class, as handles."""
         return [bound_expr(cast(OpResult, value).op) for value in cls.arguments]
 
     def first(self, cls: ClassOp) -> Expr:
-        """One expression of a class."""
+        """Return one expression of a class."""
         return bound_expr(cast(OpResult, cls.arguments[0]).op)
 
     def forget_discarded(self) -> None:
-        """Expressions that a rewriter made and did not return use no members any more."""
+        """Drop the operands of expressions that a rewriter built but did not return."""
         for op in self.members:
             for user in {use.operation for use in op.results[0].uses if use.operation.parent is None}:
                 user.operands = ()
 
     def drop(self) -> None:
-        """Let go of the values from outside."""
+        """Release the values from outside."""
         self.op.drop_all_references()
         for op in self.block.ops:
             op.drop_all_references()
@@ -82,7 +82,7 @@ class EGraph:
     # Adding expressions.
 
     def _add_copy(self, op: Operation, known: dict[SSAValue, SSAValue]) -> SSAValue:
-        """The value of a copy of a binding of a function."""
+        """Copy a binding of a function into the graph, and return its value."""
         if isinstance(op, relax.BindOp):
             return self._operand_of_copy(op.value, known)
         operands = [self._operand_of_copy(value, known) for value in op.operands]
@@ -99,9 +99,9 @@ class EGraph:
         return self._input(value)
 
     def add(self, value: SSAValue) -> SSAValue:
-        """The class (or leaf) of an expression, of which the ops that have no place yet become members.
+        """Return the class (or leaf) of an expression, adding its detached ops as members.
 
-        Raises `TiraxError` where one has an effect or a body.
+        Raises `TiraxError` if one has side effects or a body.
         """
         existing = self._resolved(value)
         if existing is not None:
@@ -124,7 +124,7 @@ class EGraph:
         return value
 
     def _resolved(self, value: SSAValue) -> SSAValue | None:
-        """The class of a value or the leaf that it is, None where it has no place yet."""
+        """Return the class of a value, or the value if it is a leaf; None if it is not in the graph yet."""
         cls = self.class_of(value)
         if cls is not None:
             return cls.result
@@ -145,7 +145,7 @@ class EGraph:
         return self.members[bound].result
 
     def _intern(self, op: Operation) -> SSAValue:
-        """The class of an op whose operands are classes and leaves, or the leaf that it is."""
+        """Return the class of an op whose operands are classes and leaves, or the op's value if it is a leaf."""
         leaf = isinstance(op, relax.LEAVES)
         if op.regions or not (leaf or is_removable(op)):
             raise TiraxError(f"{op.name} cannot stand in a dataflow expression", expected="pure operators and leaves")
@@ -179,7 +179,10 @@ class EGraph:
     # Joining classes.
 
     def join(self, a: SSAValue, b: SSAValue) -> bool:
-        """Make two classes (or leaves) one, and what is congruent by that. False where they are or have two types."""
+        """Join two classes (or leaves) and all classes that become congruent.
+
+        False if they are the same or differ in type.
+        """
         changed = self._join(a, b)
         while self._same:
             kept, twin = self._same.pop()
@@ -202,7 +205,7 @@ class EGraph:
         return True
 
     def _class_with(self, value: SSAValue) -> ClassOp:
-        """The class that a value is. A leaf becomes the member of one, which is used instead of it."""
+        """Return the class of a value. A leaf becomes a member of a new class, which replaces its uses."""
         op = cast(OpResult, value).op
         if isinstance(op, ClassOp):
             return op
@@ -213,7 +216,7 @@ class EGraph:
         return cls
 
     def _move_uses(self, uses: Iterable[Use], new: SSAValue) -> None:
-        """Let `new` be used instead. Members that are equal to others now wait in `_same`."""
+        """Replace uses by `new`. Members that become equal to others are queued in `_same`."""
         uses = list(uses)
         users = list(dict.fromkeys(use.operation for use in uses if use.operation in self._keys))
         for user in users:
@@ -229,7 +232,7 @@ class EGraph:
                 self._same.append((first, user))
 
     def _erase_twin(self, kept: Operation, twin: Operation) -> None:
-        """Remove the newer of two members that are equal, and join their classes."""
+        """Remove the newer of two equal members, and join their classes."""
         if self._age[twin] < self._age[kept]:
             kept, twin = twin, kept
         cls, value = self.members.pop(twin), twin.results[0]
@@ -241,5 +244,5 @@ class EGraph:
 
 
 def _key(op: Operation) -> Hashable:
-    """What equal members have in common."""
+    """Return the hash-consing key of a member."""
     return (type(op), tuple(op.operands), frozenset(op.properties.items()), op.results[0].type)

@@ -1,8 +1,8 @@
-"""Equality saturation: DPL's rules, all of them at all places, and of what that makes equal the cheapest program.
+"""Equality saturation: apply DPL rules everywhere, and extract the cheapest of all equal programs.
 
-A greedy rewriter replaces, and by that loses what stood there. Here a rule adds: what a match is equal to joins its
-class in an e-graph (`egraph`), until no rule finds anything new or a limit is reached; then the expressions of least
-cost are taken. So the order of the rules does not matter, and rules that only pay off together are found.
+A greedy rewriter loses the expression that it replaces. Here a rule adds: the replacement joins the class of the match
+in an e-graph (`egraph`), until no rule adds anything or a limit is reached; then the cheapest expressions are
+extracted. So the order of the rules does not matter, and rules that only pay off together are found.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ _SCALE = 1024
 
 @dataclass(frozen=True)
 class EqsatRewrite(Pass):
-    """Replace what dataflow blocks compute by the cheapest that `rules` make equal to it.
+    """Replace the results of dataflow blocks by the cheapest expressions that `rules` make equal to them.
 
-    `rules`: a `PatternMatchingRewriter`, a pair of a pattern and a rewriter, or a sequence of these. A rule says that
-    two expressions are equal; it should not ask which is better. What has another struct info is not taken for equal.
-    `cost(expr)`: what an expression costs when its operands are there; `EstimatedCost()` where it is None. What costs
-    as much as what was there, or more, never replaces it. `max_iterations`: how often all rules are tried;
-    `max_nodes`: how many expressions are added to a block's own. By default `egraph.iterations` and `egraph.nodes` of
-    the limits (docs/limits.md).
+    `rules`: a `PatternMatchingRewriter`, a pair of a pattern and a rewriter, or a sequence of these. A rule states that
+    two expressions are equal; it should not decide which is better. Expressions with different struct info are not
+    joined. `cost(expr)`: the cost of an expression, given its operands; `EstimatedCost()` by default. Only a strictly
+    cheaper program replaces the original. `max_iterations`: how often all rules are tried; `max_nodes`: how many
+    expressions may be added to a block. The defaults are the limits `egraph.iterations` and `egraph.nodes`
+    (docs/limits.md).
 
-    Raises `TiraxError` where a rewriter gives what cannot stand in a dataflow block, or a cost is not a number.
+    Raises `TiraxError` if a rewriter returns something that a dataflow block cannot contain, or a cost is not a number.
     """
 
     name: ClassVar[str] = "eqsat-rewrite"
@@ -85,7 +85,7 @@ class EqsatRewrite(Pass):
             clean_up(func)
 
     def _improve(self, run: list[Operation], roots: list[SSAValue], placer: Placer) -> bool:
-        """Let cheaper expressions stand for the results of a run, if there are any."""
+        """Replace the results of a run by cheaper expressions, if there are any."""
         graph = EGraph(run, roots)
         price = _Price(EstimatedCost() if self.cost is None else self.cost)
         before = _cost_of_all(graph, _cheapest(graph, price), price)
@@ -104,7 +104,7 @@ class EqsatRewrite(Pass):
 
 
 def rules_of(rules: Any) -> Iterator[ExprPatternRewriter]:
-    """The single rules of rewriters, of pairs of a pattern and a rewriter, and of sequences of these."""
+    """Yield the single rules of rewriters, of pairs of a pattern and a rewriter, and of sequences of these."""
     if isinstance(rules, PatternMatchingRewriter):
         yield from rules.rules()
     elif isinstance(rules, tuple | list):
@@ -121,7 +121,7 @@ def rules_of(rules: Any) -> Iterator[ExprPatternRewriter]:
 def saturated(
     func: relax.FuncOp, rules: Any, max_iterations: int | None = None, max_nodes: int | None = None
 ) -> list[EGraph]:
-    """The saturated e-graphs of a function's dataflow blocks, to look at: `print(graph.op)`. The function stays."""
+    """Return the saturated e-graphs of a function's dataflow blocks, for inspection: `print(graph.op)`."""
     graphs: list[EGraph] = []
     for block in ops_of_type(func.clone(), relax.DataflowOp):
         for run in _runs(block):
@@ -134,7 +134,7 @@ def saturated(
 
 
 def _runs(block: relax.DataflowOp) -> Iterator[list[Operation]]:
-    """The bindings between those that are opaque: that may fail, bind symbolic variables or hold a body."""
+    """Yield the runs of bindings between opaque ones, which may fail, bind symbolic variables or have a body."""
     run: list[Operation] = []
     for op in block.body.block.ops:
         if isinstance(op, relax.MatchCastOp | relax.OutputOp) or op.regions or not _is_pure(op):
@@ -150,7 +150,7 @@ def _is_pure(op: Operation) -> bool:
 
 
 def _roots(run: list[Operation]) -> list[SSAValue]:
-    """The values of a run that are used after it."""
+    """Return the values of a run that are used after it."""
     inside = set(run)
     return [op.results[0] for op in run if any(user not in inside for user in consumers(op.results[0]))]
 
@@ -159,14 +159,14 @@ def _roots(run: list[Operation]) -> list[SSAValue]:
 
 
 class ClassMatcher(Matcher):
-    """Matches in an e-graph: a variable is every expression of its class, one after the other."""
+    """A matcher on an e-graph: a variable represents every expression of its class."""
 
     def __init__(self, graph: EGraph):
         super().__init__(self._first)
         self._graph = graph
 
     def class_of(self, expr: Subject) -> ClassOp | None:
-        """The class of an expression, None for a leaf or operator."""
+        """Return the class of an expression, or None for a leaf or operator."""
         return self._graph.class_of(expr.ssa) if isinstance(expr, _IN_CLASSES) else None
 
     def _first(self, var: Var) -> Expr | None:
@@ -187,7 +187,7 @@ class ClassMatcher(Matcher):
                 yield from self._as(pattern, member)
 
     def _as(self, pattern: p.DFPattern, expr: Subject) -> Ways:
-        """Yields for each way in which this one expression is like the pattern."""
+        """Yield for each way in which this single expression matches the pattern."""
         for _ in RULES[type(pattern)](self, pattern, expr):
             self.bound[pattern] = expr
             try:
@@ -197,7 +197,7 @@ class ClassMatcher(Matcher):
 
 
 def _any_member_will_do(pattern: p.DFPattern) -> bool:
-    """Whether a pattern asks for nothing but what all members of a class have in common: their type."""
+    """Return whether a pattern tests only the type, which all members of a class share."""
     if isinstance(pattern, p.AndPattern):
         return _any_member_will_do(pattern.left) and _any_member_will_do(pattern.right)
     if isinstance(pattern, p.StructInfoPattern | p.DataTypePattern | p.ShapePattern):
@@ -208,7 +208,7 @@ def _any_member_will_do(pattern: p.DFPattern) -> bool:
 def saturate(
     graph: EGraph, rules: Sequence[ExprPatternRewriter], max_iterations: int | None = None, max_nodes: int | None = None
 ) -> bool:
-    """Add what the rules make equal. Whether nothing more can be added; False where a limit came first."""
+    """Add the results of the rules until nothing changes; return False if a limit is reached first."""
     max_iterations = limit("egraph.iterations") if max_iterations is None else max_iterations
     max_nodes = limit("egraph.nodes") if max_nodes is None else max_nodes
     seen: set[Hashable] = set()
@@ -229,7 +229,7 @@ def saturate(
 
 
 def _search(graph: EGraph, rules: Sequence[ExprPatternRewriter], seen: set[Hashable], most: int) -> list[ClassOp]:
-    """What the rules find that was not `seen`: each a class of the old and the new value that stands in no block."""
+    """Return the new matches, not in `seen`, as detached classes of the old and the new value."""
     pending: list[ClassOp] = []
     for op, cls in graph.members.items():
         for rule in () if isinstance(op, relax.BindOp) else rules:
@@ -243,7 +243,7 @@ def _search(graph: EGraph, rules: Sequence[ExprPatternRewriter], seen: set[Hasha
 
 
 def _equal_to(graph: EGraph, rule: ExprPatternRewriter, op: Operation, seen: set[Hashable]) -> Iterator[SSAValue]:
-    """What a rule gives for an expression, for each way in which it matches."""
+    """Yield the results of a rule for each of its matches of an expression."""
     matcher = ClassMatcher(graph)
     for _ in matcher.match(rule.pattern, bound_expr(op)):
         matches = Matches(matcher.bound)
@@ -259,7 +259,7 @@ def _equal_to(graph: EGraph, rule: ExprPatternRewriter, op: Operation, seen: set
 
 
 def _identity(matcher: ClassMatcher, pattern: p.DFPattern, expr: Subject) -> Hashable:
-    """What makes a match another one: the class where any member will do, else the member."""
+    """Return the key that identifies a match: by class if any member will do, else by member."""
     if not isinstance(expr, _IN_CLASSES):
         return expr.name if isinstance(expr, Op) else None
     cls = matcher.class_of(expr) if _any_member_will_do(pattern) else None
@@ -270,7 +270,7 @@ def _identity(matcher: ClassMatcher, pattern: p.DFPattern, expr: Subject) -> Has
 
 
 class _Price:
-    """What members cost, asked for once; integers above 0, so that an expression costs more than its parts."""
+    """Cached costs of members; positive integers, so that an expression costs more than its parts."""
 
     def __init__(self, cost: CostFunction):
         self._cost = cost
@@ -292,16 +292,16 @@ class _Price:
 
 
 Chosen = dict[ClassOp, Operation]
-"""The member of each class that costs least, each after those that it uses."""
+"""The cheapest member of each class, operands first."""
 
 
 def _parts(op: Operation) -> list[ClassOp]:
-    """The classes that a member uses, each once."""
+    """Return the classes that a member uses, each once."""
     return list(dict.fromkeys(v.op for v in op.operands if isinstance(v, OpResult) and isinstance(v.op, ClassOp)))
 
 
 def _cheapest(graph: EGraph, price: _Price) -> Chosen:
-    """Knuth's generalization of Dijkstra's algorithm: what is cheapest is settled first, so nothing uses itself."""
+    """Choose the cheapest members by Knuth's generalization of Dijkstra's algorithm, which excludes cycles."""
     missing = {op: len(_parts(op)) for op in graph.members}
     totals = {op: price(op) for op in graph.members}
     users: dict[ClassOp, list[Operation]] = {}
@@ -327,7 +327,7 @@ def _cheapest(graph: EGraph, price: _Price) -> Chosen:
 
 
 def _needed(graph: EGraph, chosen: Chosen) -> list[Operation]:
-    """The members that the roots need, in order of use."""
+    """Return the members that the roots need, operands first."""
     needed: set[ClassOp] = set()
     stack = [v.op for v in graph.roots if isinstance(v, OpResult) and isinstance(v.op, ClassOp)]
     while stack:
@@ -339,12 +339,12 @@ def _needed(graph: EGraph, chosen: Chosen) -> list[Operation]:
 
 
 def _cost_of_all(graph: EGraph, chosen: Chosen, price: _Price) -> int:
-    """What the roots cost, what is used twice counted once."""
+    """Return the cost of the roots, with shared members counted once."""
     return sum(map(price, _needed(graph, chosen)))
 
 
 def _build(graph: EGraph, chosen: Chosen) -> Iterable[SSAValue]:
-    """The values of the roots, as ops that have no place yet."""
+    """Return the values of the roots, as detached ops."""
     copies: dict[SSAValue, SSAValue] = {}
     for op in _needed(graph, chosen):
         copies[graph.members[op].result] = _copy(op, copies)

@@ -1,9 +1,8 @@
-"""Why a pattern does not match an expression: the condition at which the way that came furthest ended.
+"""Explanations of failed matches: the condition at which the furthest attempt ended.
 
-The matcher itself is run and watched, so that an explanation and a match cannot disagree. A pattern that matches in
-no way ended at a condition of its own, or at the end of the way below it on which most parts of the pattern had been
-found; of several, the one that was tried first. What was tried in vain below a pattern that matches after all is
-forgotten.
+The explanation watches a run of the matcher itself, so that the two cannot disagree. A failed pattern ended at its own
+condition, or below it at the end of the attempt that had matched the most parts of the pattern; among equal ones, at
+the first. Failed attempts below a pattern that does match are discarded.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from .phrases import callee, condition, named, other
 
 
 def explain(pattern: p.DFPattern, expr: Any, var2val: Mapping[Any, Any] | None) -> p.Mismatch | None:
-    """Why `pattern` does not match `expr`, None where it does; variables are looked up in `var2val`."""
+    """Return why `pattern` does not match `expr`, or None if it does; variables are looked up in `var2val`."""
     subject: Subject = expr if isinstance(expr, Op) else to_expr(expr)
     watch = _Watch(opaque if var2val is None else var2val.get)
     return None if watch.first(pattern, subject) is not None else watch.ends[0].mismatch
@@ -36,7 +35,7 @@ p.SEARCH.why_not = explain
 
 @dataclass(frozen=True)
 class _End:
-    """Where a way ended, and how many parts of the pattern had been found on it."""
+    """The end of an attempt, and how many parts of the pattern it had matched."""
 
     mismatch: p.Mismatch
     parts: int
@@ -44,7 +43,7 @@ class _End:
 
 @dataclass(frozen=True)
 class _Step:
-    """An expression that is being matched, as it was given and with its variables looked through."""
+    """An expression being matched, before and after looking through variables."""
 
     outer: Subject
     inner: Subject
@@ -52,14 +51,14 @@ class _Step:
 
 @dataclass
 class _Record:
-    """What the matchers of a pattern and of functions in it share."""
+    """State shared by the matchers of a pattern and of functions inside it."""
 
     steps: list[_Step] = field(default_factory=list[_Step])
     ends: list[_End] = field(default_factory=list[_End])
 
 
 class _Watch(Matcher):
-    """A matcher that remembers where ways end."""
+    """A matcher that records where attempts end."""
 
     def __init__(self, lookup: Lookup = opaque, record: _Record | None = None):
         super().__init__(lookup)
@@ -87,7 +86,7 @@ class _Watch(Matcher):
             ends.append(_furthest(below) if below else self._end(pattern, expr))
 
     def _next(self, ways: Ways, expr: Subject) -> bool:
-        """Whether there is a further way; `steps` has the expressions that are being matched meanwhile."""
+        """Return whether there is another match; `steps` holds the expressions being matched meanwhile."""
         self.record.steps.append(_Step(expr, self.unwrap(expr)))
         try:
             return next(ways, _NO_WAY) is not _NO_WAY
@@ -114,7 +113,7 @@ _NO_WAY = object()
 
 
 def _furthest(ends: Sequence[_End]) -> _End:
-    """The end at which most had been found. What several ways expected of one place is told together."""
+    """Return the end that had matched the most; expectations of several attempts at the same place are merged."""
     best = max(ends, key=lambda end: end.parts)
     alike = [end.mismatch for end in ends if end.parts == best.parts and _is_at(end.mismatch, best.mismatch)]
     expected = ", or ".join(dict.fromkeys(mismatch.expected for mismatch in alike))
@@ -129,19 +128,19 @@ def _is_at(a: p.Mismatch, b: p.Mismatch) -> bool:
 
 
 def _location(steps: Sequence[_Step]) -> SourceLocation | None:
-    """Where the innermost expression was read that an operation gives, and that is no leaf."""
+    """Return the source location of the innermost expression that is the result of an operation and not a leaf."""
     ops = (step.inner.op_handle for step in reversed(steps) if isinstance(step.inner, Call | TupleGetItem))
     return location_of(next(ops, None))
 
 
 def _way(outer: Subject, inner: Subject) -> Iterator[str]:
-    """The way from an expression to one that it is made of; none where a pattern looks at the same one again."""
+    """Yield the path from an expression to a part of it; empty if the pattern looks at the same expression again."""
     if inner is not outer:
         yield from islice((text for part, text in _parts(outer) if same_expr(part, inner)), 1)
 
 
 def _parts(expr: Subject) -> Iterator[tuple[Subject, str]]:
-    """What an expression is made of."""
+    """Yield the parts of an expression."""
     if type(expr) is Call:
         yield expr.op, "what is called"
         yield from ((arg, f"argument {i} of {callee(expr)}") for i, arg in enumerate(expr.args))

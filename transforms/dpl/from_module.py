@@ -1,4 +1,4 @@
-"""Rewriters that are written as two functions of a module: `pattern` and `replacement`.
+"""Rewriters written as two functions of a module: `pattern` and `replacement`.
 
     @R.rewriter
     class AddToMultiply:
@@ -7,8 +7,8 @@
         @R.function
         def replacement(a: R.Tensor(("n",), "float32")): ...
 
-Parameters match anything of their struct info; symbolic variables match any extent, the same one everywhere. The
-replacement may call further functions of the module, private ones: they come into the module that is rewritten.
+Parameters match any value of their struct info; symbolic variables match any extent, consistently. The replacement may
+call private functions of the module, which are added to the rewritten module.
 """
 
 from __future__ import annotations
@@ -49,18 +49,18 @@ from .matcher import Matches, bind_symbols
 
 
 class RewriterError(TiraxError, ValueError):
-    """Two functions that make no rewriter."""
+    """Two functions do not form a rewriter."""
 
 
 class RewriterFunctionError(TiraxError, TypeError):
-    """A pattern or replacement that is no Relax function."""
+    """A pattern or replacement is not a Relax function."""
 
 
 @dataclass(frozen=True)
 class PatternRule:
-    """What a module describes: a pattern, what to make of a match, and the functions that this may call.
+    """A rule read from a module: a pattern, the replacement of a match, and the functions it may call.
 
-    `subroutines` are by a name that no other rule has; what was written is before the dot.
+    `subroutines` have names unique to the rule; the original name is before the dot.
     """
 
     pattern: p.DFPattern
@@ -72,10 +72,10 @@ _RULES = itertools.count()
 
 
 def rule_of(mod: Any) -> PatternRule:
-    """The rule of a module.
+    """Return the rule of a module.
 
-    Raises `NameLookupError` where `pattern` or `replacement` is missing, `RewriterFunctionError` where one is no Relax
-    function, `RewriterError` where their parameters differ or a function besides them is public.
+    Raises `NameLookupError` if `pattern` or `replacement` is missing, `RewriterFunctionError` if one is not a Relax
+    function, `RewriterError` if their parameters differ or another function is public.
     """
     module = module_op(mod).clone()
     number, table = next(_RULES), functions(module)
@@ -122,7 +122,7 @@ def _check_same_signature(pattern: relax.FuncOp, replacement: relax.FuncOp) -> N
 
 
 def import_subroutines(module: ModuleOp, subroutines: Mapping[str, Operation]) -> None:
-    """Add those that the functions of a module call now, and that these call, under names that are free there."""
+    """Add the subroutines that the functions of a module call, directly or indirectly, under unused names."""
     names: dict[str, str] = {}
     taken = set(functions(module))
     todo = list(functions(module).values())
@@ -138,7 +138,7 @@ def import_subroutines(module: ModuleOp, subroutines: Mapping[str, Operation]) -
 
 
 def _bindings(func: relax.FuncOp) -> Iterator[Operation]:
-    """The bindings of a function, those of its dataflow blocks among them. Raises `UnsupportedError` for branches."""
+    """Yield the bindings of a function and its dataflow blocks. Raises `UnsupportedError` for branches."""
     for op in func.body.block.ops:
         if isinstance(op, relax.DataflowOp):
             yield from (inner for inner in op.body.block.ops if not isinstance(inner, relax.OutputOp))
@@ -149,14 +149,14 @@ def _bindings(func: relax.FuncOp) -> Iterator[Operation]:
 
 
 def _inner(value: SSAValue) -> SSAValue:
-    """The value inside of a dataflow block that one of its outputs is."""
+    """Return the value inside a dataflow block for one of its outputs."""
     while isinstance(value, OpResult) and isinstance(value.op, relax.DataflowOp):
         value = value.op.output_op.values_[value.index]
     return value
 
 
 class _PatternBuilder:
-    """Reads a function as a pattern."""
+    """Reader of a function as a pattern."""
 
     def __init__(self, func: relax.FuncOp):
         self._func = func
@@ -171,11 +171,11 @@ class _PatternBuilder:
             self._known[op.results[0]] = self._pattern(bound_expr(op))
 
     def result(self) -> p.DFPattern:
-        """The pattern of what the function returns."""
+        """Return the pattern of the function's result."""
         return self._part(expr_of(_inner(self._func.return_op.value)))
 
     def _part(self, expr: Expr) -> p.DFPattern:
-        """The pattern of an operand: what its variable stands for."""
+        """Return the pattern of an operand, that is, of the value of its variable."""
         return self._known[_inner(expr.ssa)] if isinstance(expr, Variable) else self._pattern(expr)
 
     def _pattern(self, expr: Expr) -> p.DFPattern:
@@ -212,7 +212,7 @@ _PATTERNS: dict[type[Expr], Callable[[_PatternBuilder, Any], p.DFPattern]] = {
 
 
 class _Template:
-    """A function whose body is copied for arguments."""
+    """A function whose body is instantiated for arguments."""
 
     def __init__(self, func: relax.FuncOp):
         self._func = func
@@ -220,7 +220,7 @@ class _Template:
         self._symbols = frozenset(free_symbolic_vars([x.type for x in func.params]))
 
     def instantiate(self, args: list[Expr]) -> Expr:
-        """What the function gives for `args`, as detached ops."""
+        """Return the function's result for `args`, as detached ops."""
         values: dict[SSAValue, SSAValue] = {}
         symbols: dict[Var, SymExpr] = {}
         for param, arg in zip(self._func.params, args, strict=True):

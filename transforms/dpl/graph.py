@@ -1,7 +1,7 @@
-"""Matching the patterns of a `PatternContext` against a dataflow block: each pattern with a variable of its own.
+"""Matching of a `PatternContext` against a dataflow block: each pattern is assigned a distinct variable.
 
-The search goes along the edges: once a pattern has its variable, a neighbour's candidates are what that variable uses
-or is used by. Only the first pattern of each connected part is tried at all ops of its kind.
+The search follows the edges: once a pattern has a variable, the candidates of an adjacent pattern are the operands or
+users of that variable. Only the first pattern of each connected component is tried at all ops of its kind.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .matcher import Matcher, Matches, Subject, roots_of, same_value
 
 
 def match_block(constraints: p.Constraints, dfb: DataflowBlock) -> Matches | None:
-    """The variables that the patterns of a context stand for in a dataflow block, None where not all can be found."""
+    """Return the variables that the patterns of a context match in a dataflow block, or None if there is no match."""
     if not constraints.nodes:
         return None
     search = _Search(constraints, BlockIndex(dfb.op))
@@ -35,7 +35,7 @@ p.SEARCH.in_block = match_block
 
 @dataclass
 class BlockIndex:
-    """The bindings of a dataflow block by their ops, and who uses what."""
+    """The bindings of a dataflow block by op, and the users of each value."""
 
     block: relax.DataflowOp
     bindings: list[Operation] = field(init=False)
@@ -48,7 +48,7 @@ class BlockIndex:
 
     @cached_property
     def by_name(self) -> dict[str, list[SSAValue]]:
-        """The values of bindings by the name of their op."""
+        """Return the values of bindings by the name of their op."""
         values: dict[str, list[SSAValue]] = {}
         for op in self.bindings:
             values.setdefault(op.name, []).append(op.results[0])
@@ -56,7 +56,7 @@ class BlockIndex:
 
     @cached_property
     def values(self) -> list[SSAValue]:
-        """Everything that is bound in the block or used by it from outside, in order of first appearance."""
+        """Return all values bound in the block or used from outside, in order of first occurrence."""
         values: dict[SSAValue, None] = {}
         for op in self.bindings:
             values.update(dict.fromkeys(operand_values(op)))
@@ -64,7 +64,7 @@ class BlockIndex:
         return list(values)
 
     def lookup(self, var: Var) -> Expr | None:
-        """What a variable that is bound in the block stands for."""
+        """Return the expression that a variable is bound to in the block."""
         value = canonical(var.ssa)
         if (
             isinstance(value, OpResult)
@@ -76,7 +76,7 @@ class BlockIndex:
 
 
 def operand_values(op: Operation) -> Iterator[SSAValue]:
-    """The variables that a binding uses, also inside of tuples and other expressions without a name."""
+    """Yield the variables that a binding uses, also inside tuples and other unnamed expressions."""
     for value in op.operands:
         if isinstance(value, OpResult) and relax.is_inline(value.op):
             yield from operand_values(value.op)
@@ -85,7 +85,7 @@ def operand_values(op: Operation) -> Iterator[SSAValue]:
 
 
 def consumers(value: SSAValue) -> dict[Operation, None]:
-    """The bindings that use a variable, directly or in a tuple without a name; the end of a block, too."""
+    """Return the ops that use a variable, directly or in an unnamed tuple, including the end of a block."""
     users: dict[Operation, None] = {}
     for use in value.uses:
         if use.operation.results and relax.is_inline(use.operation):
@@ -96,7 +96,7 @@ def consumers(value: SSAValue) -> dict[Operation, None]:
 
 
 class _Search:
-    """A search by backtracking; `solve` yields for every solution."""
+    """A backtracking search; `solve` yields for every solution."""
 
     def __init__(self, constraints: p.Constraints, index: BlockIndex):
         self.constraints = constraints
@@ -110,7 +110,7 @@ class _Search:
             self.edges_of[edge.user].append(edge)
 
     def solve(self) -> Iterator[None]:
-        """Yields with every pattern at a variable of its own."""
+        """Yield with every pattern assigned to a distinct variable."""
         node = self._next()
         if node is None:
             if all(map(self._same_shape, self.constraints.same_shapes)):
@@ -131,7 +131,7 @@ class _Search:
         self.taken.discard(value)
 
     def _next(self) -> p.DFPattern | None:
-        """A pattern without a variable: one next to a pattern that has one, if there is such."""
+        """Return an unassigned pattern, preferably one adjacent to an assigned one."""
         free = [n for n in self.constraints.nodes if n not in self.at]
         for node in free:
             if any(e.definition in self.at or e.user in self.at for e in self.edges_of[node]):
@@ -157,7 +157,7 @@ class _Search:
         return value.op if isinstance(value, OpResult) else self.index.block
 
     def _holds(self, edge: p.Edge) -> bool:
-        """Whether an edge holds; one whose other end has no variable yet does."""
+        """Return whether an edge holds, or has an unassigned end."""
         if edge.definition not in self.at or edge.user not in self.at:
             return True
         value, user = self.at[edge.definition], self._op_at(edge.user)
@@ -182,7 +182,7 @@ class _Search:
         return len(shapes) == 1 and None not in shapes
 
     def matched_variable(self, node: p.DFPattern) -> Expr:
-        """The variable that a pattern stands for."""
+        """Return the variable assigned to a pattern."""
         return expr_of(self.at[node])
 
 

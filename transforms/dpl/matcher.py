@@ -1,8 +1,8 @@
-"""Matching a pattern against an expression, with backtracking.
+"""Matching of patterns against expressions, with backtracking.
 
-Each kind of pattern has a generator that yields once for every way in which it matches; what was bound on the way
-stands in the matcher while the generator is suspended and goes when it is resumed. So a choice that fails later is
-taken back, however far apart the two places are.
+Each kind of pattern has a generator that yields once for every match. Its bindings are in the matcher while the
+generator is suspended, and are removed when it resumes. So a choice is undone if a later match fails, however far apart
+the two are.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from . import patterns as p
 Subject = Expr | Op
 """What a pattern is matched against: an expression, or the operator of a call."""
 Ways = Generator[None, None, None]
-"""Yields for each way in which something matches."""
+"""A generator that yields once for each match."""
 Lookup = Callable[[Var], "Expr | None"]
-"""What a variable is bound to, None where it is not looked through."""
+"""A function from a variable to its value, or None if it is not looked through."""
 
 _COMMUTATIVE = frozenset({"relax.add", "relax.multiply"})
 
 
 class Matches(dict[p.DFPattern, Any]):
-    """What each part of a pattern stands for."""
+    """The expressions that the parts of a pattern matched."""
 
     def __missing__(self, pattern: object) -> Any:
         raise NameLookupError(
@@ -59,12 +59,12 @@ class Matches(dict[p.DFPattern, Any]):
 
 
 def opaque(var: Var) -> Expr | None:
-    """The lookup that looks through nothing."""
+    """Look through no variable."""
     return None
 
 
 class Matcher:
-    """Matches patterns; what they stand for is in `bound`, and in `symbols` for symbolic variables of patterns."""
+    """Matcher of patterns; matches are in `bound`, values of the patterns' symbolic variables in `symbols`."""
 
     def __init__(self, lookup: Lookup = opaque):
         self._lookup = lookup
@@ -73,15 +73,15 @@ class Matcher:
 
     @property
     def looks_through_nothing(self) -> bool:
-        """Whether variables are just variables."""
+        """True if variables are not looked through."""
         return self._lookup is opaque
 
     def nested(self, lookup: Lookup) -> Matcher:
-        """A matcher of what is inside of a function."""
+        """Return a matcher for the inside of a function."""
         return Matcher(lookup)
 
     def first(self, pattern: p.DFPattern, expr: Subject) -> Matches | None:
-        """What the parts of the pattern stand for in the first way it matches, None where it does not."""
+        """Return the first match of the pattern, or None."""
         ways = self.match(pattern, expr)
         for _ in ways:
             matches = Matches(self.bound)
@@ -90,7 +90,7 @@ class Matcher:
         return None
 
     def unwrap(self, expr: Subject) -> Subject:
-        """What a variable stands for, as far as it is looked through."""
+        """Return the value of a variable, as far as it is looked through."""
         while isinstance(expr, Var):
             value = self._lookup(expr)
             if value is None:
@@ -99,7 +99,7 @@ class Matcher:
         return expr
 
     def match(self, pattern: p.DFPattern, expr: Subject) -> Ways:
-        """Yields for each way in which `expr` is like `pattern` and agrees with what was found already."""
+        """Yield for each match of `expr` with `pattern` that is consistent with the bindings so far."""
         expr = self.unwrap(expr)
         known = self.bound.get(pattern)
         if known is not None:
@@ -114,7 +114,7 @@ class Matcher:
                 del self.bound[pattern]
 
     def match_all(self, patterns: Sequence[p.DFPattern], exprs: Sequence[Subject]) -> Ways:
-        """Yields for each way in which the first expressions are like the patterns, one by one."""
+        """Yield for each match of the first expressions with the patterns, pairwise."""
         if not patterns:
             yield
             return
@@ -123,7 +123,7 @@ class Matcher:
 
 
 def extract(pattern: p.DFPattern, expr: Any, var2val: Mapping[Any, Any] | None) -> Matches | None:
-    """What the parts of `pattern` stand for in `expr`; variables are looked up in `var2val`."""
+    """Return the match of `pattern` in `expr`, or None; variables are looked up in `var2val`."""
     subject: Subject = expr if isinstance(expr, Op) else to_expr(expr)
     return Matcher(opaque if var2val is None else var2val.get).first(pattern, subject)
 
@@ -135,7 +135,7 @@ p.SEARCH.in_expr = extract
 
 
 def same_expr(a: Subject, b: Subject) -> bool:
-    """Whether two expressions are one: the same value, or leaves of the same content."""
+    """Return whether two expressions are the same value, or leaves of the same content."""
     if a is b:
         return True
     if isinstance(a, Op | GlobalVar | ShapeExpr):
@@ -152,7 +152,7 @@ def same_expr(a: Subject, b: Subject) -> bool:
 
 
 def same_value(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values are one, or leaves of the same content."""
+    """Return whether two values are the same, or leaves of the same content."""
     a, b = canonical(a), canonical(b)
     if a is b:
         return True
@@ -234,7 +234,7 @@ def _call(m: Matcher, pattern: p.CallPattern, expr: Subject) -> Ways:
 
 
 def _may_be_called(op: p.DFPattern, name: str) -> bool:
-    """Whether a call pattern of `op` may match an op of this name: most do not, which is cheap to see."""
+    """Return whether a call pattern of `op` may match an op of this name, a cheap test that excludes most."""
     if type(op) is not p.ExprPattern or type(op.expr) is not Op:
         return True
     own_name = op.expr.name
@@ -248,7 +248,7 @@ def _arguments(m: Matcher, pattern: p.CallPattern, args: Sequence[Expr]) -> Ways
 
 
 def _reassociated(pattern: p.CallPattern, call: Call) -> Iterator[p.CallPattern]:
-    """(a * b) / c as a * (b / c), and the other way round, where the call has the other form."""
+    """Yield (a * b) / c as a * (b / c), and vice versa, if the call has the other form."""
     if not isinstance(call.op, Op) or len(pattern.args) != 2:
         return
     if is_pattern_of(pattern, "relax.divide") and call.op.name == "relax.multiply":
@@ -264,12 +264,12 @@ def _reassociated(pattern: p.CallPattern, call: Call) -> Iterator[p.CallPattern]
 
 
 def _call_of(op: p.DFPattern, *args: p.DFPattern) -> p.CallPattern:
-    """A call pattern that stands in no context. Its operator may be matched a second time elsewhere."""
+    """Return a call pattern outside any context. Its operator may be matched again elsewhere."""
     return p.CallPattern(op.dup(), args, add_constraint=False)
 
 
 def is_pattern_of(pattern: p.CallPattern, op_name: str) -> bool:
-    """Whether a pattern is of calls of one operator."""
+    """Return whether a pattern matches calls of the operator `op_name`."""
     op = pattern.op
     return isinstance(op, p.ExprPattern) and isinstance(op.expr, Op) and op.expr.name == op_name
 
@@ -308,7 +308,7 @@ def _unordered_tuple(m: Matcher, pattern: p.UnorderedTuplePattern, expr: Subject
 
 
 def _assign(m: Matcher, patterns: Sequence[p.DFPattern], exprs: Sequence[Expr]) -> Ways:
-    """Each pattern with an expression of its own; what cannot match is left at once."""
+    """Yield for each assignment of distinct expressions to the patterns; fails early if a pattern has no candidates."""
     if not patterns:
         yield
         return
@@ -348,7 +348,7 @@ def _attrs(m: Matcher, pattern: p.AttrPattern, expr: Subject) -> Ways:
 
 
 def plain(value: Any) -> Any:
-    """An attribute's value for comparison: sequences as tuples, wrapped scalars as Python's, types by name."""
+    """Return an attribute's value for comparison: sequences as tuples, wrapped scalars as Python's, types by name."""
     if isinstance(value, tuple | list | ShapeExpr):
         return tuple(plain(v) for v in cast("Sequence[Any]", value))
     if isinstance(value, SymExpr):
@@ -374,7 +374,7 @@ def _struct_info(m: Matcher, pattern: p.StructInfoPattern, expr: Subject) -> Way
 def bind_symbols(
     declared: Attribute, actual: Attribute, names: frozenset[SymVar], symbols: dict[SymVar, SymExpr]
 ) -> None:
-    """Let those of `names` that are whole extents of `declared` stand for the extents of `actual`."""
+    """Bind variables in `names` that are extents of `declared` by themselves to the extents of `actual`."""
     if isinstance(declared, TupleType) and isinstance(actual, TupleType):
         for w, a in zip(declared.types, actual.types, strict=False):
             bind_symbols(w, a, names, symbols)
@@ -387,7 +387,7 @@ def bind_symbols(
 
 
 def tensor_type(expr: Subject) -> relax.TensorType | None:
-    """The type of a tensor, None of anything else."""
+    """Return the type of a tensor, or None for other values."""
     if isinstance(expr, Op | GlobalVar):
         return None
     t = expr.struct_info.type
@@ -458,7 +458,7 @@ _REASSOCIATED = {
 
 
 def roots_of(pattern: p.DFPattern) -> Roots:
-    """The ops at which a pattern can match: what an index of a module by op is asked for."""
+    """Return the ops at which a pattern can match, for lookup in an index."""
     if isinstance(pattern, p.OrPattern):
         left, right = roots_of(pattern.left), roots_of(pattern.right)
         return None if left is None or right is None else left | right
@@ -473,7 +473,7 @@ def roots_of(pattern: p.DFPattern) -> Roots:
 
 
 def _called(op: p.DFPattern) -> Roots:
-    """The ops that are calls of what `op` matches."""
+    """Return the ops that are calls of what `op` matches."""
     if isinstance(op, p.OrPattern):
         left, right = _called(op.left), _called(op.right)
         return None if left is None or right is None else left | right

@@ -1,11 +1,10 @@
-"""Patterns of dataflow: what an expression and those that it is computed from look like.
+"""Dataflow patterns: descriptions of expressions and their operands.
 
     x = wildcard()
     relu_of_add = is_op("relax.nn.relu")(is_op("relax.add")(x, is_const()))
 
-A pattern has identity: the same object at two places stands for one and the same expression. Patterns say nothing of
-how they are matched (`matcher`); constraints between patterns that are no parts of each other stand in a
-`PatternContext` (`context`).
+A pattern has identity: the same object at two places matches the same expression. Patterns contain no matching code
+(`matcher`); constraints between patterns that are not nested belong to a `PatternContext` (`context`).
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from ...handles.struct_info import dims_of, type_of
 
 @dataclass(frozen=True)
 class Mismatch:
-    """The condition that failed: what was expected and what was found, where.
+    """The condition that failed: expected and found, with the place.
 
-    `path` leads from the expression to the place, step by step; empty where that is the expression itself. `location`
-    is where the nearest call was read from, None where that is not known.
+    `path` leads from the expression to the place, step by step; empty for the expression itself. `location` is the
+    source location of the nearest call, or None if unknown.
     """
 
     path: tuple[str, ...]
@@ -50,7 +49,7 @@ class Mismatch:
 
 @dataclass
 class Search:
-    """How patterns are searched for. Modules that know all patterns say it: `matcher`, `graph` and `explain`."""
+    """The search functions of patterns, set by the modules that know all patterns: `matcher`, `graph` and `explain`."""
 
     in_expr: Callable[[DFPattern, Any, Mapping[Any, Any] | None], dict[DFPattern, Any] | None] = field(init=False)
     why_not: Callable[[DFPattern, Any, Mapping[Any, Any] | None], Mismatch | None] = field(init=False)
@@ -61,10 +60,10 @@ SEARCH = Search()
 
 
 class DFPattern:
-    """The base of patterns. `p(a, b)` is a call of what `p` matches; `|`, `&` and `~` combine patterns."""
+    """Base class of patterns. `p(a, b)` is a call of what `p` matches; `|`, `&` and `~` combine patterns."""
 
     def __call__(self, *args: Any, varg_default_wildcard: bool = False, add_constraint: bool = True) -> CallPattern:
-        """A call with these arguments; with `varg_default_wildcard` further arguments may be anything.
+        """Return a call pattern with these arguments; `varg_default_wildcard` allows further arguments.
 
         In a `PatternContext` each argument is used by the call, unless `add_constraint` is off.
         """
@@ -80,82 +79,82 @@ class DFPattern:
         return NotPattern(self)
 
     def optional(self, option: Callable[[DFPattern], DFPattern]) -> OrPattern:
-        """This, or what `option` makes of it."""
+        """Match this, or `option(this)`."""
         return option(self) | self
 
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
-        """With these attributes: of a call or a function."""
+        """Require these attributes of a call or a function."""
         return AttrPattern(self, attrs)
 
     def has_struct_info(self, struct_info: Any) -> StructInfoPattern:
-        """With struct info that is for certain one of `struct_info`."""
+        """Require struct info that is certainly a case of `struct_info`."""
         return StructInfoPattern(self, struct_info)
 
     def has_dtype(self, dtype: str) -> DataTypePattern:
-        """A tensor of this data type."""
+        """Require a tensor of this data type."""
         return DataTypePattern(self, dtype)
 
     def has_shape(self, shape: Sequence[Any]) -> ShapePattern:
-        """A tensor of this shape."""
+        """Require a tensor of this shape."""
         return ShapePattern(self, shape)
 
     def match(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> bool:
-        """Whether an expression is like this. Variables are looked through where `var2val` says what they are."""
+        """Return whether an expression matches. Variables in `var2val` are looked through."""
         return self.extract_matched_expr(expr, var2val) is not None
 
     def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Any] | None:
-        """What each part of the pattern stands for in `expr`, None where it does not match."""
+        """Return the expression that each part of the pattern matches in `expr`, or None if it does not match."""
         return SEARCH.in_expr(self, expr, var2val)
 
     def explain(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> Mismatch | None:
-        """Why an expression is not like this: the first condition that failed, and where. None where it matches.
+        """Return the first failed condition and its place, or None if the expression matches.
 
-        Where there are several ways to match, that of the way on which most parts of the pattern were found.
+        With several possible matches, the condition on the one that matched the most parts of the pattern.
         """
         return SEARCH.why_not(self, expr, var2val)
 
     def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """What this matches is used by what `other` matches, as its argument `index` where that is not -1."""
+        """Require that `other` uses this pattern's match, as argument `index` unless that is -1."""
         return as_seq(self).used_by(other, index)
 
     def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """As `used_by`, and by nothing else."""
+        """Require that `other`, and nothing else, uses this pattern's match; see `used_by`."""
         return as_seq(self).only_used_by(other, index)
 
     __xor__ = used_by
     __rshift__ = only_used_by
 
     def fork_to(self, *others: DFPattern) -> None:
-        """What this matches is used by what each of `others` matches."""
+        """Require that each of `others` uses this pattern's match."""
         for other in others:
             self.used_by(other)
 
     def same_shape_as(self, *others: DFPattern) -> SameShapeConstraint:
-        """What this and `others` match has one shape."""
+        """Require that the matches of this and `others` have the same shape."""
         return SameShapeConstraint(self, *others)
 
     def dup(self) -> Self:
-        """A pattern like this one with an identity of its own; its parts are the same ones."""
+        """Return a copy with its own identity; its parts are shared."""
         return copy.copy(self)
 
 
 class WildcardPattern(DFPattern):
-    """Anything."""
+    """Matches anything."""
 
 
 class _NamedPattern(DFPattern):
-    """What is called `name`; any where that is empty."""
+    """Matches something named `name`, or of any name if that is empty."""
 
     def __init__(self, name_hint: str = ""):
         self.name = name_hint
 
 
 class VarPattern(_NamedPattern):
-    """A variable that is not looked through: a parameter, or any where there is nothing to look it up in."""
+    """A variable that is not looked through: a parameter, or any variable without bindings to look it up in."""
 
 
 class DataflowVarPattern(VarPattern):
-    """A `VarPattern` of variables that are local to a dataflow block."""
+    """A `VarPattern` for variables local to a dataflow block."""
 
 
 class GlobalVarPattern(_NamedPattern):
@@ -221,7 +220,7 @@ class UnorderedTuplePattern(DFPattern):
 
 
 class TupleGetItemPattern(DFPattern):
-    """A field of a tuple; any field where `index` is None."""
+    """A field of a tuple; any field if `index` is None."""
 
     def __init__(self, tuple_value: DFPattern, index: int | None = None):
         self.tuple_value = tuple_value
@@ -229,7 +228,7 @@ class TupleGetItemPattern(DFPattern):
 
 
 class OrPattern(DFPattern):
-    """One of two; the left one is tried first."""
+    """Either of two patterns; the left one is tried first."""
 
     def __init__(self, left: DFPattern, right: DFPattern):
         self.left = as_pattern(left)
@@ -237,7 +236,7 @@ class OrPattern(DFPattern):
 
 
 class AndPattern(DFPattern):
-    """Both of two."""
+    """Both patterns."""
 
     def __init__(self, left: DFPattern, right: DFPattern):
         self.left = as_pattern(left)
@@ -245,21 +244,21 @@ class AndPattern(DFPattern):
 
 
 class NotPattern(DFPattern):
-    """What `to_reject` does not match."""
+    """Anything that `to_reject` does not match."""
 
     def __init__(self, to_reject: DFPattern):
         self.to_reject = as_pattern(to_reject)
 
 
 class _Refined(DFPattern):
-    """What `pattern` matches, if something more holds."""
+    """A match of `pattern` that satisfies a further condition."""
 
     def __init__(self, pattern: DFPattern):
         self.pattern = as_pattern(pattern)
 
 
 class AttrPattern(_Refined):
-    """With these attributes."""
+    """A call or function with these attributes."""
 
     def __init__(self, pattern: DFPattern, attrs: Mapping[str, Any]):
         super().__init__(pattern)
@@ -267,7 +266,7 @@ class AttrPattern(_Refined):
 
 
 class StructInfoPattern(_Refined):
-    """With struct info of this kind; `symbols` are variables of the pattern, which stand for any extent."""
+    """A value with this struct info; `symbols` are variables of the pattern, which match any extent."""
 
     def __init__(self, pattern: DFPattern, struct_info: Any, symbols: Iterable[Var] = ()):
         super().__init__(pattern)
@@ -299,7 +298,7 @@ class PrimArrPattern(DFPattern):
 
 
 def as_pattern(value: Any) -> DFPattern:
-    """A pattern, or what stands for one: an expression for itself, a sequence for a tuple. Raises `TiraxError`."""
+    """Return a pattern for a pattern, an expression (matches itself) or a sequence (a tuple). Raises `TiraxError`."""
     if isinstance(value, DFPattern):
         return value
     if isinstance(value, Expr | Op):
@@ -310,77 +309,77 @@ def as_pattern(value: Any) -> DFPattern:
 
 
 def wildcard() -> WildcardPattern:
-    """Anything."""
+    """Return a pattern that matches anything."""
     return WildcardPattern()
 
 
 def is_var(name: str = "") -> VarPattern:
-    """A variable that is not looked through, such as a parameter."""
+    """Match a variable that is not looked through, such as a parameter."""
     return VarPattern(name)
 
 
 def is_dfv(name: str = "") -> DataflowVarPattern:
-    """A variable that is local to a dataflow block and not looked through."""
+    """Match a variable that is local to a dataflow block and not looked through."""
     return DataflowVarPattern(name)
 
 
 def is_gv(name: str = "") -> GlobalVarPattern:
-    """A function of the module whose name contains `name`."""
+    """Match a function of the module whose name contains `name`."""
     return GlobalVarPattern(name)
 
 
 def is_const() -> ConstantPattern:
-    """A constant tensor."""
+    """Match a constant tensor."""
     return ConstantPattern()
 
 
 def is_expr(expr: Any) -> ExprPattern:
-    """An expression that is structurally equal to `expr`."""
+    """Match an expression that is structurally equal to `expr`."""
     return ExprPattern(expr if isinstance(expr, Op) else to_expr(expr))
 
 
 def is_op(op_name: str) -> ExprPattern:
-    """An operator. Raises `NameLookupError` with a suggestion for an unknown one."""
+    """Match an operator. Raises `NameLookupError` with a suggestion for an unknown one."""
     return ExprPattern(Op.get(op_name))
 
 
 def is_tuple(fields: Sequence[Any], unordered: bool = False) -> TuplePattern | UnorderedTuplePattern:
-    """A tuple with these fields."""
+    """Match a tuple with these fields."""
     return UnorderedTuplePattern(fields) if unordered else TuplePattern(fields)
 
 
 def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> TupleGetItemPattern:
-    """A field of a tuple."""
+    """Match a field of a tuple."""
     return TupleGetItemPattern(tuple_value, index)
 
 
 def is_shape(shape: Sequence[Any]) -> PrimArrPattern:
-    """A shape value with these extents."""
+    """Match a shape value with these extents."""
     return PrimArrPattern(shape)
 
 
 def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
-    """What has these attributes."""
+    """Match a value with these attributes."""
     return AttrPattern(pattern or wildcard(), attrs)
 
 
 def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DataTypePattern:
-    """A tensor of this data type."""
+    """Match a tensor of this data type."""
     return DataTypePattern(pattern or wildcard(), dtype)
 
 
 def has_shape(shape: Sequence[Any], pattern: DFPattern | None = None) -> ShapePattern:
-    """A tensor of this shape."""
+    """Match a tensor of this shape."""
     return ShapePattern(pattern or wildcard(), shape)
 
 
 def has_struct_info(struct_info: Any, pattern: DFPattern | None = None) -> StructInfoPattern:
-    """What has struct info of this kind."""
+    """Match a value with this struct info."""
     return StructInfoPattern(pattern or wildcard(), struct_info)
 
 
 def reject(pattern: DFPattern) -> NotPattern:
-    """What `pattern` does not match."""
+    """Match anything that `pattern` does not."""
     return NotPattern(pattern)
 
 
@@ -390,18 +389,18 @@ def _destination_passing(op: str, func: DFPattern, args: Any, tir_vars: Any) -> 
 
 
 def is_call_tir(func_name: str, args: Any = None, tir_vars: DFPattern | None = None) -> CallPattern:
-    """A `call_tir` of a function; `args` are patterns of its inputs (or one of the tuple of them)."""
+    """Match a `call_tir` of a function; `args` are patterns of its inputs (or one of their tuple)."""
     more = () if tir_vars is None else (tir_vars,)
     return _destination_passing("relax.call_tir", GlobalVarPattern(func_name), args, more)
 
 
 def is_call_dps_packed(func_name: str, args: Any = None) -> CallPattern:
-    """A `call_dps_packed` of a packed function."""
+    """Match a `call_dps_packed` of a packed function."""
     return _destination_passing("relax.call_dps_packed", ExternFuncPattern(func_name), args, ())
 
 
 def is_call_packed(func_name: str, args: Sequence[Any] | None = None) -> CallPattern:
-    """A call of a packed function; with any arguments where `args` is None."""
+    """Match a call of a packed function; any arguments if `args` is None."""
     any_args = args is None
     return CallPattern(ExternFuncPattern(func_name), args or (), varg_default_wildcard=any_args, add_constraint=False)
 
@@ -409,9 +408,9 @@ def is_call_packed(func_name: str, args: Sequence[Any] | None = None) -> CallPat
 def make_fused_bias_activation_pattern(
     op_name: str, with_bias: bool = False, activation: str | None = None, allow_reshape: bool = False
 ) -> DFPattern:
-    """An operator of two arguments, perhaps with a bias added and an activation.
+    """Match an operator of two arguments, optionally with a bias added and an activation.
 
-    `allow_reshape`: what the bias is added to may be reshaped before.
+    `allow_reshape`: the result may be reshaped before the bias is added.
     """
     out = is_op(op_name)(wildcard(), wildcard())
     return with_bias_and_activation(out, wildcard() if with_bias else None, activation, allow_reshape)
@@ -420,7 +419,7 @@ def make_fused_bias_activation_pattern(
 def with_bias_and_activation(
     out: DFPattern, bias: DFPattern | None, activation: str | None, allow_reshape: bool
 ) -> DFPattern:
-    """`out`, perhaps with a bias added, which it may be reshaped for, and an activation."""
+    """Extend `out` by an optional bias, before which it may be reshaped, and an optional activation."""
     if bias is not None:
         if allow_reshape:
             out = out.optional(lambda result: is_op("relax.reshape")(result, wildcard()))
@@ -433,7 +432,7 @@ def with_bias_and_activation(
 
 @dataclass(frozen=True)
 class Edge:
-    """What `definition` matches is used by what `user` matches, as argument `index` if that is not -1."""
+    """A constraint: `user` uses the match of `definition`, as argument `index` unless that is -1."""
 
     definition: DFPattern
     user: DFPattern
@@ -443,7 +442,7 @@ class Edge:
 
 @dataclass
 class Constraints:
-    """What a context holds: its patterns in order, edges between them and patterns of one shape."""
+    """The contents of a context: its patterns in order, edges between them, and patterns of equal shape."""
 
     nodes: dict[DFPattern, None] = field(default_factory=dict[DFPattern, None])
     edges: list[Edge] = field(default_factory=list[Edge])
@@ -467,7 +466,10 @@ _stack = _Stack()
 
 
 class PatternContext:
-    """Collects the constraints of patterns that are made inside of `with`; an incremental one has the outer's, too."""
+    """Collector of constraints of patterns created inside `with`.
+
+    An incremental one includes those of the outer context.
+    """
 
     def __init__(self, incremental: bool = False):
         outer = _stack.contexts
@@ -484,13 +486,13 @@ class PatternContext:
 
     @staticmethod
     def current() -> PatternContext:
-        """The innermost context of this thread. Raises `TiraxError` where there is none."""
+        """Return the innermost context of this thread. Raises `TiraxError` if there is none."""
         if not _stack.contexts:
             raise TiraxError("there is no PatternContext here", hint="with PatternContext() as ctx:")
         return _stack.contexts[-1]
 
     def match_dfb(self, dfb: DataflowBlock) -> dict[DFPattern, Any] | None:
-        """The variables of a dataflow block that the patterns stand for, None where not all can be found."""
+        """Return the variables of a dataflow block that the patterns match, or None if there is no match."""
         return SEARCH.in_block(self.constraints, dfb)
 
 
@@ -502,7 +504,7 @@ _NO_VALUES = (GlobalVarPattern, ExternFuncPattern, PrimArrPattern, ConstantPatte
 
 
 def constrain_arguments(call: CallPattern) -> None:
-    """In a context the arguments of a call pattern are used by it."""
+    """Add to the current context that a call pattern uses its arguments."""
     constraints = _current()
     if constraints is None:
         return
@@ -512,7 +514,7 @@ def constrain_arguments(call: CallPattern) -> None:
 
 
 class PatternSeq:
-    """Patterns each of which is used by the next one (`only_use`: by nothing else)."""
+    """A sequence of patterns, each used by the next one (`only_use`: by nothing else)."""
 
     def __init__(self, patterns: Iterable[DFPattern], only_use: bool = False):
         self.patterns = [as_pattern(x) for x in patterns]
@@ -522,11 +524,11 @@ class PatternSeq:
         _register(self._edges)
 
     def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """The last of this is used by the first of `other`."""
+        """Require that the first pattern of `other` uses the last one of this."""
         return self._then(other, index, only=False)
 
     def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
-        """The last of this is used by the first of `other` and by nothing else."""
+        """Require that the first pattern of `other`, and nothing else, uses the last one of this."""
         return self._then(other, index, only=True)
 
     __xor__ = used_by
@@ -540,7 +542,7 @@ class PatternSeq:
 
     @property
     def edges(self) -> list[Edge]:
-        """The constraints between neighbours."""
+        """Return the constraints between adjacent patterns."""
         return self._edges
 
     def __getitem__(self, index: int) -> DFPattern:
@@ -550,7 +552,7 @@ class PatternSeq:
         return len(self.patterns)
 
     def dup(self) -> PatternSeq:
-        """A sequence like this of patterns with identities of their own."""
+        """Return a sequence of copies, each with its own identity."""
         copies = [pattern.dup() for pattern in self.patterns]
         edges = [Edge(a, b, e.index, e.only) for a, b, e in zip(copies, copies[1:], self._edges, strict=False)]
         _register(edges)
@@ -572,12 +574,12 @@ def _joined(patterns: list[DFPattern], edges: list[Edge]) -> PatternSeq:
 
 
 def as_seq(pattern: DFPattern | PatternSeq) -> PatternSeq:
-    """A pattern as a sequence of one. Raises `TiraxError` for what is no pattern."""
+    """Return a pattern as a sequence of one. Raises `TiraxError` for values that are not patterns."""
     return pattern if isinstance(pattern, PatternSeq) else PatternSeq([pattern])
 
 
 class SameShapeConstraint:
-    """What these patterns match has one shape."""
+    """The matches of these patterns have the same shape."""
 
     def __init__(self, *args: DFPattern):
         self.args = tuple(map(as_pattern, args))

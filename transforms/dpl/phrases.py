@@ -1,4 +1,4 @@
-"""Patterns and expressions in words, and what a pattern asks of an expression itself: for explanations."""
+"""Descriptions of patterns, expressions and failed conditions in words, for explanations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from . import patterns as p
 from .matcher import Subject, plain, tensor_type
 
 Condition = tuple[str, str]
-"""What was expected, and what was found."""
+"""(expected, found) as texts."""
 
 
 def condition(pattern: p.DFPattern, expr: Subject) -> Condition:
-    """What `pattern` asks of `expr` itself, not of what that is made of, where that does not hold."""
+    """Return the condition of `pattern` on `expr` itself, not on its parts, that does not hold."""
     special = _CONDITIONS.get(type(pattern))
     return (phrase(pattern), named(expr)) if special is None else special(pattern, expr)
 
@@ -26,7 +26,7 @@ def condition(pattern: p.DFPattern, expr: Subject) -> Condition:
 
 
 def named(expr: Subject) -> str:
-    """An expression in a few words."""
+    """Return a short description of an expression."""
     words = _NAMED.get(type(expr))
     if words is not None:
         return words(expr)
@@ -34,13 +34,13 @@ def named(expr: Subject) -> str:
 
 
 def other(expected: Subject, actual: Subject) -> str:
-    """`found` in a few words, where it is not `expected`."""
+    """Return a short description of `actual` that distinguishes it from `expected`."""
     text = named(actual)
     return f"another, {text}" if text == named(expected) else text
 
 
 def callee(call: Call) -> str:
-    """What a call calls, by name."""
+    """Return the name of a call's callee."""
     op = call.op
     return op.name if isinstance(op, Op) else named(op)
 
@@ -75,7 +75,7 @@ def _extents(dims: Any) -> str:
 
 
 def phrase(pattern: p.DFPattern) -> str:
-    """What a pattern matches, in a few words; arguments and fields by their number."""
+    """Return a short description of what a pattern matches, with arguments and fields by number."""
     return _PHRASES[type(pattern)](pattern)
 
 

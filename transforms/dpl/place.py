@@ -1,4 +1,4 @@
-"""Placing what a rewriter gives back: detached ops become bindings before the one that they stand for."""
+"""Insertion of replacements: detached ops become bindings before the one that they replace."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from ...ir.rewriting.infer import infer_users
 
 
 def names_of(func: Operation) -> NameSupply:
-    """A supply of names that are new in a function."""
+    """Return a supply of names that are unused in a function."""
     return NameSupply(variable_names(func))
 
 
 class Placer:
-    """Puts detached ops into a function. `placed` are those of the replacement that is being made."""
+    """Inserter of detached ops into a function. `placed` are those of the current replacement."""
 
     def __init__(self, names: NameSupply):
         self.names = names
         self.placed: set[Operation] = set()
 
     def place(self, value: SSAValue, anchor: Operation, reused: Iterable[SSAValue] = ()) -> SSAValue:
-        """`value` where `anchor` stands: what is detached of it is put before `anchor`, operands first.
+        """Insert the detached ops of `value` before `anchor`, operands first, and return the value.
 
-        `reused` are bound values that the rewriter was given as expressions: TVM binds a copy of each that is used
-        again, and removes it later; its name is not used here either.
+        `reused` are bound values that the rewriter got as expressions: TVM binds a copy of each one that is used again,
+        and removes it later; its name is not used here either.
         """
         if not isinstance(value, OpResult) or (value.op.parent is not None and not relax.is_inline(value.op)):
             return value
@@ -40,7 +40,7 @@ class Placer:
         return value
 
     def _place_operands(self, root: Operation, anchor: Operation, reused: set[SSAValue]) -> None:
-        """Put `root` and the detached ops that it uses before `anchor`, in order of use, without recursion."""
+        """Insert `root` and the detached ops that it uses before `anchor`, in order of use, without recursion."""
         stack: list[tuple[Operation, int]] = [(root, 0)]
         while stack:
             op, i = stack.pop()
@@ -66,7 +66,7 @@ class Placer:
             set_name(op.results[0], self._fresh(anchor) if name is None else identifier(name))
 
     def _copy_inline(self, op: Operation, anchor: Operation) -> SSAValue:
-        """A leaf or tuple without a name, for one more user."""
+        """Copy an unnamed leaf or tuple for one more user."""
         new = op.clone() if op.parent is not None or op.results[0].first_use is not None else op
         self._place_parts(new, anchor)
         self.placed.add(insert_before(anchor, new))
@@ -86,10 +86,10 @@ class Placer:
         return self.names.fresh("lv" if isinstance(anchor.parent_op(), relax.DataflowOp) else "gv")
 
     def replace(self, old: Operation, new: SSAValue) -> None:
-        """Let `new`, which stands before `old`, be used instead of it, but for what was placed.
+        """Replace uses of `old` by `new`, which precedes it, except in the inserted ops.
 
-        What was placed without a name of its own takes that of `old`.
-        Where the new ops use `old` itself, it stays, under a new name.
+        Inserted ops without their own names take that of `old`. If the new ops use `old` itself, it stays, under a new
+        name.
         """
         result = old.results[0]
         name, was_placed = name_of(result), isinstance(new, OpResult) and new.op in self.placed
@@ -108,7 +108,7 @@ class Placer:
             infer_users(users)
 
     def _move_after(self, old: Operation) -> None:
-        """Put what was placed before `old` and uses it behind it, in order."""
+        """Move inserted ops that use `old` after it, in order."""
         block = cast(Block, old.parent)
         moved: list[Operation] = []
         known: set[Operation] = {old}
@@ -126,7 +126,7 @@ class Placer:
             block.insert_op_after(op, old)
 
     def _for_user(self, new: SSAValue, user: Operation, name: str | None) -> SSAValue:
-        """The new value for one user: a leaf without a name is copied to each, but a block's output has a name."""
+        """Return the new value for one user: an unnamed leaf is copied for each, but a block's output has a name."""
         if not (isinstance(new, OpResult) and isinstance(new.op, relax.LEAVES) and name_of(new) is None):
             return new
         if isinstance(user, relax.OutputOp | relax.YieldOp):

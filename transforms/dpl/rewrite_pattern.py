@@ -1,4 +1,4 @@
-"""A dataflow pattern as an xDSL `RewritePattern`, to stand in a greedy set beside patterns written by hand.
+"""A dataflow pattern as an xDSL `RewritePattern`, to combine with handwritten patterns in a greedy set.
 
 PatternRewriteWalker(GreedyRewritePatternApplier([DPLRewritePattern(pattern, rewriter), MyPattern()]))
 """
@@ -20,9 +20,9 @@ from .rewriter import Callback, ExprPatternRewriter, PatternMatchingRewriter
 
 
 class DPLRewritePattern(RewritePattern):
-    """Rewrites one binding at a time: what matches `pattern` becomes what `func(expr, matches)` gives.
+    """Rewrite one binding at a time: a match of `pattern` is replaced by the result of `func(expr, matches)`.
 
-    Variables are looked through within a block, but for those of `match_cast`. Nothing is cleaned up: other patterns of
+    Variables are looked through within a block, except those of `match_cast`. There is no cleanup: other patterns of
     the set, or passes, do that.
     """
 
@@ -31,7 +31,7 @@ class DPLRewritePattern(RewritePattern):
         self._names: tuple[Operation, NameSupply] | None = None
 
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter) -> None:
-        """Rewrite `op`, if a rule matches it and changes it."""
+        """Rewrite `op` if a rule matches and changes it."""
         if op.parent is None or not op.results or isinstance(op, relax.DataflowOp) or relax.is_inline(op):
             return
         for rule in self._rules:
@@ -64,7 +64,7 @@ class DPLRewritePattern(RewritePattern):
             rewriter.erase(op)
 
     def _supply(self, op: Operation) -> NameSupply:
-        """The names of the function around `op`, read once."""
+        """Return the names of the function around `op`, read once."""
         func = op
         while not isinstance(func, relax.FuncOp) and (outer := func.parent_op()) is not None:
             func = outer
@@ -78,7 +78,7 @@ def _is_relax(op: Operation) -> bool:
 
 
 def _bound_beside(var: Var, op: Operation) -> Expr | None:
-    """What a variable is bound to, if in the block of `op`."""
+    """Return the value of a variable bound in the block of `op`."""
     value = canonical(var.ssa)
     if not isinstance(value, OpResult) or value.op.parent is not op.parent:
         return None

@@ -1,8 +1,8 @@
-"""Rewriting by patterns: `rewrite_call`, and `PatternMatchingRewriter` with its compositions.
+"""Pattern rewriting: `rewrite_call`, and `PatternMatchingRewriter` with its compositions.
 
-A round matches the bindings of each segment in order. A binding that is rewritten is not looked through by later
-matches of the round. Then bindings are canonicalized, common subexpressions computed once and unused bindings removed
-until nothing changes, and the next round begins, until one changes nothing.
+A round matches the bindings of each segment in order. Later matches of the round do not look through rewritten
+bindings. Then bindings are canonicalized, common subexpressions eliminated and unused bindings removed until nothing
+changes, and the next round begins, until a round changes nothing.
 """
 
 from __future__ import annotations
@@ -37,39 +37,40 @@ from .place import Placer, names_of
 from .segments import Segment, segments
 
 Callback = Callable[[Any, Any], Any]
-"""A rewriter of users: the matched expression and what the parts of the pattern stand for -> what stands there now."""
+"""A user's rewriter: (matched expression, matches of the pattern's parts) -> replacement."""
 _MAX_IMPLICIT_FIELDS = 3
 
 
 class DivergenceError(TiraxError, RuntimeError):
-    """Rewriting that does not come to an end."""
+    """Rewriting does not terminate."""
 
 
 class PatternMatchingRewriter:
-    """Rewrites functions and modules: `rewriter(func)`. `a | b` tries `a` everywhere, then `b` on what is left."""
+    """A rewriter of functions and modules: `rewriter(func)`. `a | b` tries `a` everywhere, then `b` on the rest."""
 
     subroutines: Mapping[str, Operation] = {}
-    """Functions that what it writes may call, by the names that it calls them by."""
+    """Functions that replacements may call, by name."""
 
     def rewrite_segment(self, segment: Segment) -> bool:
-        """Rewrite the bindings of a segment, each at most once; whether any was."""
+        """Rewrite the bindings of a segment, each at most once; return whether any changed."""
         raise NotImplementedError(type(self).__name__)
 
     def rules(self) -> Iterator[ExprPatternRewriter]:
-        """The single rules, first tried first."""
+        """Yield the single rules in the order in which they are tried."""
         raise NotImplementedError(type(self).__name__)
 
     @staticmethod
     def from_pattern(pattern: p.DFPattern, func: Callback) -> PatternMatchingRewriter:
-        """What matches `pattern` becomes `func(expr, matches)`; `expr` itself or None leave it.
+        """Return a rewriter that replaces matches of `pattern` by `func(expr, matches)`.
 
-        A tuple pattern also matches bindings that no tuple holds together, up to three; then `expr` is a tuple of them.
+        `expr` itself or None keep them. A tuple pattern also matches up to three bindings that are not in a tuple; then
+        `expr` is a tuple of them.
         """
         return _from_pattern(pattern, func, ())
 
     @staticmethod
     def from_module(mod: Any) -> PatternMatchingRewriter:
-        """What computes as the function `pattern` of a module does becomes what its function `replacement` does."""
+        """Return a rewriter from the function `pattern` of a module to its function `replacement`."""
         rule = rule_of(mod)
         rewriter = PatternMatchingRewriter.from_pattern(rule.pattern, rule.rewrite)
         rewriter.subroutines = rule.subroutines
@@ -79,10 +80,10 @@ class PatternMatchingRewriter:
         return OrRewriter(self, other)
 
     def __call__(self, obj: Any) -> Any:
-        """A rewritten copy of a function or module.
+        """Return a rewritten copy of a function or module.
 
-        Raises `DivergenceError` where that does not come to an end, `UnsupportedError` where a function alone would
-        call another one of the rewriter.
+        Raises `DivergenceError` if rewriting does not terminate, and `UnsupportedError` if a single function would call
+        a subroutine of the rewriter.
         """
         if isinstance(obj, Function):
             return _rewritten_copy(self, obj)
@@ -92,7 +93,7 @@ class PatternMatchingRewriter:
 
 
 class ExprPatternRewriter(PatternMatchingRewriter):
-    """One pattern. `also` are patterns of which this one is a side, and which then stand for the same expression."""
+    """A rewriter for one pattern. `also` are patterns that have this one as a side, and match the same expression."""
 
     def __init__(self, pattern: p.DFPattern, func: Callback, also: Sequence[p.DFPattern] = ()):
         self.pattern = pattern
@@ -113,7 +114,7 @@ class ExprPatternRewriter(PatternMatchingRewriter):
         return changed
 
     def matches(self, matcher: Matcher, expr: Expr) -> Matches | None:
-        """What the pattern's parts stand for in an expression, None where it does not match."""
+        """Return the match of the pattern with an expression, or None."""
         matches = matcher.first(self.pattern, expr)
         if matches is not None:
             matches.update(dict.fromkeys(self.also, matches[self.pattern]))
@@ -126,7 +127,7 @@ class ExprPatternRewriter(PatternMatchingRewriter):
 
 
 class OrRewriter(PatternMatchingRewriter):
-    """The left one on all bindings, then the right one on those that the left one did not rewrite."""
+    """The left rewriter on all bindings, then the right one on those that the left one did not rewrite."""
 
     def __init__(self, lhs: PatternMatchingRewriter, rhs: PatternMatchingRewriter):
         self.left = lhs
@@ -143,7 +144,7 @@ class OrRewriter(PatternMatchingRewriter):
 
 
 class TupleRewriter(ExprPatternRewriter):
-    """A tuple: one that is there, or bindings that match its fields and that nothing uses before all are bound."""
+    """A rewriter for tuples: existing ones, or bindings that match the fields and are not used before all are bound."""
 
     pattern: p.TuplePattern
 
@@ -157,7 +158,7 @@ class TupleRewriter(ExprPatternRewriter):
         return changed
 
     def _from(self, segment: Segment, first: Operation) -> bool:
-        """Rewrite the first bindings that match with `first` as field 0; whether any did."""
+        """Rewrite the first bindings that match with `first` as field 0; return whether there were any."""
         matcher = Matcher(segment.lookup)
         search = self._bindings(segment, matcher, [first])
         for ops in search:
@@ -171,7 +172,7 @@ class TupleRewriter(ExprPatternRewriter):
     def _bindings(
         self, segment: Segment, matcher: Matcher, ops: list[Operation]
     ) -> Generator[list[Operation], None, None]:
-        """Yields the bindings that match the fields; `ops` are those chosen so far, the last not yet matched."""
+        """Yield the bindings that match the fields; `ops` are those chosen so far, the last not yet matched."""
         fields = self.pattern.fields
         for _ in matcher.match(fields[len(ops) - 1], bound_expr(ops[-1])):
             if len(ops) < len(fields):
@@ -204,7 +205,7 @@ class TupleRewriter(ExprPatternRewriter):
 
 
 def _is_known_before(segment: Segment, value: SSAValue, op: Operation) -> bool:
-    """Whether all that a value which is not placed uses certainly stands before a binding of the segment."""
+    """Return whether everything that a detached value uses is certainly defined before a binding of the segment."""
     end = segment.position[op]
     seen: set[Operation] = set()
     todo = [value.owner]
@@ -221,7 +222,7 @@ def _is_known_before(segment: Segment, value: SSAValue, op: Operation) -> bool:
 
 
 def _next_candidates(segment: Segment, matcher: Matcher, pattern: p.DFPattern) -> list[Operation]:
-    """The bindings that a further field can match, in order: users of an argument that is known already, if one is."""
+    """Return candidates for the next field, in order: users of an already matched argument, if there is one."""
     roots = roots_of(pattern)
     for arg in pattern.args if isinstance(pattern, p.CallPattern) else ():
         known = matcher.bound.get(arg)
@@ -233,7 +234,7 @@ def _next_candidates(segment: Segment, matcher: Matcher, pattern: p.DFPattern) -
 
 
 def _used_early(segment: Segment, ops: list[Operation]) -> bool:
-    """Whether something uses one of the bindings before the last of them is bound."""
+    """Return whether one of the bindings is used before the last of them is bound."""
     last = max(segment.position[op] for op in ops)
     users = (user for op in ops for user in consumers(op.results[0]))
     return any(segment.position.get(user, last + 1) <= last for user in users)
@@ -248,9 +249,9 @@ def _from_pattern(pattern: p.DFPattern, func: Callback, also: tuple[p.DFPattern,
 
 
 def rewrite_call(pattern: p.DFPattern, rewriter: Callback, func: Function) -> Function:
-    """A copy of `func` in which what matches `pattern` is what `rewriter(expr, matches)` gives, until nothing changes.
+    """Return a copy of `func` with matches of `pattern` replaced by `rewriter(expr, matches)`, until nothing changes.
 
-    Raises `DivergenceError` where that never comes to an end, and what is wrong with what the rewriter gives.
+    Raises `DivergenceError` if this does not terminate, and errors for invalid results of the rewriter.
     """
     return cast(Function, PatternMatchingRewriter.from_pattern(pattern, rewriter)(func))
 
@@ -264,7 +265,7 @@ def _rewritten_copy(rewriter: PatternMatchingRewriter, func: Function) -> Functi
 
 
 def rewrite_module(rewriter: PatternMatchingRewriter, module: ModuleOp) -> bool:
-    """Rewrite every Relax function of a module in place; whether anything changed."""
+    """Rewrite every Relax function of a module in place; return whether anything changed."""
     with no_gc():
         changed = [rewrite_function(rewriter, func) for func in relax_functions(module)]
         for func, is_new in zip(relax_functions(module), changed, strict=True):
@@ -276,7 +277,7 @@ def rewrite_module(rewriter: PatternMatchingRewriter, module: ModuleOp) -> bool:
 
 
 def rewrite_function(rewriter: PatternMatchingRewriter, func: relax.FuncOp) -> bool:
-    """Rewrite a function in place until nothing changes; whether anything did."""
+    """Rewrite a function in place until nothing changes; return whether anything did."""
     placer = Placer(names_of(func))
     before = first = fingerprint(func)
     seen = {hash(before)}
@@ -299,12 +300,12 @@ def rewrite_function(rewriter: PatternMatchingRewriter, func: relax.FuncOp) -> b
 
 
 def size_of(func: Operation) -> int:
-    """The number of ops in the blocks of a function."""
+    """Return the number of ops in the blocks of a function."""
     return sum(len(block.ops) for block in binding_blocks(func))
 
 
 def verify(func: relax.FuncOp) -> None:
-    """Raise `VerifyError` where what rewriters gave is not well formed."""
+    """Raise `VerifyError` if the results of rewriters are invalid."""
     check_dominance(func)
     try:
         func.verify()
@@ -313,7 +314,7 @@ def verify(func: relax.FuncOp) -> None:
 
 
 def divergence(func: relax.FuncOp, found: str) -> DivergenceError:
-    """The error for the rewriting of a function that does not come to an end."""
+    """Return the error for a function whose rewriting does not terminate."""
     return DivergenceError(
         f"the rewriting of @{func.sym_name.data} does not come to an end",
         expected="a round in which nothing changes",
@@ -323,8 +324,9 @@ def divergence(func: relax.FuncOp, found: str) -> DivergenceError:
 
 
 def clean_up(func: relax.FuncOp) -> Hashable:
-    """Canonicalize, compute common subexpressions once and remove unused bindings, until nothing changes; what is left
-    as a fingerprint.
+    """Canonicalize, eliminate common subexpressions and remove unused bindings until nothing changes.
+
+    Return a fingerprint.
     """
     forget_discarded(func)
     before: Hashable = None
@@ -336,7 +338,7 @@ def clean_up(func: relax.FuncOp) -> Hashable:
 
 
 def forget_discarded(func: Operation) -> None:
-    """Expressions that a rewriter made and did not return use nothing any more."""
+    """Drop the operands of expressions that a rewriter built but did not return."""
     for block in binding_blocks(func):
         for value in (*block.args, *(r for op in block.ops for r in op.results)):
             for user in {use.operation for use in value.uses if use.operation.parent is None}:

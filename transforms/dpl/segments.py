@@ -1,4 +1,4 @@
-"""Runs of bindings without effects in between: what a pattern is matched in, indexed by op."""
+"""Segments: runs of bindings without side effects in between, indexed by op, in which patterns are matched."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .place import Placer
 
 @dataclass
 class Segment:
-    """Bindings in order. What was rewritten is not looked through any more, and not matched a second time."""
+    """Bindings in order. Rewritten ones are not looked through or matched again."""
 
     ops: list[Operation]
     placer: Placer
@@ -35,7 +35,7 @@ class Segment:
             self._by_name.setdefault(op.name, []).append(op)
 
     def candidates(self, roots: Roots) -> Iterator[Operation]:
-        """The bindings of these ops that were not rewritten yet, in order."""
+        """Yield the bindings of these ops that are not rewritten yet, in order."""
         ops: Iterable[Operation] = self.ops
         if roots is not None:
             runs = [run for name in roots if (run := self._by_name.get(name))]
@@ -45,18 +45,18 @@ class Segment:
         return (op for op in ops if op not in self.rewritten)
 
     def lookup(self, var: Var) -> Expr | None:
-        """What a variable is bound to, if it is bound here by what was not rewritten."""
+        """Return the value of a variable bound in the segment, unless it was rewritten."""
         value = canonical(var.ssa)
         if not isinstance(value, OpResult) or not self.can_see(value.op):
             return None
         return bound_expr(value.op)
 
     def can_see(self, op: Operation) -> bool:
-        """Whether the value of an op is looked through."""
+        """Return whether the value of an op is looked through."""
         return op in self._members and op not in self.rewritten and not isinstance(op, relax.MatchCastOp)
 
     def replace(self, op: Operation, new: Any, matches: Matches, anchor: Operation | None = None) -> bool:
-        """Let the expression `new` stand for the binding `op`, from `anchor` on. False where it is the same one."""
+        """Replace the binding `op` by the expression `new`, from `anchor` on. Return False if it is the same one."""
         value = to_expr(new).ssa
         result = op.results[0]
         if canonical(value) is canonical(result):
@@ -69,12 +69,12 @@ class Segment:
 
 
 def _bound_value(expr: object) -> SSAValue | None:
-    """The value of a matched expression that is the value of a binding."""
+    """Return the bound value of a matched expression, if it is one."""
     return expr.ssa if isinstance(expr, Call | TupleGetItem) else None
 
 
 def segments(func: Operation, placer: Placer) -> Iterator[Segment]:
-    """The segments of a function, in order: one for each dataflow block, and the pure runs outside of these."""
+    """Yield the segments of a function, in order: one for each dataflow block, and the pure runs outside of these."""
     for block in list(binding_blocks(func)):
         for run in _runs(block):
             if run:
@@ -109,6 +109,6 @@ def _in_pure_function(block: Block) -> bool:
 
 
 def _is_result(op: Operation) -> bool:
-    """Whether a tuple without a name is what a function or branch ends with: it counts as its last binding."""
+    """Return whether an unnamed tuple is the result of a function or branch: it counts as the last binding."""
     use = op.results[0].get_user_of_unique_use()
     return relax.is_inline(op) and isinstance(use, relax.ReturnOp | relax.YieldOp)

@@ -1,1 +1,1 @@
-"""What passes on several functions share: who calls whom, and what a call makes of symbolic variables."""
+"""Passes on several functions: the call graph, and symbolic variables across calls."""

@@ -1,4 +1,4 @@
-"""Tell tensor functions the bounds of their symbolic variables."""
+"""Propagate bounds of symbolic variables to tensor functions."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _SIZED = relax.TensorType | relax.ShapeType
 
 @dataclass(frozen=True)
 class AttachVariableBounds(Pass):
-    """Give private tensor functions the bounds that their symbolic variables have in all calls.
+    """Attach to private tensor functions the bounds that their symbolic variables have in all calls.
 
     R.func_attr({"tir_var_upper_bound": {"n": 64}}), R.call_tir(f, (x,), …) with x: R.Tensor((n,))
         ->  T.func_attr({"tir_var_upper_bound": {"m": 64}}) in f(X: T.Buffer((m,)), …)
 
-    Bounds of Relax functions count where their parameters have the variables as extents, since a call checks those.
-    Tensor functions that anything else mentions get none; what a private one said of itself is replaced.
+    Bounds of Relax functions count if their parameters have the variables as extents, since a call checks those.
+    Tensor functions that are used in any other way get none; existing bounds of private functions are replaced.
     """
 
     name = "attach-variable-bounds"
@@ -63,7 +63,7 @@ class AttachVariableBounds(Pass):
 
 
 def _join(known: dict[str, _Bounds], name: str, bounds: _Bounds) -> None:
-    """What holds in the calls before and in this one."""
+    """Join the bounds of earlier calls with those of this one."""
     before = known.get(name)
     if before is None:
         known[name] = bounds
@@ -73,7 +73,7 @@ def _join(known: dict[str, _Bounds], name: str, bounds: _Bounds) -> None:
 
 
 def _of_call(call: _Call, callee: tir.FuncOp, analyzer: Analyzer) -> _Bounds:
-    """The bounds of the callee's variables in a call."""
+    """Return the bounds of the callee's variables at a call."""
     buffers = [
         relax.TensorType.of(p.type.dims, p.type.dtype) for p in callee.params if isinstance(p.type, tir.BufferType)
     ]

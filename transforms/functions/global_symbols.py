@@ -1,4 +1,4 @@
-"""Let functions be called in the module what they are called outside, or be callable from outside at all."""
+"""Make the names of functions in the module and outside agree, or make functions public."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _SYMBOL = "global_symbol"
 
 @dataclass(frozen=True)
 class NormalizeGlobalVar(Pass):
-    """A public function with an attribute `global_symbol` of another name takes that name.
+    """Rename public functions to their attribute `global_symbol`.
 
     bar() {global_symbol = "foo"}, private foo()  ->  foo(), private foo1()
 
-    A private function that has the name takes a new one. Raises `TiraxError` where two public functions want one name.
+    A private function of that name gets a new one. Raises `TiraxError` if two public functions have the same symbol.
     """
 
     name = "normalize-global-var"
@@ -41,13 +41,13 @@ class NormalizeGlobalVar(Pass):
 
 
 def symbol_of(func: FunctionOp) -> str | None:
-    """The attribute `global_symbol` of a function; None where it has none, and is called as in the module."""
+    """Return the attribute `global_symbol` of a function; None if it has none, and its name in the module is used."""
     symbol = None if func.func_attrs is None else func.func_attrs.data.get(_SYMBOL)
     return symbol.data if isinstance(symbol, StringAttr) else None
 
 
 def drop_symbol(func: FunctionOp) -> None:
-    """Take the attribute `global_symbol` away: the function is called as in the module."""
+    """Remove the attribute `global_symbol`, so that the name in the module is used."""
     if func.func_attrs is not None:
         kept = {k: v for k, v in func.func_attrs.data.items() if k != _SYMBOL}
         func.func_attrs = DictionaryAttr(kept) if kept else None
@@ -74,9 +74,9 @@ _CALLEE = ("callee", "func")
 
 
 def rename_functions(module: ModuleOp, names: Mapping[str, str]) -> None:
-    """Rename functions of a module, old name -> new one, with every mention of them, in place.
+    """Rename functions of a module, old name -> new one, with all references to them, in place.
 
-    Calls by name (`call_dps_packed`, …) of a function of the module are mentions, too.
+    Calls by name (`call_dps_packed`, …) of a function of the module are references, too.
     """
     if not names:
         return
@@ -96,7 +96,7 @@ def _renamed(attr: Attribute, names: Mapping[str, str]) -> Attribute:
 
 @dataclass(frozen=True)
 class AttachGlobalSymbol(Pass):
-    """Every function becomes public, under the name that it has in the module.
+    """Make every function public, under its name in the module.
 
     private f(), g() {global_symbol = "h"}  ->  f(), g()
     """

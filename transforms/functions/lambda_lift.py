@@ -1,4 +1,4 @@
-"""Make local functions functions of the module."""
+"""Lift local functions to functions of the module."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .private import caller_of
 
 @dataclass(frozen=True)
 class LambdaLift(Pass):
-    """Local functions become private functions of the module, named after the function they stand in and themselves.
+    """Lift local functions to private functions of the module, named after the enclosing function and themselves.
 
     main(x, y) {def f(a) {… x …}; r = f(y)}  ->  main(x, y) {r = main_f(y, x)}; main_f(a, x) {… x …}
 
-    Values of outside become parameters, and so do the symbolic variables that no parameter determines (as one shape).
-    A local function that uses nothing of outside may be a value: it becomes a reference to the function. One that does,
-    and is used other than by calls, stays, and so does one that calls such a function.
+    Captured values become parameters, and so do the symbolic variables that no parameter determines (as one shape).
+    A local function without captures may be used as a value: it becomes a reference to the function. One with captures
+    that is not only called stays, and so does one that calls such a function.
     """
 
     name = "lambda-lift"
@@ -42,13 +42,13 @@ class LambdaLift(Pass):
 
 @dataclass(frozen=True)
 class LiftClosures(Pass):
-    """Turn closures that are only called into private functions of the module, as code generation wants them.
+    """Lift closures that are only called to private functions of the module, as required by code generation.
 
     %f = relax.closure(%a: T) -> T {… %x …}       relax.func private @main_f(%a: T, %x: U, %s: !relax.shape<[n]>)
     %r = relax.call_value %f(%y) : T         ->   %r = relax.call @main_f(%y, %x, %s) : T
 
-    It is called by other names, too: those that bindings give it, and that of an output of a dataflow block, which is
-    dissolved then. A closure that is used in another way stays; code generation names it.
+    Calls by aliases count, too: bindings, and outputs of a dataflow block, which is then dissolved. A closure that is
+    used in another way stays; code generation reports it.
     """
 
     name = "lift-closures"
@@ -60,7 +60,7 @@ class LiftClosures(Pass):
 
 
 def _call_by_own_names(function: relax.FuncOp) -> None:
-    """Let each use of a local function be one of the operation that defines it."""
+    """Replace aliases of a local function by the operation that defines it."""
     for op in list(function.walk()):
         if isinstance(op, relax.DataflowOp) and any(map(_is_local_function, op.output_op.values_)):
             dissolve(op)
@@ -76,9 +76,9 @@ def _is_local_function(value: SSAValue) -> bool:
 
 
 def lift_local_functions(module: ModuleOp, values: bool = True) -> None:
-    """Make local functions functions of the module, inner ones first, in place.
+    """Lift local functions to functions of the module, inner ones first, in place.
 
-    With `values` also those that are used as values and use nothing of outside; without it only those of loops.
+    With `values` also those used as values that capture nothing; without it only those of loops.
     """
     names = NameSupply(function_names(module))
     for function in relax_functions(module):
@@ -94,7 +94,7 @@ def lift_local_functions(module: ModuleOp, values: bool = True) -> None:
 
 
 def _callees_first(function: relax.FuncOp) -> Iterable[relax.ClosureOp]:
-    """The local functions, after those that stand in them and those of outside that they call: these capture less."""
+    """Return the local functions after those nested in them and those of outside that they call: these capture less."""
     order = TopologicalSorter[relax.ClosureOp]()
     for closure in reversed(list(ops_of_type(function, relax.ClosureOp))):
         called = [v.owner for v in _captured(closure) if isinstance(v.owner, relax.ClosureOp)]
@@ -103,7 +103,7 @@ def _callees_first(function: relax.FuncOp) -> Iterable[relax.ClosureOp]:
 
 
 def _captured(op: relax.ClosureOp) -> list[SSAValue]:
-    """The values of outside that the body uses, in order of first use."""
+    """Return the outside values that the body uses, in order of first use."""
     inside: set[SSAValue] = {op.result, *op.body.block.args}
     captured: dict[SSAValue, None] = {}
     for inner in op.walk():
@@ -115,7 +115,7 @@ def _captured(op: relax.ClosureOp) -> list[SSAValue]:
 
 
 def _undetermined(op: relax.ClosureOp) -> list[Var]:
-    """The symbolic variables that the body mentions and neither parameters nor captured values determine."""
+    """Return the symbolic variables in the body that neither parameters nor captured values determine."""
     determined = definable_vars([*(a.type for a in op.body.block.args), *(v.type for v in _captured(op))])
     bound = definable_vars(cast.result.type for cast in ops_of_type(op, relax.MatchCastOp))
     if bound:
@@ -124,7 +124,7 @@ def _undetermined(op: relax.ClosureOp) -> list[Var]:
 
 
 def _outside(op: relax.ClosureOp) -> set[Var]:
-    """The symbolic variables that are mentioned outside of a local function: a cast in it does not bind them."""
+    """Return the symbolic variables mentioned outside a local function, which a cast inside it does not bind."""
     inside = set(op.walk())
     around = caller_of(op)
     types = [p.type for p in around.params]
@@ -141,7 +141,7 @@ def _is_called_by_loops(op: relax.ClosureOp) -> bool:
 
 
 def _lift(op: relax.ClosureOp, name: str, captured: list[SSAValue]) -> relax.FuncOp:
-    """The function that a local one becomes; calls are calls of it, and other uses refer to it."""
+    """Return the lifted function; calls are redirected to it, and other uses become references."""
     variables = _undetermined(op)
     block = op.body.block
     inside: set[Operation] = set(op.walk()) - {op}
@@ -166,7 +166,7 @@ def _lift(op: relax.ClosureOp, name: str, captured: list[SSAValue]) -> relax.Fun
 
 
 def _refer_to(op: relax.ClosureOp, name: str, inside: set[Operation]) -> None:
-    """Let other uses of a local function than calls, those in itself too, be of a reference to the function."""
+    """Replace uses of a local function other than calls, also those inside it, by references to the lifted function."""
     if any(use.operation in inside for use in op.result.uses):
         itself = relax.FunctionRefOp(name, op.result.type)
         set_name(itself.result, name_of(op.result))

@@ -1,4 +1,4 @@
-"""Private functions and their calls, and rewriting both together."""
+"""Private functions and their calls, and rewriting of both together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PrivateFunction:
 
 
 def private_functions(module: ModuleOp) -> list[PrivateFunction]:
-    """The private Relax functions of a module that are called, and used in no other way."""
+    """Return the private Relax functions of a module that are called, and used in no other way."""
     table = functions(module)
     calls: dict[str, list[relax.CallOp]] = {n: [] for n, f in table.items() if isinstance(f, relax.FuncOp)}
     otherwise = set[str]()
@@ -48,7 +48,7 @@ _SHAPED = (TensorType, ShapeType)
 
 
 def _pairs(declared: Attribute, actual: Attribute) -> Iterator[tuple[SymExpr, SymExpr]]:
-    """Dimensions of a parameter's type and those of an argument's type in the same place."""
+    """Yield the dimensions of a parameter's type with those of an argument's type at the same position."""
     if isinstance(declared, _SHAPED) and isinstance(actual, _SHAPED):
         yield from zip(declared.dims or (), actual.dims or (), strict=False)
     elif isinstance(declared, PrimType) and isinstance(actual, PrimType):
@@ -60,9 +60,9 @@ def _pairs(declared: Attribute, actual: Attribute) -> Iterator[tuple[SymExpr, Sy
 
 
 def bind_variables(declared: Iterable[Attribute], actual: Iterable[Attribute]) -> dict[Var, SymExpr]:
-    """What arguments of the types `given` make of the symbolic variables of a function's parameter types `declared`.
+    """Return the values of symbolic variables in the parameter types `declared` for arguments of the types `actual`.
 
-    A variable that stands nowhere by itself, or only where an argument's type says nothing, is missing.
+    A variable that never occurs by itself, or only where an argument's type is unknown, is missing.
     """
     bindings: dict[Var, SymExpr] = {}
     for d, g in zip(declared, actual, strict=True):
@@ -73,7 +73,7 @@ def bind_variables(declared: Iterable[Attribute], actual: Iterable[Attribute]) -
 
 
 def replace_call(call: relax.CallOp, args: Sequence[SSAValue], result: Attribute) -> relax.CallOp:
-    """A call of the same function with other arguments, or another result type, before `call`, which stays."""
+    """Insert a call of the same function with other arguments, or another result type, before `call`, which stays."""
     new = relax.CallOp(call.callee_name, args, result)
     return insert_before(call, new)
 
@@ -86,7 +86,7 @@ def clean_up(changed: Iterable[relax.FuncOp]) -> None:
 
 
 def caller_of(op: Operation) -> relax.FuncOp:
-    """The function that an op stands in."""
+    """Return the function that contains an op."""
     around = op.parent_op()
     while not isinstance(around, relax.FuncOp):
         assert around is not None

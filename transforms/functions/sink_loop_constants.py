@@ -1,4 +1,4 @@
-"""Put constants that a loop passes to its functions into these."""
+"""Sink constants that a loop passes to its functions into these."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from ...ir.rewriting.edit import erase_unused, insert_before, replace_op
 
 @dataclass(frozen=True)
 class SinkLoopConstants(Pass):
-    """Constants that stay the same in all iterations of a loop stand in its functions, where they may be packed.
+    """Sink loop-invariant constants into the functions of a loop, where they can be packed.
 
     while_loop(cond, body, (x,), (w,)), w a constant  ->  while_loop(cond, body, (x,)); body(x) {… w …}
 
-    Of functions that are private, and that nothing but this loop uses.
+    Applies to private functions that only this loop uses.
     """
 
     name = "sink-loop-constants"
@@ -63,7 +63,7 @@ def _sink(loop: Any, callees: Sequence[relax.FuncOp]) -> None:
 
 
 def _replace_parameter(func: relax.FuncOp, param: BlockArgument, constant: relax.ConstantOp) -> None:
-    """Let a constant stand for a parameter, which goes."""
+    """Replace a parameter by a constant, and remove it."""
     block = func.body.block
     if param.first_use is not None:
         copy = constant.clone()

@@ -1,1 +1,1 @@
-"""Operator fusion: patterns of tensor functions, groups of bindings, and functions made of them."""
+"""Operator fusion: kinds of tensor functions, groups of bindings, and the fused functions."""

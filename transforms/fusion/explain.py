@@ -1,4 +1,4 @@
-"""Why a binding is not fused with what uses it: the first condition of `groups` that does not hold."""
+"""Reasons why a binding is not fused with its users: the first condition of `groups` that does not hold."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _FUSED_INTO = {
 
 
 def log_unfused(graph: BindingGraph, groups: Groups) -> None:
-    """Log, at `DEBUG`, why bindings are not in one group with what uses them."""
+    """Log, at `DEBUG`, why bindings are not in the same group as their users."""
     if logger.isEnabledFor(logging.DEBUG):
         for producer, consumer, reason in unfused_pairs(graph, groups):
             binding, loc = _described(producer), location_of(producer)
@@ -48,7 +48,7 @@ def log_unfused(graph: BindingGraph, groups: Groups) -> None:
 
 
 def unfused_pairs(graph: BindingGraph, groups: Groups) -> Iterator[tuple[Operation, Operation, str]]:
-    """(binding, what uses it, why they are not in one group) of all such pairs, in order."""
+    """Yield (binding, user, reason why they are in different groups), in order."""
     for i, consumers in enumerate(graph.consumers):
         for j in consumers:
             if groups.of(i) != groups.of(j):
@@ -56,7 +56,7 @@ def unfused_pairs(graph: BindingGraph, groups: Groups) -> Iterator[tuple[Operati
 
 
 def reason_not_fused(graph: BindingGraph, groups: Groups, i: int, j: int) -> str:
-    """The first condition that keeps binding i out of the group of j, which uses it, as the groups are in the end."""
+    """Return the first condition that keeps binding i out of the group of its user j, for the final groups."""
     kinds, sink = groups.kinds, groups.dominator(i)
     if kinds[i] == OpPattern.OPAQUE:
         return f"it is {_OPAQUE}"
@@ -86,7 +86,7 @@ def _outside(graph: BindingGraph, i: int) -> str:
 
 
 def _described(op: Operation) -> str:
-    """`'lv' (matmul)`."""
+    """Return a description such as `'lv' (matmul)`."""
     name = next((name for r in op.results if (name := name_of(r))), None)
     called = op.callee_name if isinstance(op, relax.CallTIROp | relax.CallTIRInplaceOp) else op.name
     return f"'{name or '_'}' ({called})"

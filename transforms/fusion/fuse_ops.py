@@ -1,4 +1,4 @@
-"""Group the bindings of dataflow blocks into functions that are to become one tensor function each."""
+"""Group the bindings of dataflow blocks into functions, each of which will become one tensor function."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .groups import Groups
 from .outline import Outliner, is_primitive
 
 MAX_DEPTH = 256
-"""At most so many bindings become one function, unless said otherwise."""
+"""The default maximum number of bindings in a group."""
 
 
 @dataclass(frozen=True)
 class FuseOps(Pass):
-    """Fuse by post-dominators and the kinds that `annotate-tir-op-pattern` found (see `fusion.groups` for the rules).
+    """Fuse by post-dominators and the kinds from `annotate-tir-op-pattern` (rules in `fusion.groups`).
 
     A group of bindings becomes a private function with the attribute `Primitive`, and a call of it. `fuse_opt_level` 0
-    fuses nothing; -1 takes the level of the pass context. `max_depth` is the greatest number of bindings in a group
-    (the context's `relax.FuseOps.max_depth`, or 256, where it is None), the limit `fuse.functions` that of the
-    elementary functions that they compute.
+    disables fusion; -1 uses the level of the pass context. `max_depth` is the maximum number of bindings in a group
+    (default: the context's `relax.FuseOps.max_depth`, or 256); the limit `fuse.functions` bounds the elementary
+    functions that a group computes.
     """
 
     name: ClassVar[str] = "fuse-ops"
@@ -47,7 +47,7 @@ class FuseOps(Pass):
 
 
 def fuse_ops(module: ModuleOp, max_depth: int = MAX_DEPTH) -> None:
-    """Fuse the bindings of every function of a module that is not primitive itself, functions by name."""
+    """Fuse the bindings of every non-primitive function of a module, in order of the functions' names."""
     functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, tir.FuncOp)}
     callers = [f for f in module.body.block.ops if isinstance(f, relax.FuncOp) and not _is_done(f)]
     outliner = Outliner(module)
@@ -72,6 +72,6 @@ def fuse_ops(module: ModuleOp, max_depth: int = MAX_DEPTH) -> None:
 
 
 def _is_done(func: relax.FuncOp) -> bool:
-    """Whether a function is to become one kernel already, ours or another code generator's."""
+    """Return whether a function will already become one kernel, ours or that of another code generator."""
     foreign = func.func_attrs is not None and "Codegen" in func.func_attrs.data
     return foreign or is_primitive(func)

@@ -1,4 +1,4 @@
-"""Make one tensor function of each primitive Relax function that `fuse-ops` made."""
+"""Turn each primitive Relax function from `fuse-ops` into one tensor function."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from .inline import FusedFunction, NotFusable, fuse_function
 from .outline import is_primitive
 
 REASON = "fuse_tir.not_fused"
-"""The attribute that says why a primitive function stays what it is."""
+"""The attribute with the reason why a primitive function is not fused."""
 
 
 @dataclass(frozen=True)
 class FuseTIR(Pass):
-    """Replace primitive functions by tensor functions and their calls by `call_tir`; then remove what is not used.
+    """Replace primitive functions by tensor functions and their calls by `call_tir`; remove unused functions.
 
-    A primitive function that holds more than calls of tensor functions stays, with the reason as its attribute
+    A primitive function that contains anything but calls of tensor functions stays, with the reason as its attribute
     `fuse_tir.not_fused`.
     """
 
@@ -55,7 +55,7 @@ class FuseTIR(Pass):
 
 
 def _fuse_functions(module: ModuleOp) -> dict[str, FusedFunction]:
-    """Replace the primitive functions of a module; what they became, by name."""
+    """Fuse the primitive functions of a module, and return the results by name."""
     table = functions(module)
     values = {r.callee.root_reference.data for r in ops_of_type(module, relax.FunctionRefOp)}
     calls: dict[str, list[relax.CallOp]] = {}
@@ -80,7 +80,7 @@ def _fuse_functions(module: ModuleOp) -> dict[str, FusedFunction]:
 
 
 def _is_static(call: relax.CallOp) -> bool:
-    """Whether `call_tir` can do what the call does: the shapes and dtypes of arguments and results are known."""
+    """Return whether `call_tir` can express the call: the shapes and dtypes of arguments and results are known."""
     return all(_is_known(t) for t in (call.result.type, *(a.type for a in call.call_args)))
 
 
@@ -115,7 +115,7 @@ def _replace_call(call: relax.CallOp, fused: FusedFunction) -> None:
 
 
 def _flatten(call: relax.CallOp, arg: SSAValue, args: list[SSAValue], scalars: list[SymExpr]) -> None:
-    """Add an argument to the tensors, the fields of a tuple one by one, or to the scalars."""
+    """Add an argument to the tensors, with tuples flattened, or to the scalars."""
     t = arg.type
     if isinstance(t, ShapeType) and t.dims is not None:
         scalars.extend(t.dims)

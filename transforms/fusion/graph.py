@@ -1,4 +1,4 @@
-"""The bindings of a dataflow block as a graph, and the tree of their post-dominators."""
+"""The bindings of a dataflow block as a graph, and its post-dominator tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .pattern import OpPattern, declared_pattern
 
 
 def operands_of(op: Operation) -> Iterator[SSAValue]:
-    """The operands of an op, and those that the ops in its regions take from outside of it."""
+    """Yield the operands of an op, and the outside values used in its regions."""
     if not op.regions:
         yield from op.operands
         return
@@ -26,7 +26,7 @@ def operands_of(op: Operation) -> Iterator[SSAValue]:
 
 
 class BindingGraph:
-    """Bindings by index, in program order, with the indices of those that they use and that use them.
+    """Bindings by index, in program order, with the indices of their producers and users.
 
     Inline operands are looked through. `external` are the bindings whose value leaves the block.
     """
@@ -59,7 +59,7 @@ class BindingGraph:
         return list(producers)
 
     def _bind_symbols(self) -> None:
-        """What mentions a symbolic variable that a `match_cast` of the block may have bound stays after it."""
+        """Order ops that mention a symbolic variable after the `match_cast` of the block that may bind it."""
         binders: dict[Var, int] = {}
         for i, op in enumerate(self.ops):
             if binders:
@@ -70,12 +70,12 @@ class BindingGraph:
 
 
 def binding_patterns(graph: BindingGraph, functions: Callable[[str], tir.FuncOp | None]) -> list[OpPattern]:
-    """The kind of each binding: that of the tensor function it calls; opaque for what is no call of one."""
+    """Return the kind of each binding: that of the called tensor function, or opaque."""
     return [_pattern_of(op, functions) for op in graph.ops]
 
 
 def elementary_functions(graph: BindingGraph, functions: Callable[[str], tir.FuncOp | None]) -> list[int]:
-    """How many elementary functions (exp, tanh, …) each binding's tensor function writes."""
+    """Return how many elementary functions (exp, tanh, …) each binding's tensor function contains."""
     known: dict[str, int] = {}
     return [_elementary(op, functions, known) for op in graph.ops]
 
@@ -103,10 +103,10 @@ def _pattern_of(op: Operation, functions: Callable[[str], tir.FuncOp | None]) ->
 
 
 class PostDominators:
-    """The immediate post-dominator of each binding, and the hardest kind on the way to it.
+    """The immediate post-dominator of each binding, and the maximum kind on the paths to it.
 
-    Least common ancestors are found with jump pointers (Myers 1983: an applicative random-access stack), each of which
-    keeps the maximum of what it jumps over: n log n in all.
+    Least common ancestors use jump pointers (Myers 1983: an applicative random-access stack), each of which stores the
+    maximum over the nodes it skips: n log n in total.
     """
 
     def __init__(self, graph: BindingGraph, patterns: Sequence[OpPattern]):
@@ -123,7 +123,7 @@ class PostDominators:
                 self._set(i, *self._common(graph.consumers[i], patterns))
 
     def dominator(self, i: int) -> int | None:
-        """The immediate post-dominator of binding i, None where its value leaves the block on some way."""
+        """Return the immediate post-dominator of binding i, or None if its value leaves the block on some path."""
         parent = self.parent[i]
         return None if parent == self.exit else parent
 
@@ -148,7 +148,7 @@ class PostDominators:
             self._jump[i], self._jump_pattern[i] = parent, pattern
 
     def _ancestor(self, a: int, b: int) -> tuple[int, OpPattern]:
-        """The least common ancestor, and the hardest kind on the two ways to it."""
+        """Return the least common ancestor, and the maximum kind on the two paths to it."""
         depth, jump, parent = self._depth, self._jump, self.parent
         kind = OpPattern.ELEMWISE
         if depth[a] < depth[b]:

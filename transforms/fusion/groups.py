@@ -1,15 +1,15 @@
-"""Which bindings become one function: TVM's rules of fusion, in its three phases.
+"""Selection of bindings to fuse: TVM's rules, in three phases.
 
-A binding may be fused into its immediate post-dominator, with everything on the ways between them:
+A binding may be fused into its immediate post-dominator, with everything on the paths between them:
 
-- an operator like matmul (4): in phase 0, where all the ways are element-wise and nothing on them is above broadcast;
-- element-wise and broadcast ones (0, 1): into anything up to injective and into a reduction, in any phase;
-- injective ones and tuples (2, 7): from phase 1 on, into what is at most injective;
-- up to injective ones into a tuple that was fused into something injective: in phase 2;
+- an operator like matmul (4): in phase 0, if the paths are element-wise and at most broadcast;
+- element-wise and broadcast (0, 1): into anything up to injective and into a reduction, in any phase;
+- injective and tuples (2, 7): from phase 1 on, into anything up to injective;
+- up to injective into a tuple that was fused into something injective: in phase 2;
 - a reduction (3) and an opaque binding (8): never.
 
-A group that has taken in an operator like matmul is one itself from then on. No group of several bindings exceeds the
-most bindings, nor the most elementary functions, which LLVM takes too long for where they are hundreds in one block.
+A group that contains an operator like matmul counts as one. No group of several bindings exceeds the maximum number of
+bindings, nor of elementary functions: LLVM is too slow on blocks with hundreds of them.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _up_to_matmul_at_the_end(kind: OpPattern, is_sink: bool) -> bool:
 class Groups:
     """Disjoint groups of bindings, grown by the rules of this module; `of(i)` is the number of the group of i.
 
-    `functions` says how many elementary functions each binding computes.
+    `functions` is the number of elementary functions of each binding.
     """
 
     def __init__(
@@ -68,30 +68,30 @@ class Groups:
         return self._sets[i]
 
     def members(self) -> list[list[int]]:
-        """The bindings of each group, in order; the groups by their first binding."""
+        """Return the bindings of each group, in order; the groups by their first binding."""
         groups: dict[int, list[int]] = {}
         for i in range(self._sets.value_count()):
             groups.setdefault(self.of(i), []).append(i)
         return list(groups.values())
 
     def dominator(self, i: int) -> int | None:
-        """The immediate post-dominator of a binding; None where its value leaves the block on some way."""
+        """Return the immediate post-dominator of a binding, or None if its value leaves the block on some path."""
         return self._dominators.dominator(i)
 
     def kind_of_group(self, i: int) -> OpPattern:
-        """The kind of the group of a binding."""
+        """Return the kind of the group of a binding."""
         return self._pattern[self.of(i)]
 
     def size(self, i: int) -> int:
-        """How many bindings the group of one has."""
+        """Return the number of bindings in a binding's group."""
         return self._size[self.of(i)]
 
     def functions(self, i: int) -> int:
-        """How many elementary functions the group of a binding computes."""
+        """Return the number of elementary functions in a binding's group."""
         return self._functions[self.of(i)]
 
     def between(self, i: int, sink: int) -> list[int]:
-        """The bindings on the ways from one to its post-dominator, the first one among them."""
+        """Return the bindings on the paths to a binding's post-dominator, including the binding."""
         return self._bindings_up_to(i, sink, len(self._size)) or []
 
     def _fuse(self, i: int, phase: int) -> None:
@@ -109,7 +109,7 @@ class Groups:
                 self._merge(j, sink)
 
     def _condition(self, i: int, sink: int, phase: int) -> Condition | None:
-        """What every binding on the way must be for i to be fused into `sink`; None where it is not to be."""
+        """Return the condition on bindings of the paths for fusing i into `sink`, or None if it must not be fused."""
         if self.of(i) == self.of(sink) or self._pattern[sink] == OpPattern.TUPLE:
             return None
         kind, on_way = self._pattern[i], self._dominators.pattern[i]
@@ -127,17 +127,17 @@ class Groups:
         return _up_to_injective if fused_tuple and self._pattern[i] <= OpPattern.INJECTIVE else None
 
     def _way(self, i: int, sink: int) -> list[int] | None:
-        """The bindings from i to its post-dominator, i first; None where the group would become too large."""
+        """Return the bindings on the paths from i to its post-dominator, i first; None if the group gets too large."""
         return self._bindings_up_to(i, sink, self.max_size - self._size[self.of(sink)])
 
     def _too_many_functions(self, way: Sequence[int], sink: int) -> bool:
-        """Whether the groups from a binding to its post-dominator compute too many elementary functions together."""
+        """Return whether the groups from a binding to its post-dominator exceed the limit of elementary functions."""
         if not any(self._functions[self.of(j)] for j in way):
             return False
         return sum(self._functions[group] for group in {self.of(j) for j in (*way, sink)}) > self.max_functions
 
     def _bindings_up_to(self, i: int, sink: int, left: int) -> list[int] | None:
-        """The bindings up to `sink`; None where they are more than `left`, as many as the groups of each have."""
+        """Return the bindings up to `sink`, or None if their groups have more than `left` bindings."""
         way: dict[int, None] = {}
         stack = [i]
         while stack:

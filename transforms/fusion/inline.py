@@ -1,4 +1,4 @@
-"""One tensor function made of a primitive Relax function: its calls' bodies one after the other, on common buffers."""
+"""Fusion of a primitive Relax function into one tensor function: the bodies of its calls in turn, on shared buffers."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ _SCALAR_TYPES: dict[Attribute, IntegerType] = {i32: i32, i64: i64}
 
 
 class NotFusable(Exception):
-    """Why a primitive function cannot become one tensor function."""
+    """The reason why a primitive function cannot become one tensor function."""
 
 
 @dataclass(frozen=True)
 class FusedFunction:
-    """A tensor function, and how it is called: fields of tuples and shapes passed one by one.
+    """A tensor function and its calling convention: fields of tuples and shapes are passed one by one.
 
-    `inplace` has for each result the position of the input buffer that holds it, -1 for a buffer of its own. `kept`
-    says of each tensor that is passed whether it is an input: fields of tuples that nothing uses are none.
+    `inplace` gives for each result the position of the input buffer that holds it, or -1 for a separate buffer. `kept`
+    tells for each passed tensor whether it is an input: unused fields of tuples are dropped.
     """
 
     func: tir.FuncOp
@@ -47,11 +47,11 @@ class FusedFunction:
 
 
 def fuse_function(func: relax.FuncOp, functions: FunctionLookup) -> FusedFunction:
-    """The tensor function that does what the primitive function `func` does.
+    """Return the tensor function equivalent to the primitive function `func`.
 
-    Its parameters are the buffers of the inputs, those of the results, then scalars. Values between the calls are
-    buffers that it allocates. Raises `NotFusable` where it holds more than calls of tensor functions, or where these
-    do not fit together.
+    Its parameters are the buffers of the inputs, those of the results, then scalars. Intermediate values are buffers
+    that it allocates. Raises `NotFusable` if it contains anything but calls of tensor functions, or if these do not
+    match.
     """
     fuser = _Fuser(functions)
     for param in func.params:
@@ -63,7 +63,7 @@ def fuse_function(func: relax.FuncOp, functions: FunctionLookup) -> FusedFunctio
 
 @dataclass(eq=False)
 class _Buffer:
-    """A buffer of the fused function: where it comes from says where it is declared."""
+    """A buffer of the fused function; its origin determines where it is declared."""
 
     name: str
     type: BufferType
@@ -72,7 +72,7 @@ class _Buffer:
     param: SSAValue | None = None
 
     def stand_for(self, param: SSAValue) -> None:
-        """Take the axis separators of a parameter that it is passed for. Raises `ShapeError` for other ones."""
+        """Take over the axis separators of a parameter that it is passed for. Raises `ShapeError` on a conflict."""
         t = cast(BufferType, param.type)
         if self.param is None and self.constant is None:
             self.type = self.type.with_separators(s.data for s in t.separators)
@@ -89,7 +89,7 @@ class _Buffer:
 
 @dataclass(eq=False)
 class _Call:
-    """A call of a tensor function: what its parameters and symbolic variables are in the fused function."""
+    """A call of a tensor function, with its parameters and symbolic variables mapped to the fused function."""
 
     callee: tir.FuncOp
     buffers: list[_Buffer]
@@ -112,14 +112,14 @@ class _Fuser:
         self._overwritten: set[_Buffer] = set()
 
     def buffers_of(self, value: SSAValue) -> list[_Buffer]:
-        """The buffers of a value: one of a tensor, those of its fields of a tuple."""
+        """Return the buffers of a value: one for a tensor, those of the fields for a tuple."""
         buffers = self._values.get(value)
         if buffers is None:
             raise NotFusable(f"it uses a value of {value.type}")
         return buffers
 
     def parameter(self, param: SSAValue) -> None:
-        """A parameter of the Relax function: buffers, or symbolic variables."""
+        """Add a parameter of the Relax function: buffers, or symbolic variables."""
         name = name_of(param) or f"param_{len(self._inputs)}"
         if isinstance(param.type, ShapeType) and param.type.dims is not None:
             self._add_scalars(param.type.dims)
@@ -145,7 +145,7 @@ class _Fuser:
                 self._scalars.append(e)
 
     def binding(self, op: Operation) -> None:
-        """One op of the Relax function."""
+        """Process one op of the Relax function."""
         handler = _BINDINGS.get(type(op))
         if handler is None:
             raise NotFusable(f"it holds {op.name}, which is no call of a tensor function")
@@ -158,7 +158,7 @@ class _Fuser:
             self._values[result] = self.buffers_of(value)
 
     def skip(self, op: Operation) -> None:
-        """Terminators; shapes, whose dimensions stand in types."""
+        """Ignore terminators, and shapes, whose dimensions are in types."""
 
     def constant(self, op: relax.ConstantOp) -> None:
         buffer = _Buffer("constant", _buffer_type(op.result.type), op)
@@ -211,7 +211,7 @@ class _Fuser:
         return buffers[0]
 
     def _allocate(self, call: _Call) -> None:
-        """What the called function allocates for its whole body, the fused one allocates."""
+        """Allocate the function-level buffers of the callee in the fused function."""
         substitution = SymbolSubstitution(call.symbols)
         for op in call.callee.body.block.ops:
             if isinstance(op, tir.AllocBufferOp):
@@ -223,7 +223,7 @@ class _Fuser:
     def _results(
         self, call: _Call, types: Sequence[Attribute], inplace: Sequence[int], params: Sequence[SSAValue]
     ) -> list[_Buffer]:
-        """The buffers of a call's results, those that are no inputs being made here, one for each of `params`."""
+        """Return the buffers of a call's results, creating those that are not inputs, one for each of `params`."""
         results: list[_Buffer] = []
         rest = iter(params)
         for t, i in zip(types, inplace, strict=True):
@@ -243,7 +243,7 @@ class _Fuser:
         return results
 
     def build(self, func: relax.FuncOp, results: Sequence[_Buffer]) -> FusedFunction:
-        """The tensor function with these results."""
+        """Return the tensor function with these results."""
         kept = self._drop_unused_fields(results)
         position = {b: i for i, b in enumerate(self._inputs)}
         inplace = tuple(position.get(r, -1) for r in results)
@@ -264,7 +264,7 @@ class _Fuser:
         return FusedFunction(fused, inplace, kept)
 
     def _drop_unused_fields(self, results: Sequence[_Buffer]) -> tuple[bool, ...]:
-        """Leave out inputs that are fields of tuples and that nothing uses; which stay."""
+        """Remove inputs that are unused fields of tuples; return which inputs stay."""
         used = {*results, *(b for call in self._calls for b in call.buffers)}
         kept = tuple(b in used or b not in self._fields for b in self._inputs)
         self._inputs = [b for b, stays in zip(self._inputs, kept, strict=True) if stays]
@@ -282,7 +282,7 @@ class _Fuser:
             raise NotFusable("it returns a parameter")
 
     def _declare(self, block: Block, outputs: Sequence[_Buffer]) -> None:
-        """Name the parameters and allocate what is neither parameter nor result; names as TVM prints them."""
+        """Name the parameters, and allocate buffers that are neither parameters nor results; named as TVM prints."""
         taken: set[str] = set()
         params = [*self._inputs, *outputs]
         for buffer, arg in zip(params, block.args, strict=False):
@@ -315,7 +315,7 @@ _BINDINGS: dict[type[Operation], Callable[[_Fuser, Any], None]] = {
 
 
 def function_attrs(func: relax.FuncOp) -> dict[str, PyValue]:
-    """The attributes of the tensor function: those of the Relax one but `Primitive`, and `tir.noalias`."""
+    """Return the attributes of the tensor function: those of the Relax one except `Primitive`, and `tir.noalias`."""
     attrs = func.func_attrs.data.items() if func.func_attrs is not None else ()
     kept: dict[str, PyValue] = {k: v for k, v in attrs if k not in (PRIMITIVE, "tir.noalias")}
     return {**kept, "tir.noalias": True}
@@ -332,7 +332,7 @@ def _leaves(t: Attribute) -> int:
 
 
 class _Matcher:
-    """What the symbolic variables of a called function are where it is called."""
+    """Bindings of a callee's symbolic variables at a call."""
 
     def __init__(self, callee: tir.FuncOp):
         self._name = callee.sym_name.data
@@ -340,7 +340,7 @@ class _Matcher:
         self._expected: list[tuple[SymExpr, SymExpr]] = []
 
     def extents(self, param: SSAValue, actual: BufferType) -> None:
-        """A buffer parameter is a buffer of type `actual`."""
+        """Match a buffer parameter with a buffer of type `actual`."""
         t = param.type
         if not isinstance(t, BufferType):
             raise NotFusable(f"@{self._name} takes {t} where it is given a tensor")
@@ -360,14 +360,14 @@ class _Matcher:
             self._expected.append((declared, actual))
 
     def scalar(self, param: SSAValue, actual: SymExpr) -> None:
-        """A scalar parameter is `actual`; the symbolic variable of its name is, too."""
+        """Bind a scalar parameter, and the symbolic variable of its name, to `actual`."""
         dtype = _SCALAR_TYPES.get(param.type)
         if dtype is None:
             raise NotFusable(f"@{self._name} takes a scalar of {param.type}")
         self.extent(Var(name_of(param) or "", dtype), actual)
 
     def check(self, callee: tir.FuncOp) -> None:
-        """Every variable that a buffer of the called function mentions is known, and constant extents agree."""
+        """Check that every variable in a buffer of the callee is bound, and that constant extents agree."""
         for declared, actual in self._expected:
             here = declared.substitute(self.symbols).constant
             if here is not None and actual.constant is not None and here != actual.constant:
@@ -381,7 +381,7 @@ class _Matcher:
 
 
 def _inline(call: _Call, block: Block, names: NameSupply, scalars: Mapping[Var, SymExpr]) -> None:
-    """Copy the body of a called function to the end of `block`; in it, scalar parameters stand as values."""
+    """Copy the body of a callee to the end of `block`, with scalar parameters as values."""
     values: dict[SSAValue, SSAValue] = {}
     params = call.callee.params
     for param, buffer in zip(params, call.buffers, strict=False):
@@ -406,7 +406,7 @@ def _inline(call: _Call, block: Block, names: NameSupply, scalars: Mapping[Var, 
 
 
 def _drop_repeated_regions(block: tir.BlockOp) -> None:
-    """Two parameters that are one buffer now: what is read of both in the same places is read once."""
+    """Merge equal read regions of two parameters that are now the same buffer."""
     seen: set[tuple[type[Operation], SSAValue, tuple[SymExpr, ...], tuple[SymExpr, ...]]] = set()
     for op in [*block.reads, *block.writes]:
         key = (type(op), op.buffer, tuple(map(sym_expr_of, op.starts)), tuple(op.extents))

@@ -1,4 +1,4 @@
-"""Groups of bindings become functions of their own, and calls of these take their places."""
+"""Outlining of groups of bindings: each becomes a function, and a call of it takes its place."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from ...ir.rewriting.edit import insert_before, replace_value
 from .graph import BindingGraph, operands_of
 
 PRIMITIVE = "Primitive"
-"""The attribute of functions that are to become one tensor function."""
+"""The attribute of functions that will become one tensor function."""
 
 TIR_VARS = "tir_vars"
-"""The name of the shape parameter that holds the symbolic variables that no other parameter determines."""
+"""The name of the shape parameter for symbolic variables that no other parameter determines."""
 
 
 def is_primitive(func: relax.FuncOp) -> bool:
-    """Whether a function has the attribute `Primitive`."""
+    """Return whether a function has the attribute `Primitive`."""
     attr = func.func_attrs.data.get(PRIMITIVE) if func.func_attrs is not None else None
     return isinstance(attr, IntegerAttr) and attr.value.data != 0
 
 
 def determined_symbols(types: Sequence[Attribute]) -> set[Var]:
-    """The symbolic variables that parameters of `types` bind: those that are a whole dimension, or a scalar's value."""
+    """Return the symbolic variables that parameters of `types` bind: those that are an extent or scalar alone."""
     bound: set[Var] = set()
     for t in types:
         if isinstance(t, TensorType | ShapeType):
@@ -48,7 +48,7 @@ def determined_symbols(types: Sequence[Attribute]) -> set[Var]:
 
 @dataclass
 class _Inputs:
-    """What a group takes from outside: parameters of its function with the arguments, in order of first use."""
+    """The inputs of a group: parameters of its function with the arguments, in order of first use."""
 
     params: list[tuple[str, Attribute]] = field(default_factory=lambda: list[tuple[str, Attribute]]())
     args: list[SSAValue | tuple[SSAValue, int]] = field(default_factory=lambda: list[SSAValue | tuple[SSAValue, int]]())
@@ -58,7 +58,7 @@ class _Inputs:
     anonymous: int = 0
 
     def add(self, key: SSAValue | tuple[SSAValue, int], name: str | None, t: Attribute) -> None:
-        """A value, or one field of a tuple."""
+        """Add a value, or one field of a tuple."""
         if key in self.slots:
             return
         if name is None:
@@ -69,14 +69,14 @@ class _Inputs:
 
 
 Finish = Callable[[relax.FuncOp, Sequence[Operation]], tuple[relax.FuncOp, str]]
-"""A group's plain function and its bindings -> the function that is put into the module, and a suffix of its name."""
+"""(a group's plain function, its bindings) -> (the function for the module, a suffix of its name)."""
 
 
 class Outliner:
-    """Makes functions of groups of bindings, for all functions of one module; equal functions are one.
+    """Outliner of groups of bindings for all functions of a module; equal functions are shared.
 
-    `bind_constants`: constants stand in the functions; else they are passed. `rename_at_once`: parameters are called
-    after the new names of what other groups give; else after the old ones.
+    `bind_constants`: constants are inside the functions, otherwise they are arguments. `rename_at_once`: parameters are
+    named after the new names of other groups' results, otherwise after the old ones.
     """
 
     def __init__(self, module: ModuleOp, bind_constants: bool = False, rename_at_once: bool = False):
@@ -94,10 +94,10 @@ class Outliner:
         groups: Sequence[Sequence[int]],
         finish: Finish = lambda func, _: (func, ""),
     ) -> None:
-        """Turn each group of a dataflow block into a call of the function that `finish` makes of it; all else stays.
+        """Replace each group of a dataflow block by a call of the function that `finish` returns for it.
 
-        Bindings are put into an order of the dependencies of groups, which must not be on circles. A group whose values
-        nobody uses is dropped.
+        Bindings are reordered by the dependencies of groups, which must be acyclic. A group without used values is
+        dropped.
         """
         if not groups:
             return
@@ -143,7 +143,7 @@ class Outliner:
         return value if index is None else writer.add(relax.TupleGetItemOp(value, index), "lv")
 
     def _add(self, name: str, func: relax.FuncOp, suffix: str) -> str:
-        """The name of a function equal to `func`, which is put into the module unless there is one already."""
+        """Add `func` to the module unless an equal function exists, and return its name."""
         key = fingerprint(func)
         if key not in self._shared:
             name = self._functions.fresh(name)
@@ -162,7 +162,7 @@ def _take_over(
     call: relax.CallOp,
     writer: _Writer,
 ) -> None:
-    """Put the results of a call in the places of the group's: `gv` where they leave the block by their name."""
+    """Replace the results of a group by those of a call; they are named `gv` if they leave the block by name."""
     if len(outputs) > 1:
         writer.add(call, "lv")
     fields = {value: i for i, value in enumerate(outputs)}
@@ -174,7 +174,7 @@ def _take_over(
 
 
 def _bind_constants(func: relax.FuncOp, args: Sequence[SSAValue | tuple[SSAValue, int]]) -> set[int]:
-    """Put constants that are arguments into the function; the positions of the parameters that this removes."""
+    """Move constant arguments into the function; return the positions of the removed parameters."""
     block = func.body.block
     owners = {i: value.op for i, value in enumerate(args) if isinstance(value, OpResult)}
     bound = {i: op for i, op in owners.items() if isinstance(op, relax.ConstantOp) and relax.is_inline(op)}
@@ -187,9 +187,9 @@ def _bind_constants(func: relax.FuncOp, args: Sequence[SSAValue | tuple[SSAValue
 
 
 class _Writer:
-    """Writes the ops of a block in another order, inline operands before what uses them.
+    """Writer of the ops of a block in another order, inline operands before their users.
 
-    What takes over for a value has its name until the writer renames.
+    A replacement keeps the name of the replaced value until `rename`.
     """
 
     def __init__(self, block: Block, names: NameSupply):
@@ -202,26 +202,26 @@ class _Writer:
             op.detach()
 
     def add(self, op: Operation, base: str | None = None, *alike: SSAValue) -> SSAValue:
-        """The first result of a new op, which gets a name made of `base`, as those `alike` do; none without a base."""
+        """Add an op and return its first result, named after `base` like those in `alike`; unnamed without a base."""
         self._block.insert_op_before(op, self._end)
         if base is not None:
             self._unnamed.append((base, [op.results[0], *alike]))
         return op.results[0]
 
     def place(self, op: Operation) -> None:
-        """An op of the old order, unless it stands already."""
+        """Place an op of the old order, unless it is placed already."""
         if op.parent is None:
             for value in operands_of(op):
                 self.place_inline(value)
             self._block.insert_op_before(op, self._end)
 
     def place_inline(self, value: SSAValue) -> None:
-        """The op of an inline operand that does not stand yet; nothing for other values."""
+        """Place the op of an inline operand if it is not placed yet; do nothing for other values."""
         if isinstance(value, OpResult) and value.op.parent is None and relax.is_inline(value.op):
             self.place(value.op)
 
     def finish(self) -> None:
-        """Place the inline operands of the outputs; drop those that nothing uses any more."""
+        """Place the inline operands of the outputs, and drop unused ones."""
         for value in self._end.operands:
             self.place_inline(value)
         for op in reversed(self._old):
@@ -239,7 +239,7 @@ class _Writer:
 
 
 def dependency_order(graph: BindingGraph, groups: Sequence[Sequence[int]]) -> list[int]:
-    """The groups by first binding, each after those that it depends on."""
+    """Return the groups by first binding, each after those that it depends on."""
     group_of = {i: g for g, members in enumerate(groups) for i in members}
 
     def needed(group: int) -> Iterator[int]:
@@ -263,7 +263,10 @@ def dependency_order(graph: BindingGraph, groups: Sequence[Sequence[int]]) -> li
 
 
 def outputs_of(ops: Sequence[Operation], graph: BindingGraph) -> list[SSAValue]:
-    """The values of a group that something outside of it uses, as these uses come; what the block gives at once."""
+    """Return the values of a group used outside it, in order of first use.
+
+    An output of the block counts as used at once.
+    """
     inside = {inner for op in ops for inner in op.walk()}
     first: dict[SSAValue, tuple[int, int]] = {}
     for op in ops:
@@ -275,20 +278,20 @@ def outputs_of(ops: Sequence[Operation], graph: BindingGraph) -> list[SSAValue]:
 
 
 def _as_defined(ops: Sequence[Operation], outputs: Sequence[SSAValue]) -> list[SSAValue]:
-    """Outputs in the order of their definition."""
+    """Return the outputs in order of definition."""
     chosen = set(outputs)
     return [r for op in ops for r in op.results if r in chosen]
 
 
 def _place(use: Use, producer: Operation, graph: BindingGraph) -> tuple[int, int]:
-    """Where a use stands: binding and operand; that of the binding itself for an output of the block."""
+    """Return the position of a use, as (binding, operand); for an output of the block that of the producer."""
     if isinstance(use.operation, relax.OutputOp):
         return graph.index[producer], -1
     return graph.index.get(use.operation, len(graph.ops)), use.index
 
 
 def fused_name(ops: Sequence[Operation]) -> str:
-    """`fused_` and the names of what the ops call."""
+    """Return `fused_` followed by the names of the ops' callees."""
     parts = [p for op in ops if (p := _callee(op))]
     return "_".join(["fused", *parts])
 
@@ -304,7 +307,7 @@ def _callee(op: Operation) -> str:
 
 
 def inputs_of(ops: Sequence[Operation], outputs: Sequence[SSAValue]) -> _Inputs:
-    """The parameters of a group's function. A tuple of which only fields are used is passed by these fields."""
+    """Return the parameters of a group's function. A tuple of which only fields are used is passed by fields."""
     inside = set(ops)
     inputs = _Inputs()
     tuples = {o for op in ops if not isinstance(op, relax.TupleGetItemOp) for o in operands_of(op)}
@@ -323,7 +326,7 @@ def inputs_of(ops: Sequence[Operation], outputs: Sequence[SSAValue]) -> _Inputs:
 
 
 def _stays_inline(value: SSAValue) -> bool:
-    """Whether an operand is copied into the function: an inline leaf, but for constant tensors and symbolic values."""
+    """Return whether an operand is copied into the function: an inline leaf, except constants and symbolic values."""
     if not isinstance(value, OpResult) or not relax.is_inline(value.op):
         return False
     if isinstance(value.op, relax.ConstantOp | relax.TupleOp):
@@ -334,9 +337,9 @@ def _stays_inline(value: SSAValue) -> bool:
 def build_function(
     ops: Sequence[Operation], inputs: _Inputs, outputs: Sequence[SSAValue]
 ) -> tuple[relax.FuncOp, list[Var]]:
-    """The private function of a group, made of copies of its ops, with a result for each of `outputs`.
+    """Return the private function of a group, with copies of its ops and a result for each of `outputs`.
 
-    Several results are a tuple. Also gives the symbolic variables that a last shape parameter passes.
+    Several results form a tuple. Also returns the symbolic variables that a last shape parameter passes.
     """
     types = [t for _, t in inputs.params]
     known = determined_symbols(types)

@@ -1,6 +1,6 @@
-"""What kind of operator a tensor function is, found by looking at its blocks (TVM's operator pattern kinds).
+"""Classification of tensor functions by their blocks (TVM's operator pattern kinds).
 
-`annotate-tir-op-pattern` notes it on every tensor function, for `fuse-ops` to read.
+`annotate-tir-op-pattern` stores the kind on every tensor function, for `fuse-ops`.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ class OpPattern(IntEnum):
 
 
 def declared_pattern(func: tir.FuncOp) -> int | None:
-    """The kind that the function's attribute says, None where it says none."""
+    """Return the kind in the function's attribute, or None."""
     attr = func.func_attrs.data.get(ATTRIBUTE) if func.func_attrs is not None else None
     return attr.value.data if isinstance(attr, IntegerAttr) else None
 
 
 def find_pattern(func: tir.FuncOp) -> OpPattern:
-    """The kind of `func`: that of its blocks in order, a reduction that an output block goes on with being 4."""
+    """Return the kind of `func`: the maximum of its blocks, or 4 for a reduction before an injective output block."""
     if any(type(op) in _OPAQUE_OPS or (type(op) is tir.StoreOp and not _in_block(op)) for op in operations(func)):
         return OpPattern.OPAQUE
     blocks = [op for op in operations(func) if type(op) is tir.BlockOp]
@@ -76,7 +76,7 @@ _OPAQUE_OPS = frozenset[type[Operation]](
         tir.ReturnOp,
     )
 )
-"""With these, the indices of loads and stores do not say everything."""
+"""Operations that access memory in ways not visible in the indices of loads and stores."""
 
 
 def _in_block(op: Operation) -> bool:
@@ -87,7 +87,7 @@ def _in_block(op: Operation) -> bool:
 
 
 class _Variables:
-    """The variables (iterators, loop variables, loaded elements) that an index is computed from, sizes aside."""
+    """The variables (iterators, loop variables, loaded elements) that an index depends on, except sizes."""
 
     def __init__(self) -> None:
         self._memo: dict[SSAValue, frozenset[SSAValue]] = {}
@@ -109,7 +109,7 @@ class _Variables:
 
 
 class _BlockPattern:
-    """One block: its loads, its last store, and what they say."""
+    """Classification of one block by its loads and its last store."""
 
     def __init__(self, block: tir.BlockOp, variables: _Variables):
         self.block = block
@@ -144,7 +144,7 @@ class _BlockPattern:
         return isinstance(index, BlockArgument) and index.block is self.block.body.block
 
     def _pair(self, store: tir.StoreOp, load: tir.LoadOp) -> OpPattern:
-        """How the indices of a load go with those of the store."""
+        """Return the kind that relates the indices of a load to those of the store."""
         if not all(self._plain(i) for i in store.indices):
             return OpPattern.OPAQUE
         if list(store.indices) == list(load.indices):
@@ -158,7 +158,7 @@ class _BlockPattern:
 
     @staticmethod
     def _is_broadcast(stored: Sequence[SSAValue], load: tir.LoadOp) -> bool:
-        """Whether the load's indices stand among the stored ones, in order; extents of 1 do not matter."""
+        """Return whether the load's indices are a subsequence of the stored ones; extents of 1 are ignored."""
         buffer_type = load.buffer.type
         assert isinstance(buffer_type, tir.BufferType)
         j = 0
@@ -183,7 +183,7 @@ class _BlockPattern:
         return OpPattern.COMM_REDUCE
 
     def _is_product_sum(self, store: tir.StoreOp) -> bool:
-        """`C[…] = C[…] + A[…] * B[…]` where A and B each have an iterator that the other has not."""
+        """Return whether the block is `C[…] = C[…] + A[…] * B[…]`, with an iterator in A only, and one in B only."""
         total = _uncast(store.value)
         if not isinstance(total, tir.AddOp):
             return False
@@ -205,7 +205,7 @@ def _is_zero(index: SSAValue) -> bool:
 
 
 def _uncast(value: SSAValue) -> Operation | None:
-    """The op that computes `value`, conversions left out."""
+    """Return the op that computes `value`, looking through casts."""
     op = value.op if isinstance(value, OpResult) else None
     while isinstance(op, tir.CastOp):
         op = op.value.op if isinstance(op.value, OpResult) else None
@@ -217,7 +217,7 @@ _SCHEDULED = "tir.is_scheduled"
 
 @dataclass(frozen=True)
 class AnnotateTIROpPattern(Pass):
-    """Set the attribute `op_pattern` of each `tir.func` that has none, to the kind found by analysing its blocks."""
+    """Set the attribute `op_pattern` of each `tir.func` that has none, to the kind of its blocks."""
 
     name: ClassVar[str] = "annotate-tir-op-pattern"
 
@@ -229,9 +229,9 @@ class AnnotateTIROpPattern(Pass):
 
 
 def annotate(func: tir.FuncOp, known: OpPattern | None = None) -> None:
-    """Set the attribute `op_pattern` of `func` unless it has one, to what is `known` or is found by analysis.
+    """Set the attribute `op_pattern` of `func` unless it has one, to `known` or the result of the analysis.
 
-    A schedule would not outlive being fused.
+    A scheduled function counts as opaque: fusion would not preserve its schedule.
     """
     attrs = dict(func.func_attrs.data) if func.func_attrs is not None else {}
     if ATTRIBUTE not in attrs:

@@ -1,14 +1,14 @@
-"""`widen-at-use`: bytes are handed on as bytes, and made floats by who reads them.
+"""`widen-at-use`: pass on bytes, and convert them to floats in the kernels that read them.
 
     y = float(bytes(conv(x)))                        b = bytes(conv(x))
     z = add(y, …)                             ->     z = add(float(b), …)
 
-A product takes in what is element-wise behind it, so its kernel would store floats, four times as many bytes, where one
-more operation made it floats again. Functions that do no more than that are annotated as injective: they are fused into
-those that read them, and not into products.
+A product fuses the element-wise operators after it, so its kernel would store floats, four times as many bytes, if
+the conversion to float is among them. Functions that only convert are annotated as injective: they are fused into their
+users, and not into products.
 
-Where products of bytes are those of words (`are_words`) kernels take in what is added to their sums as ever: there the
-sums need not become bytes in between (`schedule.cpu.library.fold_requantize`).
+If byte products use 16-bit words (`are_words`), kernels fuse what is added to their sums as usual: there the sums need
+not become bytes in between (`schedule.cpu.library.fold_requantize`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BYTE = 8
 
 @dataclass(frozen=True)
 class WidenAtUse(Pass):
-    """Let functions that make floats of bytes be fused into those that read the floats, for a target."""
+    """Make conversions from bytes to floats fusable into the users of the floats, for a target."""
 
     name: ClassVar[str] = "widen-at-use"
     target: str = "llvm"
@@ -47,7 +47,7 @@ class WidenAtUse(Pass):
 
 
 def _only_widens(func: tir.FuncOp) -> bool:
-    """Whether a function is element-wise from one tensor of bytes, and scalars, to one of floats of its shape."""
+    """Return whether a function is element-wise from one tensor of bytes, and scalars, to floats of the same shape."""
     types = [p.type for p in func.params]
     if len(types) < 2 or not all(isinstance(t, BufferType) for t in types):
         return False

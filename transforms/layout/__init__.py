@@ -1,1 +1,1 @@
-"""Layouts of tensors: which one an operator computes in, and where a tensor changes from one to another."""
+"""Layout passes: the layout in which an operator computes, and where tensors change layouts."""

@@ -1,4 +1,4 @@
-"""Which buffers of tensor functions are weights, whose layout may be chosen."""
+"""Mark weights of tensor functions, whose layout may be chosen freely."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .attributes import LAYOUT_FREE, with_attrs
 
 @dataclass(frozen=True)
 class AttachAttrLayoutFreeBuffers(Pass):
-    """Says in an attribute of tensor functions which of their inputs are constants or weights.
+    """List the inputs of tensor functions that are constants or weights in an attribute.
 
     call_tir(matmul, (x, w))  ->  call_tir(matmul1, (x, w))   matmul1: {"layout_free_buffers": [1]}
 
-    Weights are the parameters of a Relax function behind the first `num_input`, an attribute of it. A function that is
-    called with different ones becomes several; what is private and called no more goes. Bindings that only give another
-    name hide a weight: `CanonicalizeBindings` should come before.
+    Weights are the parameters of a Relax function after the first `num_input` (an attribute of it). A function called
+    with different ones is copied; private functions that are no longer called are removed. Aliases hide a weight:
+    `CanonicalizeBindings` should run first.
     """
 
     name: ClassVar[str] = "attach-attr-layout-free-buffers"
@@ -58,7 +58,7 @@ def _is_constant(value: SSAValue) -> bool:
 
 
 def _with_free(module: ModuleOp, func: tir.FuncOp, free: tuple[int, ...], names: NameSupply) -> str:
-    """A copy of `func` with the attribute, and its name."""
+    """Add a copy of `func` with the attribute, and return its name."""
     new = func.clone()
     new.sym_name = StringAttr(names.fresh(func.sym_name.data))
     with_attrs(new, {LAYOUT_FREE: ArrayAttr([IntegerAttr(i, i64) for i in free])})

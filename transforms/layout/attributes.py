@@ -1,4 +1,4 @@
-"""What layout passes read from and write to attributes of functions."""
+"""Function attributes that layout passes read and write."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ...dialects import relax, tir
 from ...dialects.attributes import from_attr
 
 OPERATOR_NAME = "operator_name"
-"""Which operator a tensor function computes."""
+"""The operator that a tensor function computes."""
 LAYOUT_FREE = "layout_free_buffers"
 """The positions of parameters whose layout may be chosen: weights and constants."""
 
 
 def operator_name(func: tir.FuncOp | relax.FuncOp | None) -> str | None:
-    """The operator that a tensor function says it computes."""
+    """Return the operator that a tensor function declares to compute."""
     if not isinstance(func, tir.FuncOp) or func.func_attrs is None:
         return None
     attr = func.func_attrs.data.get(OPERATOR_NAME)
@@ -25,7 +25,7 @@ def operator_name(func: tir.FuncOp | relax.FuncOp | None) -> str | None:
 
 
 def layout_free(func: tir.FuncOp) -> list[int]:
-    """The positions of parameters whose layout may be chosen, none where the function does not say."""
+    """Return the positions of parameters whose layout may be chosen; empty without the attribute."""
     attr = None if func.func_attrs is None else from_attr(func.func_attrs.data.get(LAYOUT_FREE))
     return [i for i in attr if isinstance(i, int)] if isinstance(attr, list) else []
 

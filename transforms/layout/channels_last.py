@@ -1,4 +1,4 @@
-"""Chains of convolutions in the layout that tiles of registers read and write as it stands."""
+"""Chains of convolutions in channels-last layouts, which register tiles read and write directly."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _FIRST: Desired = {"relax.nn.conv1d": ["NCW", "OIW"], "relax.nn.conv2d": ["NCHW"
 
 @dataclass(frozen=True)
 class ChannelsLast(Pass):
-    """Brings functions of several convolutions with constant kernels into the layouts NWC and NHWC.
+    """Convert functions with several convolutions of constant kernels to the layouts NWC and NHWC.
 
-    What comes before, between and after them follows as in `convert-layout`. A function stays as it was where for that
-    more tensors were to be transposed at run time than one for every `least` of its convolutions in the layouts NCW and
-    NCHW; where there are fewer, none may be. A convolution whose rows have an unknown length counts as many: vectors
-    along the channels are whole ones, whatever that is.
+    Operators before, between and after them follow as in `convert-layout`. A function is unchanged if this would need
+    more transpositions at run time than one for every `least` of its NCW and NCHW convolutions; with fewer
+    convolutions, none is allowed. A convolution with rows of unknown length counts as many: vectors along the channels
+    are always full.
 
-    Convolutions in groups have the channels first, as those of one vector need different data; but not where a group
-    is one channel, nor those of bytes.
+    Grouped convolutions keep the channels first, because a vector of them would need different data, except depthwise
+    convolutions and those of bytes.
     """
 
     name: ClassVar[str] = "channels-last"
@@ -48,7 +48,7 @@ class ChannelsLast(Pass):
                 convert_function(func, lambda op: _FIRST if _has_groups_last(op) else _as_it_is(op), MORE_RULES)
 
     def _convert(self, func: relax.FuncOp, convolutions: list[Operator]) -> bool:
-        """Put a function with the channels last in the place of `func` where that pays; whether it does."""
+        """Replace `func` by a channels-last version if that is profitable, and return whether it is."""
         count = sum(1 if _has_known_rows(op) else 2 * self.least for op in convolutions if _is_convertible(op))
         if not count:
             return False
@@ -62,19 +62,19 @@ class ChannelsLast(Pass):
 
 
 def _is_convertible(op: Operator) -> bool:
-    """Whether a convolution is with the channels first, with a constant kernel and without groups."""
+    """Return whether a convolution has channels first, a constant kernel and no groups."""
     return op.attr("data_layout") == _FIRST[op.name][0] and _is_constant(op.operands[1]) and not _has_groups(op)
 
 
 def _has_groups(op: Operator) -> bool:
-    """Whether an operator is a convolution in groups of several channels, which are better the first ones."""
+    """Return whether an operator is a convolution in groups of several channels, faster with channels first."""
     if op.name not in _LAST or op.attr("groups") == 1:
         return False
     return not cast(Convolution, op).is_depthwise() and not _is_of_bytes(op)
 
 
 def _is_of_bytes(convolution: Operator) -> bool:
-    """Whether bytes are summed up: their kernels are brought into an order for groups, too (`pack-convolutions`)."""
+    """Return whether a convolution multiplies bytes: their kernels are packed for groups, too (`pack-convolutions`)."""
     data, out = convolution.tensor("data"), cast(TensorType, convolution.results[0].type)
     return data.element in (i8, ui8) and out.element == i32 and _is_constant(convolution.operands[1])
 
@@ -84,7 +84,7 @@ def _has_groups_last(op: Operator) -> bool:
 
 
 def _as_it_is(op: Operator) -> Desired:
-    """The layouts that a convolution has."""
+    """Return the current layouts of a convolution."""
     if op.name not in _LAST:
         return {}
     return {op.name: [op.attr(name) for name in ("data_layout", "kernel_layout", "out_layout")]}
@@ -96,7 +96,7 @@ def _has_known_rows(convolution: Operator) -> bool:
 
 
 def _moves(func: relax.FuncOp) -> int:
-    """How many tensors are transposed when the function runs. One transposed again is counted as the last one of it."""
+    """Return the number of tensors transposed at run time. A chain of transpositions counts once, at its end."""
     transposed = (op for op in operations(func) if _is_transposition(op) and not _is_passed_on(op))
     return sum(not _moves_nothing(*_source_and_axes(op)) for op in transposed)
 
@@ -106,13 +106,13 @@ def _is_transposition(op: Any) -> TypeGuard[Operator]:
 
 
 def _is_passed_on(permute: Operator) -> bool:
-    """Whether all that uses a transposed tensor transposes it again: it has no place of its own then."""
+    """Return whether all users of a transposed tensor transpose it again, so that it need not be stored."""
     uses = list(permute.results[0].uses)
     return bool(uses) and all(_is_transposition(use.operation) for use in uses)
 
 
 def _source_and_axes(permute: Operator) -> tuple[SSAValue, list[int]]:
-    """The tensor that is transposed, once or several times, and its dimension at each place of the result."""
+    """Return the source of a chain of transpositions, and its dimension at each position of the result."""
     source = permute.operands[0]
     rank = len(permute.tensor("x").dims or ())
     axes = [axis % rank for axis in permute.attr("axes") or range(rank)[::-1]]
@@ -123,7 +123,7 @@ def _source_and_axes(permute: Operator) -> tuple[SSAValue, list[int]]:
 
 
 def _moves_nothing(source: SSAValue, axes: list[int]) -> bool:
-    """Whether no element has another place: all dimensions that are not 1 stay in order; or it is a constant's."""
+    """Return whether a permutation moves no element (dimensions other than 1 stay in order), or permutes a constant."""
     dims = cast(TensorType, source.type).dims
     kept = [axis for axis in axes if dims is None or dims[axis].constant != 1]
     return _is_constant(source) or kept == sorted(kept)

@@ -1,4 +1,4 @@
-"""Convolutions in the layouts that one wants, with as few transpositions as the rules allow."""
+"""Convert convolutions to given layouts, with as few transpositions as the rules allow."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from ...ir.rewriting.edit import erase, insert_before
 from .layout_rules import CARRY_BLOCKS, RULES, Desired, LayoutRule, Operand, Plan, convolution, resizing
 
 Layouts = DataLayout | tuple["Layouts", ...] | None
-"""The layout of a value: of a tensor, of the fields of a tuple, None where it is as the program had it."""
+"""The layout of a value: of a tensor, or of the fields of a tuple; None for the original layout."""
 Callback = Callable[[Any], Mapping[str, Sequence[str]] | None]
 """`layout_cb(call) -> {operator: layouts}`"""
 
 
 @dataclass(frozen=True, init=False)
 class ConvertLayout(Pass):
-    """Brings operators into desired layouts; others around them follow, where `rules` says how.
+    """Convert operators to desired layouts; surrounding operators follow according to `rules`.
 
     y = conv2d(x, w)  ->  y = permute_dims(conv2d(permute_dims(x), permute_dims(w), data_layout="NHWC", …))
 
-    `desired_layouts` has for a convolution the layouts of data, kernel and (that of the data where not given) result,
-    for `image.resize2d` that of the data: `{"relax.nn.conv2d": ["NHWC", "OHWI"]}`. `layout_cb(call)` gives such a
-    dictionary for one call, and then `desired_layouts` does not count. Only dataflow blocks change; what they take and
-    give keeps its layout.
+    `desired_layouts` lists for a convolution the layouts of data, kernel and result (default: that of the data), for
+    `image.resize2d` that of the data: `{"relax.nn.conv2d": ["NHWC", "OHWI"]}`. `layout_cb(call)` returns such a
+    dictionary for one call, and overrides `desired_layouts`. Only dataflow blocks change; their inputs and outputs keep
+    their layouts.
 
-    A layout in blocks, `NCHW4c`, is for tensors whose extents the blocks certainly divide. Element-wise operators,
-    convolutions and pools carry it.
+    A blocked layout, `NCHW4c`, requires extents that are certainly divisible by the blocks. Element-wise operators,
+    convolutions and pools propagate it.
 
-    In text, `operators` and `layouts` go in step: `convert-layout{operators="relax.nn.conv2d" layouts="NHWC OHWI"}`.
+    In text, `operators` and `layouts` correspond: `convert-layout{operators="relax.nn.conv2d" layouts="NHWC OHWI"}`.
 
     Raises `NameLookupError` for an unknown operator and `ShapeError` for layouts that it cannot have.
     """
@@ -83,7 +83,7 @@ class ConvertLayout(Pass):
 def convert_function(
     func: relax.FuncOp, choose: Callable[[Operator], Desired], rules: Mapping[str, LayoutRule] = RULES
 ) -> None:
-    """Bring the operators of one function into the layouts that `choose` has for each convolution, in place."""
+    """Convert the operators of one function to the layouts that `choose` returns for each convolution, in place."""
     blocks = [b for b in binding_blocks(func) if isinstance(b.parent_op(), relax.DataflowOp)]
     for block in blocks:
         _Converter(choose, rules).block(list(block.ops))
@@ -93,7 +93,7 @@ def convert_function(
 
 
 def _checked(desired: Desired) -> Desired:
-    """Raise where a name is no operator with layouts, or a layout is not one of its dimensions."""
+    """Return the layouts; raises if a name is not an operator with layouts, or a layout does not match its rank."""
     known = {n: cls for n, cls in relax.OPERATORS.items() if RULES.get(n) in (convolution, resizing)}
     for name, layouts in desired.items():
         cls = known.get(name)
@@ -122,7 +122,7 @@ def _parsed(name: str, text: str) -> DataLayout:
 
 
 class _Converter:
-    """Rewrites the bindings of one dataflow block, in order, in place."""
+    """Rewriter of the bindings of one dataflow block, in order, in place."""
 
     def __init__(self, choose: Callable[[Operator], Desired], rules: Mapping[str, LayoutRule]):
         self.choose = choose
@@ -168,7 +168,7 @@ class _Converter:
         self._replace(op, new, result)
 
     def _spread(self, op: Operator) -> Operator:
-        """`concat(t)` of a tuple whose fields stand in other layouts as `concat(t[0], t[1], …)`."""
+        """Rewrite `concat(t)` of a tuple whose fields have new layouts to `concat(t[0], t[1], …)`."""
         values = op.operands
         if len(values) != 1 or op.ARG_NAMES[0][-1] != "*" or values[0] not in self.moved:
             return op
@@ -184,14 +184,14 @@ class _Converter:
         return new
 
     def _match_cast(self, op: relax.MatchCastOp) -> None:
-        """The cast of a tensor that was moved, to a shape that is."""
+        """Convert the cast of a transposed tensor to a transposed shape."""
         value, layout = self.moved[op.value]
         cast_type = self._cast_type(op)
         assert cast_type is not None
         self._replace(op, relax.MatchCastOp(value, cast_type), layout)
 
     def _cast_type(self, op: relax.MatchCastOp) -> relax.TensorType | None:
-        """What a tensor is cast to where it stands now; None where it was not moved, or its shape is not given."""
+        """Return the type of a cast in the current layout; None if it was not moved, or the shape is unknown."""
         moved, t = self.moved.get(op.value), op.result.type
         if moved is None or not isinstance(moved[1], DataLayout) or not moved[1].is_plain:
             return None
@@ -201,7 +201,7 @@ class _Converter:
         return relax.TensorType.of([t.dims[p] for p in places], t.element)
 
     def _is_as_before(self, op: Operator, plan: Plan) -> bool:
-        """Whether the plan changes nothing."""
+        """Return whether the plan changes nothing."""
         initial = all(p is None or p == DataLayout.initial(len(p.dims)) for p in (*plan.inputs, *plan.outputs))
         return initial and all(op.attr(n) == v for n, v in plan.attrs.items()) and not self._touches(op)
 
@@ -220,7 +220,7 @@ class _Converter:
         return self._unblocked(op, operands) if rule is convolution else None
 
     def _operands(self, op: Operator) -> list[Operand]:
-        """The tensors that the operator takes; none where the rank of one is not known."""
+        """Return the tensor operands of the operator; empty if the rank of one is unknown."""
         operands: list[Operand] = []
         for value in op.operands:
             if isinstance(value.type, relax.TensorType):
@@ -235,19 +235,19 @@ class _Converter:
         return moved[1] if moved is not None and isinstance(moved[1], DataLayout) else DataLayout.initial(rank)
 
     def _fits(self, op: Operator, operands: Sequence[Operand], plan: Plan) -> bool:
-        """Whether blocks divide what they are to cut."""
+        """Return whether the extents are divisible by the blocks."""
         planned = zip(operands, plan.inputs, strict=False)
         types = op.result_type.types if isinstance(op.result_type, TupleType) else [op.result_type]
         pairs = [*((o.type, p) for o, p in planned), *zip(types, plan.outputs, strict=True)]
         return all(p is None or p.is_plain or _divides(t, p) for t, p in pairs)
 
     def _unblocked(self, op: Operator, operands: Sequence[Operand]) -> Plan | None:
-        """A convolution whose extents the blocks do not divide: as its operands stand, where these are in no blocks."""
+        """Return the plan of a convolution with indivisible extents: the operands' layouts, if not blocked."""
         plan = convolution(op, operands, {})
         return plan if plan is not None and all(p is None or p.is_plain for p in plan.inputs) else None
 
     def _structure(self, op: relax.BindOp | relax.TupleOp | relax.TupleGetItemOp) -> None:
-        """Names, tuples and their fields carry what layouts they have."""
+        """Propagate layouts through aliases, tuples and their fields."""
         if not self._touches(op):
             return
         values = [self.moved.get(v, (v, None)) for v in op.operands]
@@ -263,7 +263,7 @@ class _Converter:
             self._replace(op, relax.BindOp(value), layout)
 
     def _replace(self, op: Operation, new: Operation, layout: Layouts) -> None:
-        """Put `new` in place of `op`; what uses that is still to come, and looks the result up."""
+        """Replace `op` by `new`; its users are visited later and look up the result."""
         old = op.results[0]
         self._put(op, new)
         self.replaced.append(op)
@@ -280,7 +280,7 @@ class _Converter:
     # Layouts
 
     def _restore(self, op: Operation) -> None:
-        """Give an op, and what is in its regions, its operands as the program had them."""
+        """Give an op, and those in its regions, operands in their original layouts."""
         for user in op.walk():
             for i, value in enumerate(user.operands):
                 if value in self.moved:
@@ -289,7 +289,7 @@ class _Converter:
                         self._pass_name(value, back)
 
     def _pass_name(self, value: SSAValue, back: SSAValue) -> None:
-        """What leaves the block under the name of `value` is what has the name in it."""
+        """Name the output of the block after `value`, which has this name in it."""
         set_name(self.moved[value][0], None)
         set_name(back, name_of(value))
 
@@ -301,7 +301,7 @@ class _Converter:
         return [self._in_layout(anchor, v, next(layouts)) for v in arg]
 
     def _in_layout(self, anchor: Operation, value: SSAValue, layout: DataLayout | None) -> SSAValue:
-        """A tensor in a layout, transposed before `anchor` where it stands in another one."""
+        """Return a tensor in a layout, transposed before `anchor` if necessary."""
         if layout is None or not isinstance(value.type, relax.TensorType):
             return self._initial(anchor, value) if value in self.moved else value
         tensor, _ = self.moved.get(value, (value, None))
@@ -316,7 +316,7 @@ class _Converter:
         return self._put(anchor, relax.OPERATORS["relax.layout_transform"].make(value, index_map=mapping))
 
     def _initial(self, anchor: Operation, value: SSAValue) -> SSAValue:
-        """A value that was moved, as the program had it."""
+        """Return a moved value in its original layout."""
         moved, layout = self.moved[value]
         back = self._back(anchor, moved, layout, value.type)
         if back.type == value.type:

@@ -1,8 +1,8 @@
-"""How operators carry layouts: one row of `RULES` an operator (or a family of them).
+"""Propagation of layouts through operators: one row of `RULES` for each operator (or family).
 
-A rule is asked in which layouts the operands stand, and says in which the operator wants them, which attributes it has
-then, and in which layout the result is. Layouts are written in letters of the order that the program has: `ABCD` is a
-tensor of rank 4 as it was, `ACDB` has its second dimension last, `ABCD4b` that one in blocks.
+A rule gets the current layouts of the operands, and returns those that the operator needs, its new attributes, and the
+layout of the result. Layouts are written in letters of the original order: `ABCD` is an unchanged tensor of rank 4,
+`ACDB` has its second dimension last, `ABCD4b` has it in blocks.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ...dialects.relax.reduction import REDUCTIONS
 from ...dialects.sym.data_layout import Axis, DataLayout
 
 Desired = Mapping[str, Sequence[str]]
-"""Operator -> the layouts that its data, its kernel and (that of the data where not given) its result are to have."""
+"""The desired layouts of an operator's data, kernel and result (default: that of the data), by operator."""
 Attrs = Mapping[str, Any]
 
 
 class Operand(NamedTuple):
-    """A tensor operand: its struct info as the program had it, and the layout in which it stands now."""
+    """A tensor operand: its original struct info, and its current layout."""
 
     type: relax.TensorType
     layout: DataLayout
@@ -38,7 +38,7 @@ class Operand(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """The layouts of operands (None: as the program had it) and results, attributes that change.
+    """The layouts of operands (None: original) and results, and changed attributes.
 
     `scalars` are new values for arguments that are tuples of prim values.
     """
@@ -49,11 +49,11 @@ class Plan:
 
 
 LayoutRule = Callable[[Operator, Sequence[Operand], Desired], Plan | None]
-"""`(operator, tensor operands, desired layouts)` -> the plan; None where all have to be as the program had them."""
+"""`(operator, tensor operands, desired layouts)` -> the plan; None if all operands must have their original layouts."""
 
 
 def follow(source: DataLayout, rank: int) -> DataLayout:
-    """The layout of a tensor of `rank` that a tensor of `source` is broadcast to: dimensions in front are new."""
+    """Return the layout of a tensor of `rank` to which a tensor in layout `source` broadcasts: new dimensions lead."""
     more = rank - len(source.dims)
     initial = DataLayout.initial(rank)
     names = dict(zip(sorted(source.dims), initial.dims[more:], strict=True))
@@ -66,7 +66,7 @@ def _like(letter: str, model: str) -> str:
 
 
 def without(layout: DataLayout, letters: Sequence[str]) -> DataLayout:
-    """The layout of what is left when dimensions go, in letters of the new order."""
+    """Return the layout after removing dimensions, in letters of the new order."""
     kept = [a for a in layout.axes if a.primal not in letters]
     primals = sorted({a.primal for a in kept})
     names = dict(zip(primals, DataLayout.initial(len(primals)).dims, strict=True))
@@ -74,33 +74,36 @@ def without(layout: DataLayout, letters: Sequence[str]) -> DataLayout:
 
 
 def _letters(operand: Operand, axes: int | Sequence[int] | None) -> list[str]:
-    """The dimensions that axes of the program name, all for None."""
+    """Return the letters of the original axes; None selects all of them."""
     chosen = range(operand.rank) if axes is None else [axes] if isinstance(axes, int) else axes
     return [sorted(operand.layout.dims)[a] for a in chosen]
 
 
 def _is_cut(operand: Operand, axes: int | Sequence[int] | None) -> bool:
-    """Whether one of the axes stands in blocks."""
+    """Return whether one of the axes is blocked."""
     return any(operand.layout.block(c) is not None for c in _letters(operand, axes))
 
 
 def _places(operand: Operand, axes: int | Sequence[int] | None) -> list[int]:
-    """Where axes of the program stand now."""
+    """Return the current positions of original axes."""
     return [operand.layout.index(c) for c in _letters(operand, axes)]
 
 
 def elementwise(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
-    """f(x): as x stands."""
+    """f(x): the layout of x."""
     return Plan([operands[0].layout], [operands[0].layout])
 
 
 def dropout(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
-    """The result and the mask as x stands."""
+    """The result and the mask have the layout of x."""
     return Plan([operands[0].layout], [operands[0].layout] * 2)
 
 
 def broadcast(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """f(x1, x2): the operand of the lower rank leads (the first of equal ones), the other follows. Scalars do not."""
+    """f(x1, x2): the operand of lower rank determines the layout (the first one if equal), the other follows.
+
+    No scalars.
+    """
     low, high = sorted(operands, key=lambda o: o.rank)
     if low.rank == 0:
         layouts = [None if o is low else high.layout for o in operands]
@@ -110,13 +113,13 @@ def broadcast(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | N
 
 
 def agreeing(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """f(x1, x2, x3): as they stand, where all stand alike."""
+    """f(x1, x2, x3): the operands' layout, if all have the same."""
     first = operands[0].layout
     return Plan([first] * len(operands), [first]) if all(o.layout == first for o in operands) else None
 
 
 def convolution(op: Operator, operands: Sequence[Operand], desired: Desired) -> Plan | None:
-    """In the desired layouts, else as data and kernel stand."""
+    """The desired layouts, else those of data and kernel."""
     desired_layouts = desired.get(op.name)
     data, kernel = operands
     initial = DataLayout.initial(data.rank)
@@ -143,7 +146,7 @@ def _sorted_like(layout: DataLayout, model: DataLayout) -> DataLayout:
 
 
 def pooling(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """As the data stands, where the program has it in no blocks."""
+    """The layout of the data, if it was not blocked originally."""
     data = operands[0]
     if not DataLayout.parse(op.attr("layout")).is_plain:
         return None
@@ -155,7 +158,7 @@ def pooling(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | Non
 
 
 def resizing(op: Operator, operands: Sequence[Operand], desired: Desired) -> Plan | None:
-    """In the desired layout, else as the data stands; not in blocks."""
+    """The desired layout, else that of the data; not blocked."""
     layouts = desired.get(op.name)
     if layouts is None:
         return pooling(op, operands, desired)
@@ -168,7 +171,7 @@ def resizing(op: Operator, operands: Sequence[Operand], desired: Desired) -> Pla
 
 
 def along(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """f(x, axis): all operands as the first stands."""
+    """f(x, axis): all operands have the layout of the first one."""
     axis, first = op.attr("axis"), operands[0]
     if axis is None:
         return None
@@ -176,7 +179,7 @@ def along(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
 
 
 def channels(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
-    """f(x, parameters of the dimension `axis`): x as it stands; further results are as the parameters."""
+    """f(x, parameters of the dimension `axis`): the layout of x; further results are like the parameters."""
     first = operands[0]
     results = len(op.result_type.types) if isinstance(op.result_type, TupleType) else 1
     attrs = {"axis": _places(first, op.attr("axis"))[0]}
@@ -184,19 +187,19 @@ def channels(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
 
 
 def take(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """take(x, indices, axis): x as it stands, where the indices are a vector."""
+    """take(x, indices, axis): the layout of x, if the indices are a vector."""
     return channels(op, operands, _) if op.attr("axis") is not None and operands[1].type.rank == 1 else None
 
 
 def group_norm(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
-    """group_norm, instance_norm: x as it stands, parameters of its channels."""
+    """group_norm, instance_norm: the layout of x; parameters belong to its channels."""
     first = operands[0]
     attrs = {"channel_axis": _places(first, op.attr("channel_axis"))[0], "axes": _places(first, op.attr("axes"))}
     return Plan([first.layout, None, None], [first.layout], attrs)
 
 
 def normalized(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """layer_norm, rms_norm: x as it stands, where the parameters' dimensions are still in their order."""
+    """layer_norm, rms_norm: the layout of x, if the parameters' dimensions are still in order."""
     first = operands[0]
     normalized_axes: list[int] = list(range(first.rank)) if op.attr("axes") is None else op.attr("axes")
     before, axes = [a % first.rank for a in normalized_axes], _places(first, normalized_axes)
@@ -207,7 +210,10 @@ def normalized(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | 
 
 
 def reduction(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """sum(x, axis): x as it stands; what is left keeps its order. Of a dimension in blocks both parts go."""
+    """sum(x, axis): the layout of x; remaining dimensions keep their order.
+
+    Both parts of a blocked dimension are removed.
+    """
     first, axes = operands[0], op.attr("axis")
     letters = _letters(first, axes)
     if op.attr("keepdims") and _is_cut(first, axes):
@@ -218,12 +224,12 @@ def reduction(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | N
 
 
 def concatenation(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """All as the first stands: blocks follow blocks."""
+    """All operands have the layout of the first one: blocks are concatenated."""
     return along(op, operands, _)
 
 
 def split(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """Each part as x stands; of a dimension in blocks a part is of whole ones."""
+    """Each part has the layout of x; along a blocked dimension the parts consist of full blocks."""
     first, axis, sections = operands[0], op.attr("axis"), op.attr("indices_or_sections")
     layouts = [first.layout] * (len(op.result_type.types) if isinstance(op.result_type, TupleType) else 1)
     attrs: dict[str, Any] = {"axis": _places(first, axis)[0]}
@@ -237,7 +243,7 @@ def split(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
 
 
 def _in_blocks(operand: Operand, axis: int, sections: int | Sequence[int], block: int) -> int | list[int] | None:
-    """Where a dimension is split, in blocks; None where that is inside of one."""
+    """Return the positions to split a dimension at, in blocks; None if one is inside a block."""
     if not isinstance(sections, int):
         return None if any(cut % block for cut in sections) else [cut // block for cut in sections]
     extent = None if operand.type.dims is None else operand.type.dims[axis].constant
@@ -245,7 +251,7 @@ def _in_blocks(operand: Operand, axis: int, sections: int | Sequence[int], block
 
 
 def squeeze(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """What is left keeps its order."""
+    """Remaining dimensions keep their order."""
     first, axes = operands[0], op.attr("axis")
     if axes is None:
         if first.type.dims is None:
@@ -256,7 +262,7 @@ def squeeze(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | Non
 
 
 def expand_dims(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
-    """New dimensions stand where the program has them, the others between them in their order."""
+    """New dimensions have their original positions, the others keep their order between them."""
     first = operands[0]
     rank = first.rank + len(op.attr("axis"))
     new = [a % rank for a in op.attr("axis")]
@@ -268,14 +274,14 @@ def expand_dims(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
 
 
 def permute_dims(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
-    """The result is as the program had it: the axes are those of x as it stands."""
+    """The result has its original layout: the axes are mapped to the layout of x."""
     first = operands[0]
     axes = op.attr("axes") or list(range(first.rank))[::-1]
     return Plan([first.layout], [None], {"axes": _places(first, axes)})
 
 
 def tile(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """Repeats go where their dimensions are; more of them than dimensions do not."""
+    """Repeats are permuted like the dimensions; not supported if there are more of them than dimensions."""
     first, repeats = operands[0], op.attr("repeats")
     counts = [repeats] if isinstance(repeats, int) else list(repeats)
     if len(counts) > first.rank:
@@ -286,14 +292,14 @@ def tile(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
 
 
 def pad(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan:
-    """Widths go where their dimensions are."""
+    """Widths are permuted like the dimensions."""
     first, widths = operands[0], op.attr("pad_width")
     pairs = [widths[2 * i : 2 * i + 2] for i in (sorted(first.layout.dims).index(a.letter) for a in first.layout.axes)]
     return Plan([first.layout], [first.layout], {"pad_width": [width for pair in pairs for width in pair]})
 
 
 def strided_slice(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """x as it stands; the axes are prim values, which `axes*` of the plan gives anew."""
+    """The layout of x; the axes are prim values, which `axes*` of the plan replaces."""
     first = operands[0]
     axes = [_constant(v) for v in cast("Sequence[SSAValue]", op.args[1])]
     known = [a for a in axes if a is not None]
@@ -303,13 +309,13 @@ def strided_slice(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan
 
 
 def _constant(value: SSAValue) -> int | None:
-    """The integer that a prim value is."""
+    """Return the integer of a prim value."""
     t = value.type
     return t.expr.constant if isinstance(t, relax.PrimType) and t.expr is not None else None
 
 
 def scatter_nd(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | None:
-    """As data stands, where the dimensions that indices go over are still first; updates follow."""
+    """The layout of data, if the indexed dimensions still come first; updates follow."""
     data, indices, updates = operands
     depth = indices.type.dims[-1].constant if indices.type.dims else None
     more = updates.rank - data.rank
@@ -323,7 +329,7 @@ def scatter_nd(op: Operator, operands: Sequence[Operand], _: Desired) -> Plan | 
 CARRY_BLOCKS: frozenset[LayoutRule] = frozenset(
     (elementwise, broadcast, agreeing, convolution, pooling, reduction, normalized, concatenation, split)
 )
-"""Rules that take tensors in blocks, where a dimension stands in two places."""
+"""Rules that support blocked tensors, where a dimension has two positions."""
 
 RULES: dict[str, LayoutRule] = {
     **{cls.name: elementwise for cls in UNARY.values()},
@@ -359,7 +365,7 @@ RULES: dict[str, LayoutRule] = {
     "relax.scatter_elements": along,
     "relax.scatter_nd": scatter_nd,
 }
-"""Operators that carry layouts. All others get and give what the program had."""
+"""Operators that propagate layouts. All others get and return original layouts."""
 
 MORE_RULES: dict[str, LayoutRule] = {
     **RULES,
@@ -369,4 +375,4 @@ MORE_RULES: dict[str, LayoutRule] = {
     "relax.nn.log_softmax": along,
     "relax.take": take,
 }
-"""The same, and those that carry layouts where `ConvertLayout`, which does as TVM's, does not let them."""
+"""`RULES`, and operators that could propagate layouts but do not in `ConvertLayout`, which follows TVM."""

@@ -1,4 +1,4 @@
-"""Tensor functions that rearrange their weights first, in two."""
+"""Split tensor functions that first rearrange their weights."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from ...ir.rewriting.edit import erase
 from .attributes import LAYOUT_FREE, layout_free, with_attrs
 
 MARK = "meta_schedule.layout_rewrite_preproc"
-"""The annotation of blocks that only put a weight into another layout."""
+"""The annotation of blocks that only change the layout of a weight."""
 
 
 @dataclass(frozen=True)
 class SplitLayoutRewritePreproc(Pass):
-    """Makes two functions of one that first puts its weights into other layouts, so that this can be done once before.
+    """Split functions that first change the layouts of their weights, so that this can be done once in advance.
 
     y = call_tir(f, (x, w))
     w1 = call_tir(f_weight_prepack, (w,)); y = call_tir(f_prepacked, (x, w1))
 
-    The blocks that do so have the annotation `meta_schedule.layout_rewrite_preproc`, the weights are the function's
-    `layout_free_buffers`. A weight that is read in its old layout, too, is left where it is.
+    The blocks that do this have the annotation `meta_schedule.layout_rewrite_preproc`, the weights are the function's
+    `layout_free_buffers`. A weight that is also read in its old layout stays.
     """
 
     name: ClassVar[str] = "split-layout-rewrite-preproc"
@@ -56,7 +56,7 @@ class SplitLayoutRewritePreproc(Pass):
 
 @dataclass(frozen=True)
 class _Split:
-    """The two functions that one becomes; `weights` are the positions of the parameters that are rearranged."""
+    """The two functions; `weights` are the positions of the rearranged parameters."""
 
     original: tir.FuncOp
     prepack: tir.FuncOp
@@ -86,7 +86,7 @@ def _split(func: tir.FuncOp, names: NameSupply) -> _Split | None:
 
 
 def _rearranged(func: tir.FuncOp) -> dict[int, SSAValue]:
-    """The weights that marked statements put into buffers of the function, by position: each with its buffer."""
+    """Return the weights that marked statements copy to buffers of the function: position -> buffer."""
     free = layout_free(func)
     buffers: dict[int, SSAValue] = {}
     for statement in func.body.block.ops:
@@ -112,7 +112,7 @@ def _is_marked(statement: Operation) -> bool:
 
 
 def _statement_of(op: Operation, func: tir.FuncOp) -> Operation:
-    """The statement of the function's body that `op` is part of."""
+    """Return the statement of the function's body that contains `op`."""
     while op.parent_op() is not func:
         outer = op.parent_op()
         assert outer is not None
@@ -121,7 +121,7 @@ def _statement_of(op: Operation, func: tir.FuncOp) -> Operation:
 
 
 def _copy(func: tir.FuncOp, name: str, buffers: Sequence[SSAValue], *, keep_marked: bool) -> tir.FuncOp:
-    """A private copy with either the marked statements or the others; `buffers` become its last parameters."""
+    """Return a private copy with either the marked statements or the others; `buffers` become its last parameters."""
     places = [list(func.body.block.ops).index(b.owner) for b in buffers if isinstance(b.owner, Operation)]
     new = func.clone()
     new.sym_name, new.sym_visibility = StringAttr(name), tir.function.PRIVATE
@@ -149,7 +149,7 @@ def _unmark(block: tir.BlockOp) -> None:
 
 
 def _erase_unused(body: Block) -> None:
-    """Drop what only statements needed that went: buffers, numbers."""
+    """Erase buffers and numbers that only removed statements needed."""
     for op in reversed(list(body.ops)):
         if op.results and not op.regions and not any(r.first_use for r in op.results):
             erase(op)
@@ -162,7 +162,7 @@ def _drop_params(func: tir.FuncOp, places: Sequence[int]) -> None:
 
 
 def _move_params(func: tir.FuncOp, places: Sequence[int], first: int) -> None:
-    """Put the parameters from `first` on into the places of those at `places`, which go."""
+    """Replace the parameters at `places` by those from `first` on."""
     block = func.body.block
     old = [block.args[p] for p in places]
     for arg, moved in zip(old, list(block.args[first:]), strict=True):
@@ -174,7 +174,7 @@ def _move_params(func: tir.FuncOp, places: Sequence[int], first: int) -> None:
 
 
 def _of_both(call: relax.CallTIROp, split: _Split, emit: Emit) -> SSAValue:
-    """The result of calls of both functions, one after the other."""
+    """Return the result of calls of both functions, one after the other."""
     weights, types = [call.args[i] for i in split.weights], split.types
     several = len(types) > 1
     packed = emit.put(relax.CallTIROp(split.prepack.sym_name.data, weights, tuple_type(types) if several else types[0]))

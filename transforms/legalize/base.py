@@ -1,4 +1,4 @@
-"""Operators on shapes and those with effects: calls of what the runtime registers (`runtime/builtins.py`). Devices."""
+"""Rules of operators on shapes, with side effects or on devices: calls of runtime functions (`runtime/builtins.py`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .legalize_rules import BUILDERS, Builder, known_shape, operand, result_tens
 
 
 def shape_of(b: Builder, op: Operator) -> SSAValue:
-    """relax.shape_of(x) -> relax.shape [n, m], or a call of the runtime where the shape of x is unknown"""
+    """relax.shape_of(x) -> relax.shape [n, m], or a runtime call if the shape of x is unknown"""
     return _shape_of(b, operand(op, "expr"))
 
 
@@ -50,7 +50,7 @@ def nonzero(b: Builder, op: Operator) -> SSAValue:
 def dynamic_strided_slice(b: Builder, op: Operator) -> SSAValue:
     """relax.dynamic_strided_slice(x, begin, end, strides) -> dynamic_strided_slice(x, begin, end, strides)
 
-    A function before gives the extents of the result, which `match_cast` makes symbolic variables of.
+    A shape function computes the extents of the result first, which `match_cast` binds to symbolic variables.
     """
     rank = result_tensor(op).rank
     if rank is None or not all(known_shape(v.type) for v in op.operands):
@@ -67,7 +67,7 @@ def dynamic_strided_slice(b: Builder, op: Operator) -> SSAValue:
 def view(b: Builder, op: Operator) -> SSAValue:
     """relax.memory.view(x, …) -> relax.call_pure_packed "runtime.TVMArrayCreateView"(x, shape, dtype, offset)
 
-    What is not given is written out. The view may be a copy.
+    Omitted arguments become explicit. The view may be a copy.
     """
     data, *optional = op.operands
     element = result_tensor(op).element
@@ -102,7 +102,7 @@ _CPU = ("", "llvm", "cpu")
 
 
 def to_vdevice(b: Builder, op: Operator) -> SSAValue:
-    """relax.to_vdevice(x) -> x, for there is one device. Raises `UnsupportedError` for any other."""
+    """relax.to_vdevice(x) -> x, as there is only one device. Raises `UnsupportedError` for any other."""
     device = cast(str, op.attr("dst_vdevice"))
     if device.partition(":")[0] not in _CPU:
         raise UnsupportedError(

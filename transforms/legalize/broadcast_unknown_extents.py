@@ -1,10 +1,10 @@
-"""Operands whose extents are neither equal nor 1 for certain: which it is shows when the program runs.
+"""Broadcasts whose operands have extents that may or may not be 1, which is only known at run time.
 
 %y = relax.add %a, %b : ndim 1   ->  %c = relax.broadcast_to %a, shape<[s]>      where a is [n], b is [m], and s is
                                      %d = relax.broadcast_to %b, shape<[s]>      m where n is 1, else n
                                      %y = relax.add %c, %d : [s]
 
-That the operands broadcast is checked before the kernels run (`requirements`).
+A check before the kernels ensures that the operands broadcast (`requirements`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Dims = tuple[SymExpr, ...]
 
 
 def repeated(extent: SymExpr, to: SymExpr) -> SymExpr:
-    """What a dimension of an operand becomes: `to` where its extent is 1, which the run may decide, else its own."""
+    """Return the broadcast extent of a dimension: `to` if `extent` is 1, possibly at run time, else `extent`."""
     return select(eq(extent, 1), to, extent)
 
 
 def fill_operands(op: Operator) -> Sequence[Operation]:
-    """Repeat operands whose common shape is unknown along its dimensions; the operations that do."""
+    """Broadcast operands whose common shape is unknown; return the new operations."""
     group = _GROUPS.get(op.name, _ALL if isinstance(op, BinaryOp) else None)
     if group is None:
         return ()
@@ -57,7 +57,7 @@ def fill_operands(op: Operator) -> Sequence[Operation]:
 
 
 class _Group(NamedTuple):
-    """The operands of an operator that broadcast together, and how many of their last dimensions do not."""
+    """The operands of an operator that broadcast together, and the number of their last dimensions that do not."""
 
     first: int = 0
     last: int | None = None
@@ -74,14 +74,14 @@ _GROUPS = {
 
 
 def _fits(op: Operator) -> bool:
-    """Whether the common shape of the operands is known."""
+    """Return whether the common shape of the operands is known."""
     if isinstance(op, IndexPut):
         return broadcast_indices(op, op.tensors("indices")) is not None
     return known_shape(op.result_type)
 
 
 def _fill_values(op: IndexPut) -> Sequence[Operation]:
-    """Repeat the values of a write along the dimensions that are written, where they may be 1."""
+    """Broadcast the values of a write along the written dimensions, where they may be 1."""
     data, values, indices = op.tensor("data"), op.tensor("values"), op.tensors("indices")
     together = broadcast_indices(op, indices)
     if together is None or data.dims is None or not values.dims:

@@ -52,7 +52,7 @@ def square(op: Operator) -> Emit:
 
 @rule("relax.full", "relax.full_like")
 def full(op: Operator) -> Emit:
-    """relax.full(shape, value) -> full(), the value written into it where it is a constant"""
+    """relax.full(shape, value) -> full(), with a constant value inlined"""
     fill = operand(op, "fill_value")
     number = constant_scalar(fill)
     return Emit(topi.full, (result_dims(op), result_tensor(op).element, fill if number is None else number), "full")

@@ -1,4 +1,4 @@
-"""Rules of the operators of differentiation; its marks are the values themselves."""
+"""Rules of the operators for gradients; its markers are identities."""
 
 from __future__ import annotations
 

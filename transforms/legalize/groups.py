@@ -1,4 +1,4 @@
-"""Joins of many tensors in groups, each a call: where sizes are symbolic, groups of as many are the same function.
+"""Concatenation of many tensors in groups, each a call: with symbolic sizes, groups of equal length share a function.
 
 %y = relax.concat %x0, …, %x99   ->   %a = relax.concat %x0, …, %x15      …
                                       %y = relax.concat %a, …
@@ -19,7 +19,7 @@ from ...topi.manipulation import MOST_SYMBOLIC, begins_at_sums
 
 
 def join_in_groups(op: Operator) -> Sequence[Operation]:
-    """Put the join of joined groups in place of a join of many tensors; all that was made, where it was."""
+    """Replace a concatenation of many tensors by one of concatenated groups; return the new operations, or `op`."""
     if op.name != "relax.concat" or len(op.operands) <= MOST_SYMBOLIC:
         return ()
     axis = op.attr("axis") or 0
@@ -41,7 +41,7 @@ def join_in_groups(op: Operator) -> Sequence[Operation]:
 
 
 def known_sums(op: Operator, axis: int) -> bool:
-    """Whether all shapes are known, and tensors begin at sums of many sizes."""
+    """Return whether all shapes are known, and tensors begin at sums of many sizes."""
     types = [v.type for v in op.operands]
     if not all(isinstance(t, relax.TensorType) and t.dims is not None for t in types):
         return False

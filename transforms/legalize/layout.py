@@ -1,4 +1,4 @@
-"""The rule of layout_transform: a copy whose stores, or loads where it pads, go through the index map."""
+"""The rule of layout_transform: a copy whose stores, or loads with padding, go through the index map."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def layout_transform(b: Builder, op: Operator) -> SSAValue | None:
 
 
 def _padded(op: Operator, inverse: Inverse, value: float, name: str) -> TECall:
-    """Every element of the result: that of x where it comes from, or the padding."""
+    """Return a function of the elements of the result: the element of x, or the padding."""
     result = cast(relax.TensorType, op.result_type)
 
     def te_layout_transform_with_pad(x: Tensor) -> Tensor:
@@ -60,7 +60,7 @@ def _padded(op: Operator, inverse: Inverse, value: float, name: str) -> TECall:
 
 
 def _name_axes(func: tir.FuncOp, names: Sequence[str]) -> None:
-    """Loops and iterators are called as the new indices."""
+    """Name loops and iterators after the new indices."""
     loops = [op for op in func.walk() if isinstance(op, tir.ForOp)]
     iterators = next((op.iter_vars for op in func.walk() if isinstance(op, tir.BlockOp)), ())
     for loop, iterator, name in zip(loops, iterators, names, strict=True):
@@ -69,7 +69,7 @@ def _name_axes(func: tir.FuncOp, names: Sequence[str]) -> None:
 
 
 def _moved(op: Operator, mapping: IndexMapping, name: str) -> TECall:
-    """Every element of x, written where the map puts it."""
+    """Return a function that writes each element of x to its mapped position."""
 
     def te_layout_transform(x: Tensor) -> Tensor:
         return compute(x.dims, x, name)
@@ -86,7 +86,7 @@ def _moved(op: Operator, mapping: IndexMapping, name: str) -> TECall:
 
 
 def _map_stores(func: tir.FuncOp, mapping: IndexMapping, dims: Sequence[Any]) -> None:
-    """Put the stores into the output through the map; it gets the shape `dims`."""
+    """Map the stores into the output, which gets the shape `dims`."""
     output = func.params[1]
     buffer = cast(tir.BufferType, output.type)
     output._type = buffer.with_shape(dims)  # pyright: ignore[reportPrivateUsage]
@@ -102,7 +102,7 @@ def _map_stores(func: tir.FuncOp, mapping: IndexMapping, dims: Sequence[Any]) ->
 
 
 def _separate(func: tir.FuncOp, separators: Sequence[int] | None, position: int) -> None:
-    """Give a parameter axes where its memory stays apart when it is flattened."""
+    """Set the axis separators of a parameter."""
     if separators:
         param = func.params[position]
         marked = cast(tir.BufferType, param.type).with_separators(separators)

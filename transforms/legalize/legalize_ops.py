@@ -2,8 +2,8 @@
 
     %y = relax.add %a, %b : T   ->   %y = relax.call_tir @add(%a, %b) : T     and     tir.func private @add(…) {…}
 
-Functions are visited in the order of their names, which fixes what becomes `add` and what `add1`. Functions of equal
-structure are shared.
+Functions are visited in the order of their names, which determines which function is `add` and which `add1`.
+Structurally equal functions are shared.
 """
 
 # pyright: reportUnusedImport=false
@@ -58,17 +58,17 @@ from .target_forms import target_forms
 from .tvm_forms import FORMS, UNCHECKED, constant_of, write_as_tvm
 
 CustomRule = Callable[["LegalizeBuilder", Operator], Any]
-"""`(builder, operator) -> value`: builds a replacement; returns None (or the operator's own result) to leave it."""
+"""`(builder, operator) -> value`: builds a replacement; returns None (or the operator's own result) to keep it."""
 
 
 @dataclass(frozen=True)
 class LegalizeOps(Pass):
     """Replace Relax operators by calls of tensor functions.
 
-    `customize_legalize_map` gives rules by operator name that go before the built-in ones; what they build is legalized
-    again. Operators named in `skip_ops` and those of unknown shape stay. `enable_warning` warns of operators without a
-    rule. `tvm_forms` writes operators as TVM does where that is another value for infinities and NaN, or rounds in
-    another way (`tvm_forms.py` lists them). Some operators have a rule of their own for a `target` (`target_forms.py`).
+    `customize_legalize_map` maps operator names to rules with priority over the built-in ones; their results are
+    legalized again. Operators in `skip_ops` and those of unknown shape are kept. `enable_warning` warns of operators
+    without a rule. `tvm_forms` writes operators as TVM does if that differs for infinities and NaN, or in rounding
+    (list in `tvm_forms.py`). Some operators have a special rule for a `target` (`target_forms.py`).
     """
 
     name: ClassVar[str] = "legalize-ops"
@@ -87,13 +87,13 @@ class LegalizeOps(Pass):
 
 @dataclass
 class _Memo:
-    """What an operator became, for operators of equal kind and types; `kept` are the operands that the call takes."""
+    """The result of an operator, for operators of equal kind and types; `kept` are the operands that the call takes."""
 
     properties: dict[str, Attribute]
     kept: list[int]
 
     def call_for(self, op: Operator) -> relax.CallTIROp:
-        """The same call of another operator's operands."""
+        """Return the same call with another operator's operands."""
         return relax.CallTIROp.create(
             operands=[op.operands[i] for i in self.kept],
             result_types=[op.result_type],
@@ -103,16 +103,16 @@ class _Memo:
 
 @dataclass
 class LegalizeBuilder:
-    """What a custom rule builds with: everything goes before the operator that is replaced."""
+    """The builder of a custom rule: inserts everything before the operator that is replaced."""
 
     legalizer: _Legalizer
     anchor: Operation
     emitted: list[Operation] = field(default_factory=list[Operation])
 
     def emit(self, op: Operation) -> SSAValue:
-        """Insert a detached op, and the detached ops that it uses; its first result.
+        """Insert a detached op and the detached ops that it uses, and return its first result.
 
-        A call of a packed function becomes one that is trusted to be pure, as the operator was.
+        A call of a packed function becomes a pure call, as the operator was pure.
         """
         for value in op.operands:
             if isinstance(value, OpResult) and value.op.parent is None:
@@ -124,23 +124,23 @@ class LegalizeBuilder:
         return op.results[0]
 
     def call_te(self, te_func: Callable[..., Any], *args: Any, **kwargs: Any) -> SSAValue:
-        """The call of a tensor function that is made here; `primfunc_name_hint` names it."""
+        """Build a tensor function and return the value of its call; `primfunc_name_hint` names it."""
         return self.call(call_te(te_func, *args, **kwargs))
 
     emit_te = call_te
 
     def call(self, call: TECall) -> SSAValue:
-        """The call of a tensor function that was made before."""
+        """Return the value of a call of an existing tensor function."""
         for op in call.setup:
             self.emit(op)
         return self.emit(call.call_op(self.add_function(call.func)))
 
     def add_function(self, func: tir.FuncOp) -> str:
-        """The name of a tensor function in the module, which it joins unless one of the same structure is there."""
+        """Add a tensor function to the module unless a structurally equal one exists, and return its name."""
         return self.legalizer.add_function(func)
 
     def fresh_vars(self, count: int) -> list[SymExpr]:
-        """Symbolic variables that the function does not have yet."""
+        """Return symbolic variables that are new in the function."""
         func = self.anchor.parent_op()
         while func is not None and not isinstance(func, relax.FuncOp):
             func = func.parent_op()
@@ -148,7 +148,7 @@ class LegalizeBuilder:
 
 
 class _Legalizer:
-    """Legalizes the functions of one module."""
+    """Legalizer of the functions of one module."""
 
     def __init__(self, module: ModuleOp, options: LegalizeOps):
         self.module = module
@@ -168,7 +168,7 @@ class _Legalizer:
 
     @cached_property
     def alike(self) -> Alike:
-        """The private tensor functions."""
+        """The private tensor functions by structure."""
         deduplicator = Alike()
         for f in self.module.body.block.ops:
             if isinstance(f, tir.FuncOp) and f.private:
@@ -176,7 +176,7 @@ class _Legalizer:
         return deduplicator
 
     def add_function(self, func: tir.FuncOp) -> str:
-        """The name of `func` in the module, or that of a private function of the same structure."""
+        """Return the name of `func` in the module, or that of a structurally equal private function."""
         first = cast(tir.FuncOp, self.alike.first_of(func))
         if first is func:
             func.sym_name = StringAttr(self.names.fresh(func.sym_name.data))
@@ -187,7 +187,7 @@ class _Legalizer:
         return first.sym_name.data
 
     def fresh_vars(self, func: relax.FuncOp, count: int) -> list[SymExpr]:
-        """Symbolic variables `s`, `s_1`, … that a function does not have yet."""
+        """Return symbolic variables `s`, `s_1`, … that are new in a function."""
         taken = self.variables.get(func)
         if taken is None:
             values = [
@@ -198,7 +198,7 @@ class _Legalizer:
         return [Var(fresh_suffix("s", taken)) for _ in range(count)]
 
     def function(self, func: relax.FuncOp) -> None:
-        """Legalize the operators of a function, of its branches and local functions too."""
+        """Legalize the operators of a function, including its branches and local functions."""
         pending = [op for op in operations(func) if isinstance(op, Operator)][::-1]
         while pending:
             op = pending.pop()
@@ -207,7 +207,7 @@ class _Legalizer:
                 pending.extend(e for e in reversed(emitted) if isinstance(e, Operator))
 
     def operator(self, op: Operator) -> Sequence[Operation]:
-        """Legalize one operator; what a custom rule put in its place."""
+        """Legalize one operator, and return the operations of a custom rule, which are legalized next."""
         if registered(op.name, LEGALIZE) is RESET and op.name not in self.custom:
             return ()
         own_rule = own_function(op.name, LEGALIZE)
@@ -237,7 +237,7 @@ class _Legalizer:
         return ()
 
     def _as_others(self, op: Operator) -> Sequence[Operation]:
-        """The operators that an operator with a rule becomes first; none for most."""
+        """Return the operators that replace an operator before its rule applies; usually none."""
         filled = fill_operands(op)
         return [*filled, op] if filled else () if self.tvm_forms else join_in_groups(op)
 
@@ -261,7 +261,7 @@ class _Legalizer:
         return [e for e in builder.emitted if e.name != op.name]
 
     def _emit(self, op: Operator, emit: Emit, key: Hashable) -> None:
-        """Put the call of its tensor function in place of an operator; others of the `key` become the same call."""
+        """Replace an operator by the call of its tensor function; others with the same `key` share the function."""
         if emit.opaque:
             key = _opaque_key(op)
             if key in self.memo:
@@ -283,7 +283,7 @@ class _Legalizer:
 
 
 def _pure(op: Operation) -> Operation:
-    """A call of a packed function, which stands for a pure operator here, as a call that is trusted to be pure."""
+    """Return a call of a packed function that replaces a pure operator as a pure call."""
     if not isinstance(op, relax.CallPackedOp):
         return op
     pure = relax.CallPurePackedOp(op.func.data, op.args, op.result_type, op.call_attrs)
@@ -294,7 +294,7 @@ def _pure(op: Operation) -> Operation:
 
 
 def _called(op: Operator, emit: Emit) -> TECall:
-    """The call of the tensor function of an operator, which is named in what may be raised."""
+    """Return the call of an operator's tensor function; errors name the operator."""
     opaque = {"primfunc_opaque": True, "primfunc_attrs": {ATTRIBUTE: int(OpPattern.OPAQUE)}} if emit.opaque else {}
     try:
         return call_te(emit.function, *emit.args, primfunc_name_hint=emit.name, **opaque, **emit.options)
@@ -306,9 +306,9 @@ def _called(op: Operator, emit: Emit) -> TECall:
 
 
 def _check_result(op: Operator, computed: Attribute, certain: bool) -> None:
-    """Raise `DTypeError` or `ShapeError` where the tensor function of an operator gives what it does not infer.
+    """Raise `DTypeError` or `ShapeError` if an operator's tensor function does not return the inferred type.
 
-    `certain` is whether nothing is assumed of extents until the program runs: then equal ones are equal for any sizes.
+    `certain` means that no assumption on extents is left to run time: then the extents must be equal for all sizes.
     """
     hint = f"`compute` and `infer_struct_info` of {op.name} must agree"
     message = f"the tensor function of {op.name} does not give what the operator infers"
@@ -322,14 +322,14 @@ def _check_result(op: Operator, computed: Attribute, certain: bool) -> None:
 
 
 def _tensor_types(t: Attribute) -> list[relax.TensorType]:
-    """The tensors of a type, those inside of tuples too, in order."""
+    """Return the tensors of a type, including those in tuples, in order."""
     if isinstance(t, TupleType):
         return [inner for each in t.types for inner in _tensor_types(each)]
     return [t] if isinstance(t, relax.TensorType) else []
 
 
 def _mismatch(inferred: relax.TensorType, actual: relax.TensorType, certain: bool) -> type[TiraxError] | None:
-    """The error of two types that a tensor cannot have both."""
+    """Return the error class for two incompatible tensor types, or None if they are compatible."""
     if inferred.element is not None and inferred.element != actual.element:
         return DTypeError
     if inferred.dims is None or actual.dims is None:
@@ -341,7 +341,7 @@ def _mismatch(inferred: relax.TensorType, actual: relax.TensorType, certain: boo
 
 
 def _differ(difference: SymExpr, certain: bool) -> bool:
-    """Whether two extents of this difference are unequal: always, or where it is `certain`, for some sizes."""
+    """Return whether two extents with this difference are unequal: always, or for some sizes if `certain`."""
     if difference.constant is not None or not certain:
         return bool(difference.constant)
     sizes = {str(v.name): 3 + 2 * i for i, v in enumerate(difference.free_vars())}
@@ -349,7 +349,7 @@ def _differ(difference: SymExpr, certain: bool) -> bool:
 
 
 def _memo_key(op: Operator) -> Hashable:
-    """Operators with one key become calls of one function; names of operands only name its parameters."""
+    """Return a key: operators with equal keys share a function; names of operands only name its parameters."""
     groups = tuple(None if a is None else len(a) if isinstance(a, tuple) else 1 for a in op.args)
     first = _first_positions(op)
     operands = tuple((first[v], *_operand_key(v)) for v in op.operands)
@@ -357,7 +357,7 @@ def _memo_key(op: Operator) -> Hashable:
 
 
 def _opaque_key(op: Operator) -> Hashable:
-    """As `_memo_key`, where only which extents are equal matters."""
+    """Return a `_memo_key` that depends only on which extents are equal."""
     numbers: dict[SymExpr, int] = {}
     first = _first_positions(op)
     operands = [(first[v], t.dtype, t.vdevice) for v in op.operands for t in _tensor_types(v.type)]
@@ -367,7 +367,7 @@ def _opaque_key(op: Operator) -> Hashable:
 
 
 def _operand_key(value: SSAValue) -> tuple[Attribute, Attribute | None]:
-    """The type, and the value where rules may write it into the function."""
+    """Return the type, and the value if rules may inline it."""
     owner = value.owner
     if isinstance(owner, relax.ConstantOp) and not owner.value.data.shape:
         return value.type, owner.value
@@ -377,7 +377,7 @@ def _operand_key(value: SSAValue) -> tuple[Attribute, Attribute | None]:
 
 
 def _first_positions(op: Operation) -> dict[SSAValue, int]:
-    """Where each operand stands first."""
+    """Return the first position of each operand."""
     out: dict[SSAValue, int] = {}
     for i, value in enumerate(op.operands):
         out.setdefault(value, i)
@@ -385,6 +385,6 @@ def _first_positions(op: Operation) -> dict[SSAValue, int]:
 
 
 def _positions(op: Operator, call: TECall) -> list[int] | None:
-    """The operands that are the arguments of the call, None where some argument is none of them."""
+    """Return the positions of the operands that the call takes; None if an argument is not an operand."""
     first = _first_positions(op)
     return [first[v] for v in call.args] if all(v in first for v in call.args) else None

@@ -1,4 +1,4 @@
-"""What a rule of legalization is, and the table of them."""
+"""The types of legalization rules, and the table of them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from ...te.emit import TECall
 
 @dataclass(frozen=True)
 class Emit:
-    """A tensor function with its arguments, and the name of the `tir.func` that it becomes.
+    """A tensor function with its arguments, and the name of the `tir.func` to build from it.
 
-    `setup` are detached ops that give some of the arguments and stand before the call. An `opaque` function has
-    variables of its own for extents of the arguments, and is fused with nothing.
+    `setup` are detached ops that define some of the arguments and are inserted before the call. An `opaque` function
+    has its own variables for extents of the arguments, and is not fused.
     """
 
     function: Callable[..., Any]
@@ -34,46 +34,46 @@ class Emit:
 
 
 LegalizeRule = Callable[[Operator], Emit | None]
-"""From an operator to what computes it; None where the operator has to stay."""
+"""A function from an operator to what computes it; None if the operator must be kept."""
 
 
 class Builder(Protocol):
-    """What a rule that makes other Relax operations builds with."""
+    """The builder of rules that create other Relax operations."""
 
     def emit(self, op: Operation) -> SSAValue:
-        """Insert a detached op in front of the operator; its first result."""
+        """Insert a detached op before the operator, and return its first result."""
         ...
 
     def call_te(self, te_func: Callable[..., Any], *args: Any, **kwargs: Any) -> SSAValue:
-        """The call of a tensor function that is made here; `primfunc_name_hint` names it."""
+        """Build a tensor function and return the value of its call; `primfunc_name_hint` names it."""
         ...
 
     def call(self, call: TECall) -> SSAValue:
-        """The call of a tensor function that was made before."""
+        """Return the value of a call of an existing tensor function."""
         ...
 
     def add_function(self, func: tir.FuncOp) -> str:
-        """The name of a tensor function in the module, which it joins unless one of the same structure is there."""
+        """Add a tensor function to the module unless a structurally equal one exists, and return its name."""
         ...
 
     def fresh_vars(self, count: int) -> list[SymExpr]:
-        """Symbolic variables that the function does not have yet."""
+        """Return symbolic variables that are new in the function."""
         ...
 
 
 BUILDERS: Table[Callable[[Builder, Operator], SSAValue | None]] = Table("legalization into operators of")
-"""Rules of operators that become other Relax operations, by name: `(builder, op) -> value`; None leaves it as it is."""
+"""Rules of operators that become other Relax operations, by name: `(builder, op) -> value`; None keeps the operator."""
 
 RULES: Table[LegalizeRule] = Table("legalization rule")
-"""The rule of each operator, by the operator's name."""
+"""The rules by operator name."""
 
 
 rule = RULES.row
-"""The decorator of a rule, with the names of its operators."""
+"""Register the decorated function as the rule of an operator, by name."""
 
 
 def rule_of(op: Operator) -> LegalizeRule | None:
-    """The rule of an operator: that of the table, else what the operator's class itself brings."""
+    """Return the rule of an operator from the table, else from the operator's class."""
     rule = RULES.get(op.name)
     return _computed if rule is None and op.brings("compute") else rule
 
@@ -84,14 +84,14 @@ def _computed(op: Operator) -> Emit:
 
 
 def known_shape(t: Attribute) -> bool:
-    """Whether every tensor in `t` has a known shape and dtype."""
+    """Return whether every tensor in `t` has a known shape and dtype."""
     if isinstance(t, TupleType):
         return all(map(known_shape, t.types))
     return not isinstance(t, relax.TensorType) or (t.dims is not None and t.element is not None)
 
 
 def constant_scalar(value: SSAValue) -> PrimExpr | None:
-    """A constant tensor of rank 0 as a number, None for other values."""
+    """Return the number in a constant tensor of rank 0, or None for other values."""
     owner = value.owner
     if not isinstance(owner, relax.ConstantOp):
         return None
@@ -100,13 +100,13 @@ def constant_scalar(value: SSAValue) -> PrimExpr | None:
 
 
 def scalar_or_value(value: SSAValue) -> PrimExpr | SSAValue:
-    """A constant of rank 0 as a number that is written into the function; other values as they are."""
+    """Return a constant of rank 0 as a number to inline, and other values unchanged."""
     number = constant_scalar(value)
     return value if number is None else number
 
 
 def result_tensor(op: Operator) -> relax.TensorType:
-    """The result's type, which is a tensor."""
+    """Return the type of the result, which must be a tensor."""
     t = op.result_type
     if not isinstance(t, relax.TensorType):
         raise TypeError(f"{op.name} gives {t}")
@@ -114,12 +114,12 @@ def result_tensor(op: Operator) -> relax.TensorType:
 
 
 def result_dims(op: Operator) -> list[SymExpr]:
-    """The result's shape, which is known."""
+    """Return the shape of the result, which must be known."""
     return list(result_tensor(op).dims or ())
 
 
 def operand(op: Operator, name: str) -> SSAValue:
-    """The operand `name`, which is one value."""
+    """Return the operand `name`, which must be a single value."""
     value = cast("SSAValue | None", getattr(op, name))
     if value is None:
         raise TypeError(f"{op.name} has no operand {name}")

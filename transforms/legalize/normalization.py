@@ -1,4 +1,4 @@
-"""Rules of normalisation and of losses."""
+"""Rules of normalization and losses."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .legalize_rules import Emit, operand, result_tensor, rule
 
 
 def _affine(op: Operator) -> tuple[Any, Any]:
-    """gamma where `scale`, and beta where `center`, is on."""
+    """Return gamma if `scale` is set, and beta if `center` is, else None."""
     return operand(op, "gamma") if op.attr("scale") else None, operand(op, "beta") if op.attr("center") else None
 
 

@@ -1,4 +1,4 @@
-"""Rules of legalization as TVM has them: `(builder, call) -> expression` on handles, an operator's `FLegalize`."""
+"""Legalization rules in TVM's form: `(builder, call) -> expression` on handles, an operator's `FLegalize`."""
 
 from __future__ import annotations
 
@@ -23,42 +23,42 @@ from ...te.emit import TECall
 from .legalize_rules import BUILDERS, RULES, Builder, known_shape, rule_of
 
 Legalize = Callable[[Any, Call], Expr | None]
-"""`(builder, call) -> expression`, where the builder has what `RuleBuilder` has; None leaves the call."""
+"""`(builder, call) -> expression`, with a builder like `RuleBuilder`; None keeps the call."""
 
 
 class RuleBuilder:
-    """What a rule of TVM builds with, a part of its `BlockBuilder`: all goes before the call that is replaced."""
+    """The builder of TVM's rules, a subset of `BlockBuilder`: inserts everything before the call that is replaced."""
 
     def __init__(self, builder: Builder):
         self.inner = builder
 
     def emit(self, expr: Any, name_hint: str = "") -> Expr:
-        """Bind an expression; the variable."""
+        """Bind an expression and return the variable."""
         value = self.inner.emit(_operation(to_expr(expr)))
         if name_hint:
             set_name(value, name_hint)
         return expr_of(value)
 
     def call_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Expr:
-        """A call of the tensor function that `func` describes."""
+        """Return a call of the tensor function that `func` describes."""
         return expr_of(self.inner.call_te(func, *(_deep(a, Expr, self._value) for a in args), **kwargs))
 
     emit_te = call_te
 
     def add_func(self, func: PrimFunc, func_name: str) -> GlobalVar:
-        """Add a tensor function to the module, under this name or a new one like it; a private one once."""
+        """Add a tensor function to the module, under this name or a similar new one; a private one only once."""
         return GlobalVar(self.inner.add_function(func.op))
 
     def match_cast(self, value: Any, struct_info: Any, name_hint: str = "") -> Expr:
-        """Check at run time that a value is of `struct_info`."""
+        """Check at run time that a value has the struct info `struct_info`."""
         return self.emit(bound_expr(MatchCastOp(self._value(value), type_of(struct_info))), name_hint)
 
     def normalize(self, expr: Any) -> Expr:
-        """The expression; its struct info is known as soon as it is made."""
+        """Return the expression unchanged: its struct info is inferred at construction."""
         return to_expr(expr)
 
     def lookup_binding(self, var: Expr) -> Expr | None:
-        """What a variable is bound to, None for a parameter."""
+        """Return the value that a variable is bound to, or None for a parameter."""
         owner = var.ssa.owner
         return bound_expr(owner) if isinstance(owner, Operation) else None
 
@@ -70,20 +70,20 @@ class RuleBuilder:
 
 
 def _operation(expr: Expr) -> Operation:
-    """What makes the value; a value that is there is bound once more."""
+    """Return the operation that defines the value; an existing value is bound again."""
     value = expr.ssa
     return value.op if isinstance(value, OpResult) and value.op.parent is None else BindOp(value)
 
 
 def _deep(value: Any, kind: type, change: Callable[[Any], Any]) -> Any:
-    """A value with each `kind` in it changed, those in lists and tuples too."""
+    """Apply `change` to each `kind` in a value, also inside lists and tuples."""
     if type(value) in (list, tuple):
         return type(value)(_deep(v, kind, change) for v in value)
     return change(value) if isinstance(value, kind) else value
 
 
 def rule_on_handles(legalize: Legalize) -> Callable[[Builder, Operator], SSAValue | None]:
-    """A rule of TVM as `LegalizeOps` calls its rules."""
+    """Convert a rule in TVM's form to one for `LegalizeOps`."""
 
     def rule(builder: Builder, op: Operator) -> SSAValue | None:
         built = legalize(RuleBuilder(builder), Call.on(op.results[0]))
@@ -93,43 +93,43 @@ def rule_on_handles(legalize: Legalize) -> Callable[[Builder, Operator], SSAValu
 
 
 class _OnHandles:
-    """A `BlockBuilder` as the rules of this package use theirs."""
+    """A `BlockBuilder` with the interface of this package's rules."""
 
     def __init__(self, builder: Any):
         self._builder = builder
 
     def emit(self, op: Operation) -> SSAValue:
-        """Insert a detached op; its first result."""
+        """Insert a detached op, and return its first result."""
         return to_expr(self._builder.emit(bound_expr(op))).ssa
 
     def call_te(self, te_func: Callable[..., Any], *args: Any, **kwargs: Any) -> SSAValue:
-        """The call of a tensor function that is made here."""
+        """Build a tensor function and return the value of its call."""
         return to_expr(self._builder.call_te(te_func, *(_deep(a, SSAValue, expr_of) for a in args), **kwargs)).ssa
 
     def call(self, call: TECall) -> SSAValue:
-        """The call of a tensor function that was made before."""
+        """Return the value of a call of an existing tensor function."""
         for op in call.setup:
             self.emit(op)
         return self.emit(call.call_op(self.add_function(call.func)))
 
     def add_function(self, func: FuncOp) -> str:
-        """The name of a tensor function in the module, which it joins."""
+        """Add a tensor function to the module, and return its name."""
         name: str = self._builder.add_func(PrimFunc.on(func), func.sym_name.data).name_hint
         return name
 
     def fresh_vars(self, count: int) -> list[SymExpr]:
-        """Symbolic variables of new names."""
+        """Return symbolic variables with new names."""
         return [Var(self._builder.get_unique_name("s")) for _ in range(count)]
 
 
 @dataclass(frozen=True)
 class OwnRule:
-    """The `FLegalize` of an operator that this package has a rule for."""
+    """The `FLegalize` of an operator with a rule in this package."""
 
     operator: str
 
     def __call__(self, builder: Any, call: Call) -> Expr:
-        """What the rule makes of a call with a `BlockBuilder` or `RuleBuilder`; the call where it has to stay."""
+        """Apply the rule to a call with a `BlockBuilder` or `RuleBuilder`; return the call if it must be kept."""
         op = call.op_handle
         if not isinstance(op, Operator):
             return call
@@ -151,22 +151,22 @@ def _by_table(builder: Builder, op: Operator) -> SSAValue | None:
 
 
 def own_rule(name: str) -> OwnRule | None:
-    """The rule of this package for an operator, None where there is none."""
+    """Return this package's rule for an operator, or None."""
     cls = OPERATORS.get(name)
     known = cls is not None and (name in BUILDERS or name in RULES or cls.brings("compute"))
     return OwnRule(name) if known else None
 
 
 def register_legalize(op_name: str, legal_func: Legalize | None = None) -> Any:
-    """Let `legal_func(builder, call)` be what `LegalizeOps` makes of an operator; a decorator without it.
+    """Register `legal_func(builder, call)` as the rule of an operator; a decorator without it.
 
-    Raises `TiraxError` where another rule has been registered, and not been reset.
+    Raises `TiraxError` if another rule is registered and has not been reset.
     """
     return register_op_attr(op_name, LEGALIZE, legal_func)
 
 
 def has_known_shape_value(sinfo: StructInfo) -> bool:
-    """Whether all shapes in a struct info are known."""
+    """Return whether all shapes in a struct info are known."""
     return known_shape(type_of(sinfo))
 
 

@@ -1,7 +1,7 @@
-"""What the kernels of operators take for granted about extents, so that it is checked before they are called.
+"""Run-time checks of the kernels' assumptions on extents, inserted before their calls.
 
-Struct info inference refuses extents that differ for certain; where they are symbolic it assumes that they are equal
-(`Operator.require_equal`). The kernel would read beyond the smaller tensor if not. So the caller compares them:
+Struct info inference rejects extents that certainly differ, and assumes that symbolic ones are equal
+(`Operator.require_equal`). Otherwise the kernel would read beyond the smaller tensor. So the caller compares them:
 
 %y = relax.matmul %a, %b         ->  %s = relax.shape [k]                        where a is [n, k], b is [l, m]
                                      relax.match_cast %s : shape<[k]> -> shape<[l]>
@@ -27,12 +27,12 @@ Pairs = Iterable[tuple[SymExpr, SymExpr]]
 
 
 def _dims(value: SSAValue | None) -> Dims:
-    """The extents of a tensor, none where they are unknown."""
+    """Return the extents of a tensor, empty if unknown."""
     return (value.type.dims or ()) if value is not None and isinstance(value.type, relax.TensorType) else ()
 
 
 def _broadcast(dims: Dims, result: Dims) -> Pairs:
-    """Extents that broadcast to those of the result, counted from the back, unless they are 1."""
+    """Return pairs of operand and result extents, aligned at the last dimension, except operand extents of 1."""
     return [(g, r) for g, r in zip(dims[::-1], result[::-1], strict=False) if g.constant != 1]
 
 
@@ -65,11 +65,11 @@ _BROADCASTS: dict[str, Callable[[Any], Pairs]] = {
     "relax.where": _elementwise,
     "relax.index_put": _index_put,
 }
-"""By operator: pairs of extents that have to be equal to fill a result whose shape is declared, not inferred."""
+"""By operator: pairs of extents that must be equal to fill a result whose shape is declared, not inferred."""
 
 
 def extent_check(op: Operator) -> list[relax.ShapeOp | relax.MatchCastOp]:
-    """Detached operations that compare what has to be equal and is not so for certain; none where all is certain."""
+    """Return detached operations that compare extents that must be equal but may differ; empty if there are none."""
     broadcasts = _BROADCASTS.get(op.name)
     required = [*op.assumptions(), *(() if broadcasts is None else broadcasts(op))]
     pairs = dict.fromkeys((a, b) for a, b in required if (a - b).constant != 0)

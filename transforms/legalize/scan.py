@@ -1,4 +1,4 @@
-"""Rules of scans, sorting, searching, sampling, and of writing at positions."""
+"""Rules of scans, sorting, searching, sampling, and indexed writes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def argsort(op: Operator) -> Emit:
 
 @rule("relax.topk")
 def topk(op: Operator) -> Emit:
-    """relax.topk(data) -> topk(data), with two results where both are asked for"""
+    """relax.topk(data) -> topk(data), with two results for `both`"""
     attrs = (op.attr("axis"), op.attr("ret_type"), op.attr("largest"), index_dtype(op))
     function = scan.topk if op.attr("ret_type") == "both" else _only
     return Emit(function, (operand(op, "data"), cast(TopK, op).count(), *attrs), "topk")

@@ -1,6 +1,6 @@
-"""Operators as some targets compute them faster.
+"""Faster forms of operators on some targets.
 
-sort: by a vector quicksort where vectors are compressed by an instruction
+sort: by a vectorized quicksort if the target can compress vectors
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _sort(op: Operator) -> Emit:
 
 
 def _of_types(allowed: Callable[[Attribute | None], bool], form: LegalizeRule) -> LegalizeRule:
-    """The form for results of some types, the rule of all targets for others."""
+    """Return a rule that uses the form for results of some types, and the general rule for others."""
 
     def rule(op: Operator) -> Emit | None:
         usual = rule_of(op)
@@ -32,9 +32,9 @@ def _of_types(allowed: Callable[[Attribute | None], bool], form: LegalizeRule) -
 _FORMS: Mapping[str, tuple[Callable[[Target], bool], LegalizeRule]] = {
     "relax.sort": (lambda target: target.compresses_vectors, _of_types(vector_sort.is_sorted_in_vectors, _sort)),
 }
-"""Operator -> which targets the rule is for, and the rule."""
+"""By operator: a predicate on targets, and the rule."""
 
 
 def target_forms(target: str) -> dict[str, LegalizeRule]:
-    """Rules that go before those of the table for a target; none for the empty text."""
+    """Return the rules of a target that override those of the table; empty for the empty text."""
     return {name: rule for name, (fits, rule) in _FORMS.items() if fits(Target(target))} if target else {}

@@ -1,4 +1,4 @@
-"""Operators as TVM writes them, where that is other than here: for infinities, NaN, no elements, or by rounding.
+"""Operators as TVM writes them, where that differs for infinities, NaN or empty inputs, or in rounding.
 
 max:     with T.init(): y = -inf        ->  y = the least finite number
 pools:   padding of -inf                ->  of the least finite number
@@ -66,7 +66,7 @@ def _concat(op: Operator) -> Emit:
 
 
 def _items(op: Operator, source: SSAValue, count: int) -> list[relax.TupleGetItemOp]:
-    """The fields of a tuple, whose names are those of the parameters of the function, too."""
+    """Return the fields of a tuple, named like the function's parameters."""
     prefix = "lv" if isinstance(op.parent_op(), relax.DataflowOp) else "gv"
     items = [relax.TupleGetItemOp(source, i) for i in range(count)]
     for i, item in enumerate(items):
@@ -79,7 +79,7 @@ def _concatenate(*tensors: Tensor, axis: int) -> Tensor:
 
 
 def _quantization(function: Callable[..., Any], name: str) -> LegalizeRule:
-    """Scales and zero points that are constants become part of the function."""
+    """Return a rule that inlines constant scales and zero points."""
 
     def rule(op: Operator) -> Emit:
         parameters = (scalar_or_value(operand(op, "scale")), scalar_or_value(operand(op, "zero_point")))
@@ -89,7 +89,7 @@ def _quantization(function: Callable[..., Any], name: str) -> LegalizeRule:
 
 
 def _rounding_first(rule: LegalizeRule) -> LegalizeRule:
-    """A norm of 16 bits that is rounded before gamma and beta are applied."""
+    """Return the rule of a 16-bit norm that rounds before gamma and beta are applied."""
 
     def rounding(op: Operator) -> Emit | None:
         emit = rule(op)
@@ -114,14 +114,14 @@ FORMS: dict[str, LegalizeRule] = {
     "relax.quantize": _quantization(quantize, "quantize"),
     "relax.dequantize": _quantization(topi.dequantize, "dequantize"),
 }
-"""Rules that go before those of the table."""
+"""Rules that override those of the table."""
 
 UNCHECKED = frozenset(("relax.argmax", "relax.argmin"))
-"""Those whose functions give a value for any extents: nothing is compared before they are called."""
+"""Operators whose functions are defined for all extents, so that no check is inserted."""
 
 
 def constant_of(op: Operator) -> relax.ConstantOp | None:
-    """What an operator of numbers gives where it is known: a range of literals, a scalar that is converted."""
+    """Return the constant that an operator of numbers computes, if known: a range of literals, a converted scalar."""
     dtype = getattr(op.result_type, "element", None)
     if dtype is None:
         return None
@@ -139,7 +139,7 @@ def constant_of(op: Operator) -> relax.ConstantOp | None:
 
 
 def _converted(number: float, dtype: Attribute) -> float | None:
-    """A number as one of `dtype`, truncated where that is of integers; None where these do not have it."""
+    """Return a number converted to `dtype`, truncated for integers; None if out of range."""
     if is_float(dtype):
         return number
     if not math.isfinite(number):
@@ -149,7 +149,7 @@ def _converted(number: float, dtype: Attribute) -> float | None:
 
 
 def write_as_tvm(func: tir.FuncOp, name: str) -> None:
-    """Change the tensor function of the operator `name`, which was just made, to TVM's numbers."""
+    """Change the new tensor function of the operator `name` to TVM's numbers."""
     pools = ".max_pool" in name
     for op in operations(func):
         if isinstance(op, tir.InitOp) or (pools and isinstance(op, tir.FuncOp)):
@@ -168,7 +168,7 @@ def _make_finite(root: tir.InitOp | tir.FuncOp) -> None:
 
 
 def _multiply_instead(op: Operation) -> None:
-    """x / c -> x * (1 / c) of floating point numbers"""
+    """x / c -> x * (1 / c) for floating point"""
     dividend, divisor = op.operands
     number = _float(divisor.owner)
     if not number or not math.isfinite(number):
@@ -180,7 +180,7 @@ def _multiply_instead(op: Operation) -> None:
 
 
 def _float(owner: Operation | Block) -> float | None:
-    """The number of a constant of a floating point type, None for anything else."""
+    """Return the value of a floating-point constant, or None for anything else."""
     if not isinstance(owner, tir.ConstOp) or not is_float(owner.result.type):
         return None
     return float(owner.py_value)

@@ -21,7 +21,7 @@ from .legalize_rules import RULES, Emit, operand, result_dims, result_tensor, ru
 
 
 def _pairs(padding: Sequence[int]) -> list[tuple[int, int]]:
-    """[before..., after...] as pairs."""
+    """Return [before..., after...] as pairs."""
     half = len(padding) // 2
     return list(zip(padding[:half], padding[half:], strict=True))
 
@@ -51,7 +51,7 @@ def transposed(op: Operator) -> Emit:
 
 
 def unblocked(op: Windowed, rule: Callable[[Operator], Emit]) -> Emit:
-    """An operator on layouts in blocks: as one on tensors without, whose elements are fetched and put from and to."""
+    """Wrap a rule to support blocked layouts: the elements are loaded from and stored to blocked tensors."""
     plain = op.unblocked()
     emit = rule(plain)
     layouts = [DataLayout.parse(op.attr(n)) for n, _ in op.LAYOUTS]
@@ -67,7 +67,7 @@ def unblocked(op: Windowed, rule: Callable[[Operator], Emit]) -> Emit:
 
 
 def _moved(x: Tensor, dims: Sequence[SymExpr], new: DataLayout, old: DataLayout) -> Tensor:
-    """x, in the layout `old`, as a tensor of shape `dims` in the layout `new`."""
+    """Return x, in the layout `old`, as a tensor of shape `dims` in the layout `new`."""
     if new == old:
         return x
 

@@ -1,1 +1,1 @@
-"""Rewrites of relax operators into others that compute the same, cheaper or in fewer kinds of operators."""
+"""Rewrites of relax operators into equivalent ones that are cheaper, or simpler."""

@@ -1,15 +1,15 @@
-"""What attention is when it is written out, in one place: `read_attention` finds it, `Attention` writes the operator.
+"""Recognition of attention written as separate operators: `read_attention` matches it, `Attention` builds the operator.
 
 softmax(q · kᵀ * scale + bias) · v, for the pass `fuse-attention` and for TVM's pattern (`attention_pattern.py`):
 
-- matrices stand behind any dimensions, (…, length, size), or behind (batch * heads), which a reshape made of two;
-- they are permutations of what attention takes, which may be keys and values repeated for groups of heads;
+- matrices have any leading dimensions, (…, length, size), or (batch * heads) merged by a reshape;
+- they are permutations of the inputs of attention, which may be keys and values repeated for groups of heads;
 - the scale is a constant: a factor or divisor of scores, queries or keys, or of several of them;
-- the bias is added; one that keeps the keys up to the query is a causal mask, also where it chooses between scores and
-  a number that leaves nothing of them;
-- the softmax may be computed in another dtype, where that is asked for;
-- weights that are no numbers may be replaced by zeros, as PyTorch writes it: those of rows that a mask leaves nothing
-  of, which attention makes zeros of (and, here alone, those of scores that are no numbers, which attention keeps).
+- the bias is added; one that keeps the keys up to the query is a causal mask, also if it selects between scores and
+  a number that makes their weights vanish;
+- the softmax may be computed in another dtype, if `casts` allows it;
+- weights that are NaN may be replaced by zeros, as PyTorch does for fully masked rows, where attention returns zeros
+  (the only difference: NaN scores, which attention keeps).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HEADS_FIRST = (0, 2, 1, 3)
 """(batch, length, heads, size) <-> (batch, heads, length, size)"""
 
 _NOTHING = -1e9
-"""The power of what is no more than this is 0 beside that of any score."""
+"""Scores at most this large have a weight of 0 beside any other score."""
 
 
 @dataclass(frozen=True)
@@ -51,14 +51,14 @@ class Matrices:
         return tuple(dims[a] for a in self.axes) if len(dims) == len(self.axes) else ()
 
     def moved(self, emit: Emit, then: Sequence[int] | None = None) -> SSAValue:
-        """The matrices without their scale, their dimensions in the order `then`."""
+        """Return the matrices without their scale, with their dimensions in the order `then`."""
         axes = _after(self.axes, then or range(len(self.axes)))
         return self.value if _stays(axes) else emit("permute_dims", self.value, axes=list(axes))
 
 
 @dataclass(frozen=True)
 class Attention:
-    """softmax(q · kᵀ * scale + bias) · v; `merged` says that the product has the first two dimensions as one."""
+    """softmax(q · kᵀ * scale + bias) · v; `merged` if the product has merged the first two dimensions."""
 
     q: Matrices
     k: Matrices
@@ -74,17 +74,17 @@ class Attention:
         return self.q.dims[:-2]
 
     def fits(self, result: SSAValue) -> bool:
-        """Whether nothing is broadcast but the bias, and everything is of one type."""
+        """Return whether only the bias broadcasts, and all types are the same."""
         values = [self.q.value, self.k.value, self.v.value, result, *([] if self.bias is None else [self.bias])]
         elements = {value.type.element for value in values if isinstance(value.type, TensorType)}
         fits = fits_attention(self.q.dims, self.k.dims, self.v.dims) and len(elements) == 1
         return fits and min(self._heads_cost(True), self._batched_cost(True)) < inf
 
     def value(self, emit: Emit, heads_last: bool = False) -> SSAValue:
-        """What the product gives; with `heads_last` (batch, length, heads, size). The cheaper of two ways.
+        """Return the value of the product, with `heads_last` as (batch, length, heads, size), by the cheaper way.
 
-        Heads stand where attention has them if that moves no more data than leaving them in front of the length: then
-        each one is a batch of its own.
+        The heads are moved to their position in the operator unless that moves more data than leaving them before the
+        length: then each head is a batch of its own.
         """
         heads, batches = self._heads_cost(heads_last), self._batched_cost(heads_last)
         if heads < batches or heads_last and heads == batches:
@@ -104,25 +104,25 @@ class Attention:
         return _reshape(out, (product(self.lead), *dims[2:]) if self.merged else dims, emit)
 
     def _heads_cost(self, heads_last: bool) -> float:
-        """How many tensors are moved in memory for attention of several heads; infinity where there are none."""
+        """Return the number of tensors to transpose for attention with several heads; infinity without heads."""
         if len(self.lead) != 2 or self.bias is not None and self._bias_of_heads() is None:
             return inf
         return sum(not _stays(_after(m.axes, HEADS_FIRST)) for m in (self.q, self.k, self.v)) + (not heads_last)
 
     def _batched_cost(self, heads_last: bool) -> float:
-        """How many are moved where each head is a batch; infinity where the bias is the same for some of them only."""
+        """Return the number to transpose if each head is a batch; infinity if some heads share a bias."""
         if self.bias is not None and self._bias_of_batches() is None:
             return inf
         return sum(not _stays(m.axes) for m in (self.q, self.k, self.v)) + heads_last
 
     def _with_heads(self, emit: Emit) -> SSAValue:
-        """The operator on (batch, length, heads, size)."""
+        """Return the operator on (batch, length, heads, size)."""
         return self._operator(
             [m.moved(emit, HEADS_FIRST) for m in (self.q, self.k, self.v)], self._bias_of_heads(), emit
         )
 
     def _batched(self, emit: Emit) -> SSAValue:
-        """The operator on (batch, length, 1, size)."""
+        """Return the operator on (batch, length, 1, size)."""
         inputs = [
             _reshape(m.moved(emit), (product(self.lead), m.dims[-2], 1, m.dims[-1]), emit)
             for m in (self.q, self.k, self.v)
@@ -134,7 +134,7 @@ class Attention:
         return emit("nn.attention", *inputs, *biases, scale=self.scale, causal_mask=self.causal_mask)
 
     def _bias_of_heads(self) -> tuple[SymExpr | int, ...] | None:
-        """The dimensions of the bias beside (batch, heads, length, length), None where there are none."""
+        """Return the dimensions of the bias for (batch, heads, length, length), or None if it has no such form."""
         dims = self._bias_dims()
         if not self.merged or len(dims) < 3:
             return (*[1] * (4 - len(dims)), *dims)
@@ -143,7 +143,7 @@ class Attention:
         return (1, 1, *dims[1:]) if dims[0].constant == 1 else None
 
     def _bias_of_batches(self) -> tuple[SymExpr | int, ...] | None:
-        """The dimensions of the bias where each head is a batch, None where it is the same for some of them only."""
+        """Return the dimensions of the bias if each head is a batch, or None if some heads share it."""
         dims = self._bias_dims()
         lead, last = dims[:-2], dims[-2:]
         ends = (*[1] * (2 - len(last)), *last)
@@ -157,13 +157,13 @@ class Attention:
 
 
 def axes_of(op: Operator, rank: int) -> tuple[int, ...]:
-    """The axes of a `permute_dims`."""
+    """Return the axes of a `permute_dims`."""
     axes = op.attr("axes")
     return tuple(reversed(range(rank))) if axes is None else tuple(a % rank for a in axes)
 
 
 def _after(axes: Sequence[int], then: Sequence[int]) -> tuple[int, ...]:
-    """The axes of two permutations, one after the other."""
+    """Return the composition of two permutations."""
     return tuple(axes[a] for a in then)
 
 
@@ -178,7 +178,7 @@ def _reshape(value: SSAValue, dims: Sequence[SymExpr | int], emit: Emit) -> SSAV
 
 
 def exchanged_heads(attention: Attention, op: Operator) -> Operator | None:
-    """What exchanges heads and length of the product `op`, where nothing else is done with that."""
+    """Return the operator that swaps heads and length of the product `op`, if that is its only use."""
     value = op.results[0]
     if attention.merged:
         split = _only_user(value, "reshape")
@@ -196,9 +196,9 @@ def _only_user(value: SSAValue, name: str) -> Operator | None:
 
 
 def read_attention(op: Operator, casts: bool = False) -> Attention | None:
-    """The attention whose last product `op` is, None where it is another product; what is on the way has one use.
+    """Return the attention whose last product is `op`, or None; intermediate values have one use.
 
-    `casts`: the softmax may be of another dtype than the products, which attention does not keep.
+    `casts`: the softmax may have another dtype than the products, which attention does not preserve.
     """
     weights, values = op.operands
     softmax = _softmax_of(_before_cast(weights, casts))
@@ -221,7 +221,7 @@ def read_attention(op: Operator, casts: bool = False) -> Attention | None:
 
 
 def _softmax_of(weights: SSAValue) -> Operator | None:
-    """The softmax that gives weights, also where zeros take the place of what is no number in them."""
+    """Return the softmax that computes the weights, also if NaN is replaced by zeros."""
     chosen = used_once(weights, "where")
     if chosen is None:
         return used_once(weights, "nn.softmax")
@@ -233,7 +233,7 @@ def _softmax_of(weights: SSAValue) -> Operator | None:
 
 
 def _shows(attention: Attention, scores: Dims) -> bool:
-    """Whether the scores are those of the matrices."""
+    """Return whether the scores have the shape of the matrices' product."""
     lead = (product(attention.lead),) if attention.merged else attention.lead
     return scores[:-2] == lead
 
@@ -247,7 +247,7 @@ _QUERIES, _KEYS, _VALUES = range(3)
 
 
 def _matrices(value: SSAValue, which: int, merged: bool) -> Matrices:
-    """What an operand of a product is made of; `merged`: of (batch, heads, …) that a reshape made one dimension."""
+    """Return an operand of a product as matrices; `merged` if a reshape merged (batch, heads, …)."""
     rank = len(dims_of(value) or ())
     axes = _swap_last(rank) if which == _KEYS else tuple(range(rank))
     scale = 1.0
@@ -267,12 +267,12 @@ def _matrices(value: SSAValue, which: int, merged: bool) -> Matrices:
 
 
 def _swap_last(rank: int) -> tuple[int, ...]:
-    """The axes that exchange the last two dimensions."""
+    """Return the permutation that swaps the last two dimensions."""
     return (*range(rank - 2), rank - 1, rank - 2)
 
 
 def _split(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tuple[int, ...]] | None:
-    """(batch, heads, …), where a reshape made (batch * heads, …) of it."""
+    """Return (batch, heads, …) if a reshape merged it to (batch * heads, …)."""
     reshape = producer(value, "reshape")
     dims, full_dims = dims_of(value), None if reshape is None else dims_of(reshape.operands[0])
     if reshape is None or dims is None or full_dims is None or len(full_dims) != 4 or axes[0] != 0:
@@ -283,7 +283,7 @@ def _split(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tuple[int,
 
 
 def _transposed_heads(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue, tuple[int, ...]] | None:
-    """(batch, heads, length, size), whose last dimensions were exchanged while the first two were one."""
+    """Return (batch, heads, length, size) whose last dimensions were swapped while the first two were merged."""
     parts = producer(value, "reshape")
     turned = None if parts is None else producer(parts.operands[0], "permute_dims")
     merge = None if turned is None else producer(turned.operands[0], "reshape")
@@ -296,7 +296,7 @@ def _transposed_heads(value: SSAValue, axes: tuple[int, ...]) -> tuple[SSAValue,
 
 
 def _without_mask(value: SSAValue, matrix: Dims) -> tuple[SSAValue, SSAValue | None, str | None]:
-    """(scores, bias, causal mask) of masked scores, which are matrices of these sizes."""
+    """Return (scores, bias, causal mask) of masked scores; `matrix` are their sizes."""
     chosen = used_once(value, "where")
     if chosen is not None:
         condition, *sides = chosen.operands
@@ -313,13 +313,13 @@ def _without_mask(value: SSAValue, matrix: Dims) -> tuple[SSAValue, SSAValue | N
 
 
 def is_causal_mask(bias: SSAValue, matrix: Dims) -> bool:
-    """Whether a constant that is added to scores, matrices of these sizes, leaves those of keys up to the query."""
+    """Return whether a constant added to scores, matrices of these sizes, is a causal mask."""
     added = _array(bias)
     return added is not None and _is_triangle(added, matrix)
 
 
 def _is_triangle(added: Array, matrix: Dims) -> bool:
-    """Whether what is added to scores is 0 for keys up to the query, and leaves nothing of the others."""
+    """Return whether the constant is 0 for keys up to the query, and makes the weights of the others vanish."""
     if added.ndim < 2 or list(added.shape[-2:]) != [dim.constant for dim in matrix]:
         return False
     kept = np.tril(np.ones(added.shape[-2:], bool))
@@ -327,7 +327,7 @@ def _is_triangle(added: Array, matrix: Dims) -> bool:
 
 
 def _without_bias(value: SSAValue) -> tuple[SSAValue, SSAValue | None]:
-    """(scores, bias) of their sum; (value, None) where it is no sum of that form."""
+    """Return (scores, bias) of their sum, or (value, None) for other forms."""
     added = used_once(value, "add")
     for scores, bias in [] if added is None else both_ways(added):
         factor, scale = without_scale(scores)

@@ -1,15 +1,15 @@
-"""Which bytes of a column are multiplied together, so that `vpmaddubsw` gives what a sum of two products is.
+"""Pairing of the rows of byte matrices such that `vpmaddubsw` computes sums of two products exactly.
 
-It sums a[0] * w[0] + a[1] * w[1] of unsigned a and signed w in 16 bits, and saturates. A pair of weights fits where its
-positive ones are 128 together at most, and its negative ones -128 at least: 255 * 128 fits. Of 16 neighbouring rows any
-two may be a pair, as bytes of 16 are rearranged by one instruction; all columns of a panel have the same pairs.
+The instruction sums a[0] * w[0] + a[1] * w[1] of unsigned a and signed w in 16 bits, with saturation. A pair of weights
+fits if its positive ones add up to at most 128, and its negative ones to at least -128: 255 * 128 fits. Any two of 16
+adjacent rows may be a pair, because one instruction shuffles 16 bytes; all columns of a panel have the same pairs.
 
-The order of the rows is its own inverse: position p holds row order[p], and row k is at position order[k]. For pairs
-that are given there is always such one: those of neighbours and those that are given make circles together, and what
-turns such a circle around at one of its rows exchanges the two kinds.
+The row order is its own inverse: position p holds row order[p], and row k is at position order[k]. Such an order exists
+for every pairing: the pairs of neighbors and the given pairs form cycles together, and reversing each cycle at one of
+its rows exchanges the two kinds.
 
-A row that fits none of its 16 is cut into halves, one of which stands below all others, with what the row is multiplied
-by: x * w = x * h + x * (w - h).
+A row that fits no other of its 16 is split into halves, one of which is appended below all rows, with a copy of its
+operand: x * w = x * h + x * (w - h).
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ import numpy as np
 Array = np.ndarray[Any, Any]
 
 ROWS = 16
-"""So many rows are rearranged among each other."""
+"""The number of rows that are shuffled together."""
 _HALF = ROWS // 2
 _MOST = 128
 _PART = 8
-"""At most one in so many rows is cut into halves: more work would take longer than products of words."""
+"""At most one in this many rows is split into halves: more would be slower than products of 16-bit words."""
 _KEPT = 256
 
 
 @dataclass(frozen=True)
 class PairedBytes:
-    """Int8 [..., K, N] the first rows of which are the matrix, `halved` ones but by half, the rest below those.
+    """Int8 [..., K, N]: the rows of the matrix, with `halved` ones replaced by one half, and the other halves below.
 
-    `order` is uint8 [N / width, ..., K], rounded up: for each panel, of each row its number among its 16.
+    `order` is uint8 [N / width, ..., K], rounded up: for each panel and row its position among its 16 rows.
     """
 
     matrix: Array
@@ -46,7 +46,7 @@ class PairedBytes:
 
 
 def paired_bytes(matrix: Array, width: int) -> PairedBytes | None:
-    """The pairs of int8 [..., K, N] in panels of `width` columns; None where there are none, or no number of 16s."""
+    """Return the pairing of int8 [..., K, N] in panels of `width` columns, or None; K must be a multiple of 16."""
     count = matrix.shape[-2]
     if matrix.dtype != np.int8 or count % ROWS or not matrix.size:
         return None
@@ -75,7 +75,7 @@ def paired_bytes(matrix: Array, width: int) -> PairedBytes | None:
 
 
 def order_of(matrix: Array, width: int) -> Array | None:
-    """The order of the rows of a matrix that `paired_bytes` gave, or that needs no halves."""
+    """Return the row order of a matrix from `paired_bytes`, or of one that needs no halves."""
     if matrix.dtype != np.int8:
         return None
     key = _key(matrix, width)
@@ -86,7 +86,7 @@ def order_of(matrix: Array, width: int) -> Array | None:
 
 
 _known: OrderedDict[Any, Array] = OrderedDict()
-"""Weights are asked for twice: whether there is an order, and what it is."""
+"""Cached orders: weights are looked up twice, for the existence of an order and for the order itself."""
 
 
 def _key(matrix: Array, width: int) -> tuple[bytes, tuple[int, ...], int]:
@@ -94,7 +94,7 @@ def _key(matrix: Array, width: int) -> tuple[bytes, tuple[int, ...], int]:
 
 
 def _below(matrix: Array, order: Array, halved: list[int], width: int) -> PairedBytes:
-    """A matrix with what is left of the rows that are halves now below: any two of these fit."""
+    """Append the other halves of the split rows below the matrix: any two of these fit."""
     *outer, count, columns = matrix.shape
     more = -(-len(halved) // ROWS) * ROWS
     wide = np.zeros((*outer, count + more, columns), np.int8)
@@ -111,18 +111,18 @@ def _below(matrix: Array, order: Array, halved: list[int], width: int) -> Paired
 
 
 def _larger_half(numbers: Array) -> Array:
-    """The half of each that is further from 0, or as far: -64 to 64."""
+    """Return the half of each number that is further from 0, or as far: -64 to 64."""
     return numbers - (numbers / np.float32(2)).astype(np.int8)
 
 
 def _halved(blocks: Array, first: Array, rows: set[int]) -> Array:
-    """Blocks [n, 16, width], which begin with rows `first`, with halves of `rows`."""
+    """Return blocks [n, 16, width], which begin with rows `first`, with `rows` halved."""
     own = np.isin(first[:, None] + np.arange(ROWS), sorted(rows))
     return np.where(own[..., None], _larger_half(blocks), blocks)
 
 
 def _in_halves(matrix: Array, width: int) -> Array:
-    """Int8 [..., K, N] -> [n, 8, width]: for each panel 8 rows after the other, zeros where there are no columns."""
+    """Reshape int8 [..., K, N] to [n, 8, width]: for each panel groups of 8 rows, padded with zero columns."""
     *outer, rows, columns = matrix.shape
     count = -(-columns // width)
     padded = np.zeros((*outer, rows, count * width), np.int8)
@@ -132,7 +132,7 @@ def _in_halves(matrix: Array, width: int) -> Array:
 
 
 def _fits(blocks: Array) -> Array:
-    """Whether two rows of a block [n, rows, width] may be a pair: [rows, rows, n]."""
+    """Return whether two rows of a block [n, rows, width] may be a pair: [rows, rows, n]."""
     by_row = np.ascontiguousarray(blocks.transpose(1, 2, 0))
     above, below = np.maximum(by_row, 0).view(np.uint8), np.negative(np.minimum(by_row, 0)).view(np.uint8)
     left_above, left_below = _MOST - above, _MOST - below
@@ -146,7 +146,7 @@ def _fits(blocks: Array) -> Array:
 
 
 def _of_halves(fits: Array) -> Array:
-    """The order of each block of 8 rows, -1 where it has none."""
+    """Return the order of each block of 8 rows, -1 if it has none."""
     orders = np.full((fits.shape[-1], _HALF), -1, np.int16)
     left = np.arange(len(orders))
     for partners, order in _HALVES:
@@ -160,12 +160,12 @@ def _of_halves(fits: Array) -> Array:
 
 
 def _as_bits(fits: Array) -> list[list[int]]:
-    """For each block and row the rows that may be its partner, as bits of a number."""
+    """Return for each block and row the possible partners as a bit mask."""
     return np.tensordot(1 << np.arange(len(fits)), fits, axes=(0, 0)).T.tolist()
 
 
 def _matching(fits: Sequence[int]) -> list[int] | None:
-    """The partner of each row where all have one; the row with the fewest to choose from is the next to choose."""
+    """Return the partner of each row if all have one; rows with the fewest options choose first."""
     partners = [-1] * len(fits)
 
     def choose(left: int) -> bool:
@@ -182,7 +182,7 @@ def _matching(fits: Sequence[int]) -> list[int] | None:
 
 
 def _alone(fits: Sequence[int]) -> list[int]:
-    """Rows that are left where each, those with the fewest to choose from first, takes the one with the fewest."""
+    """Return the rows left over if each row, fewest options first, takes the partner with the fewest options."""
     left, alone = (1 << len(fits)) - 1, list[int]()
     while left:
         first = _pickiest(fits, left)
@@ -204,7 +204,7 @@ def _rows(bits: int) -> list[int]:
 
 
 def _pair_order(partners: Sequence[int]) -> list[int]:
-    """The order, its own inverse, in which rows that are partners are neighbours."""
+    """Return the self-inverse order that makes partners adjacent."""
     order = [-1] * len(partners)
     for start in range(len(partners)):
         if order[start] >= 0:
@@ -217,7 +217,7 @@ def _pair_order(partners: Sequence[int]) -> list[int]:
 
 
 def _all_pairs(left: Sequence[int]) -> Iterator[dict[int, int]]:
-    """All ways to make pairs of rows, that of neighbours first."""
+    """Yield all pairings of the rows, that of neighbors first."""
     if not left:
         yield {}
         return

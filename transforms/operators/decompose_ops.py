@@ -1,4 +1,4 @@
-"""Write composite operators in terms of simple ones, as they are at inference or in training."""
+"""Decompose composite operators into simple ones, for inference or training."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from ..tir.walk import values_of
 
 @dataclass(frozen=True)
 class DecomposeOpsForInference(Pass):
-    """Writes out `nn.batch_norm` as it is at inference, whatever its `training` says, and `tensor_to_shape`.
+    """Decompose `nn.batch_norm` as at inference, whatever its `training` attribute, and `tensor_to_shape`.
 
     y = batch_norm(x, gamma, beta, mean, var)  ->  y = ((x - mean) / sqrt(var + epsilon) * gamma + beta, mean, var)
     s = tensor_to_shape(t)                     ->  s = match_cast(call_pure_packed("vm.builtin.tensor_to_shape", t), …)
 
-    In the function `func_name`, or in all. The extents of a shape that a tensor gives are new symbolic variables. What
-    is of unknown rank or dtype stays. Raises `NameLookupError` for a function that is not there.
+    Applies to the function `func_name`, or to all. The extents of a shape computed from a tensor are new symbolic
+    variables. Operators of unknown rank or dtype are kept. Raises `NameLookupError` for a missing function.
     """
 
     name = "decompose-ops-for-inference"
@@ -42,14 +42,14 @@ class DecomposeOpsForInference(Pass):
 
 @dataclass(frozen=True)
 class DecomposeOpsForTraining(Pass):
-    """Writes out `nn.batch_norm` as it is in training, whatever it says, `nn.layer_norm` and `tensor_to_shape`.
+    """Decompose `nn.batch_norm` as in training, whatever its attribute, `nn.layer_norm` and `tensor_to_shape`.
 
     y = batch_norm(x, gamma, beta, mean, var)  ->  m = mean(x); v = variance(x), of each channel
                                                    y = ((x - m) / sqrt(v + epsilon) * gamma + beta,
                                                         (1 - momentum) * mean + momentum * m, likewise for var)
     y = layer_norm(x, gamma, beta)             ->  y = (x - mean(x)) / sqrt(variance(x) + epsilon) * gamma + beta
 
-    In the function `func_name`, or in all, as `DecomposeOpsForInference`.
+    Applies to the function `func_name`, or to all, as in `DecomposeOpsForInference`.
     """
 
     name = "decompose-ops-for-training"
@@ -92,12 +92,12 @@ def _batch_norm_training(op: Operator, emit: Emit) -> SSAValue | None:
 
 
 def _other_axes(op: Operator, rank: int) -> list[int]:
-    """All axes but that of the channels."""
+    """Return all axes except that of the channels."""
     return [i for i in range(rank) if i != op.attr("axis") % rank]
 
 
 def _by_channel(op: Operator, emit: Emit, mean: SSAValue, var: SSAValue) -> SSAValue:
-    """The first result of a batch_norm with this mean and variance of each channel."""
+    """Return the first result of a batch_norm with this mean and variance of each channel."""
     x, gamma, beta, _, _ = op.operands
     others = _other_axes(op, op.tensor("data").rank or 0)
 
@@ -127,7 +127,7 @@ def _layer_norm(op: Operator, emit: Emit) -> SSAValue | None:
 
 
 def _last(axes: Sequence[int], rank: int) -> bool:
-    """Whether the axes are the last ones in order: gamma and beta broadcast to data as they are."""
+    """Return whether the axes are the last ones in order, so that gamma and beta broadcast directly."""
     return [a % rank for a in axes] == list(range(rank - len(axes), rank))
 
 
@@ -137,14 +137,14 @@ def _deviation(op: Operator, emit: Emit, variance: SSAValue) -> SSAValue:
 
 
 def _constant(op: Operator, emit: Emit, value: float) -> SSAValue:
-    """A scalar of the dtype of data."""
+    """Return a scalar constant in the dtype of data."""
     dtype = op.tensor("data").element
     assert dtype is not None
     return emit.constant(value, dtype)
 
 
 class _Shapes:
-    """The rule for shapes that tensors give; their extents become symbolic variables that are new in the function."""
+    """The rule for shapes computed from tensors; their extents become new symbolic variables."""
 
     def __init__(self, func: relax.FuncOp):
         self._func = func

@@ -1,4 +1,4 @@
-"""Instructions that multiply and add several neighbouring elements at once: for which dtypes there are some."""
+"""Dot-product instructions, which multiply and add several adjacent elements at once, by dtype."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from ...target import Target
 
 @dataclass(frozen=True)
 class Dot:
-    """How `group` steps of k are added to a vector of sums of dtype `sums`.
+    """An instruction that adds `group` steps of k to a vector of sums of dtype `sums`.
 
-    `intrinsic` is given the sums, A and B, or the sums, B and A with `swapped`, these as vectors of `elements`; None is
-    a product of two numbers. It is for vectors of `bits`, on targets that have all features of one of `needs`. With
-    `shifted` the bytes of A are of the other kind; without `adds` it gives the products' sums, which are added.
+    The operands of `intrinsic` are the sums, A and B, or the sums, B and A with `swapped`, these as vectors of
+    `elements`; None is a product of two numbers. Vectors have `bits`; targets need all features in one of the sets
+    `needs`. With `shifted`, the bytes of A have the other signedness; without `adds`, it returns only the sums of
+    products, which are then added.
     """
 
     group: int
@@ -31,16 +32,19 @@ class Dot:
     adds: bool = True
 
     def fits(self, features: frozenset[str], vector_bits: int) -> bool:
-        """Whether a target has it."""
+        """Return whether a target has the instruction."""
         return self.intrinsic is None or (vector_bits == self.bits and any(n <= features for n in self.needs))
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is all that a step does to sums."""
+        """True if the instruction is the full step on the sums."""
         return self.adds and not self.shifted
 
     def vectors(self, registers: int) -> int:
-        """How many vectors of sums a tile is wide at most. With `shifted` it has one row more, and 128s."""
+        """Return the maximum width of a register tile in vectors of sums.
+
+        `shifted` needs an additional row, and a vector of 128s.
+        """
         widest = 4 if registers >= 32 else 2
         return widest // 2 if self.shifted else widest
 
@@ -65,7 +69,7 @@ _WORDS = (Dot(2, i32, "llvm.x86.avx2.pmadd.wd", i16, 256, (frozenset({"avx2"}),)
 
 
 def _vnni(*, swapped: bool = False, shifted: bool = False) -> tuple[Dot, ...]:
-    """Unsigned bytes times signed ones."""
+    """Return the instructions for unsigned times signed bytes."""
     return tuple(replace(dot, swapped=swapped, shifted=shifted) for dot in _VNNI)
 
 
@@ -84,7 +88,7 @@ DOTS: dict[tuple[Attribute, Attribute, Attribute], tuple[Dot, ...]] = {
     (ui8, ui8, i32): (*_vnni(swapped=True, shifted=True), _neon("udot", "dotprod")),
     (i16, i16, i32): _WORDS,
 }
-"""Dtypes of A, B and of the result -> what may be used, the best first."""
+"""Available instructions, best first, by dtypes of A, B and the result."""
 
 
 TILE_DOTS: dict[tuple[Attribute, Attribute], tuple[str, str]] = {
@@ -94,37 +98,37 @@ TILE_DOTS: dict[tuple[Attribute, Attribute], tuple[str, str]] = {
     (ui8, ui8): ("llvm.x86.tdpbuud", "amx-int8"),
     (bf16, bf16): ("llvm.x86.tdpbf16ps", "amx-bf16"),
 }
-"""Dtypes of A and B -> the instruction for registers that hold matrices, and the feature that has it."""
+"""Matrix-register instructions, with the required feature, by dtypes of A and B."""
 
 
 PAIRED = Dot(4, i32, "llvm.x86.avx2.pmadd.ub.sw", i8, 256, (frozenset({"avx2"}),), adds=False)
-"""Pairs of unsigned by signed bytes, for a block that says that none of their sums is beyond 16 bits."""
+"""Pairs of unsigned by signed bytes, for blocks that guarantee that the 16-bit sums do not saturate."""
 PAIRS_FIT = "tirax.pairs_fit"
-"""The annotation by which a block says so of neighbours in its panels (`byte_pairs`)."""
+"""The annotation with which a block guarantees this for adjacent rows in its panels (`byte_pairs`)."""
 
 
 def best_dot(a: Attribute, b: Attribute, out: Attribute, features: frozenset[str], vector_bits: int) -> Dot | None:
-    """The best for these dtypes where there are such features and vectors, None where there is none."""
+    """Return the best instruction for these dtypes, features and vectors, or None."""
     return next((dot for dot in DOTS.get((a, b, out), ()) if dot.fits(features, vector_bits)), None)
 
 
 def tile_dot(a: Attribute, b: Attribute, features: frozenset[str]) -> str | None:
-    """The instruction that multiplies registers that hold matrices of these dtypes, None where there is none."""
+    """Return the matrix-register instruction for these dtypes, or None."""
     name, feature = TILE_DOTS.get((a, b), (None, ""))
     return name if feature in features else None
 
 
 def dot_of(a: Attribute, b: Attribute, out: Attribute, target: Target) -> Dot | None:
-    """The instruction for these dtypes that a target has, None where it has none."""
+    """Return the target's best instruction for these dtypes, or None."""
     dot = best_dot(a, b, out, target.features, target.vector_bits)
     return None if dot is None or dot.intrinsic is None else dot
 
 
 def are_words(target: Target) -> bool:
-    """Whether products of bytes are those of words on a target: it has an instruction for these alone."""
+    """Return whether byte products use 16-bit words on a target, which has no instruction for bytes."""
     return dot_of(i8, i8, i32, target) is None and dot_of(i16, i16, i32, target) is not None
 
 
 def has_pairs(a: Attribute, b: Attribute, out: Attribute, target: Target) -> bool:
-    """Whether products of these dtypes may be those of pairs of bytes on a target: no other ones are faster there."""
+    """Return whether byte pairs may be used for these dtypes on a target: there is nothing faster."""
     return (a, b, out) == (ui8, i8, i32) and are_words(target) and PAIRED.fits(target.features, target.vector_bits)

@@ -1,4 +1,4 @@
-"""Transposed convolutions whose windows do not overlap: a product for each place, the result of which is spread."""
+"""Transposed convolutions with disjoint windows as matrix products whose results are rearranged."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .rules import constant_array, dims_of
 
 @dataclass(frozen=True)
 class ExpandTransposedConvolutions(Pass):
-    """2-d transposed convolutions of constant kernels that are as large as their strides become convolutions of 1 x 1.
+    """Replace 2-d transposed convolutions whose constant kernels are as large as their strides by 1 x 1 convolutions.
 
     y = conv2d_transpose(x, w, strides=(p, q))    [N, H, W, C] -> [N, H p, W q, O], w of p x q
     ->  t = conv2d(x, w as [1, 1, C, p q O])      [N, H, W, p q O]
         y = the reshape of permute_dims of t as [N, H, W, p, q, O] to [N, H, p, W, q, O]
 
-    Each element of the result is a sum over the channels alone: as it is computed otherwise, p q - 1 of p q products
-    are with the zeros that the data is spread with. In the layouts NCHW and NHWC, without padding, dilation and groups.
+    Each element of the result is a sum over the channels only; computed as usual, p q - 1 of p q products are with the
+    zeros between data elements. Supports the layouts NCHW and NHWC, without padding, dilation and groups.
     """
 
     name = "expand-transposed-convolutions"
@@ -64,7 +64,7 @@ def _expanded(op: Convolution, emit: Emit) -> SSAValue | None:
 
 
 def _is_disjoint(op: Convolution, window: tuple[int, ...]) -> bool:
-    """Whether each place of the data has places of the result of its own, which are all of the result."""
+    """Return whether each data element has its own window of the result, and the windows cover it."""
     plain = not any(op.attr("padding")) and not any(op.attr("output_padding")) and op.attr("groups") == 1
     same_layout = op.attr("out_layout") in (None, "", op.attr("data_layout"))
     return plain and same_layout and set(op.attr("dilation")) == {1} and tuple(op.attr("strides")) == window

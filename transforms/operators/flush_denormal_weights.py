@@ -1,4 +1,4 @@
-"""Denormal numbers among the weights and biases of products count as zero."""
+"""Flush denormal weights and biases of products to zero."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ Array = np.ndarray[Any, Any]
 _PRODUCTS = frozenset(["relax.matmul"] + [f"relax.nn.conv{n}d{kind}" for n in (1, 2, 3) for kind in ("", "_transpose")])
 _VIEWS = frozenset({"relax.permute_dims", "relax.reshape", "relax.expand_dims", "relax.squeeze"})
 _FAR_ABOVE = 2.0**26
-"""A weight that is so much larger than any denormal one loses more when its product is rounded."""
+"""Weights this many times larger than any denormal number lose more when their products are rounded."""
 _BLOCK = 1 << 15
 
 
 @dataclass(frozen=True)
 class FlushDenormalWeights(Pass):
-    """Constant weights of matrix products and convolutions that are denormal numbers become 0, and their biases.
+    """Flush denormal numbers in constant weights of matrix products and convolutions, and in their biases, to 0.
 
-    Trained weights decay into them, and processors multiply with them some hundred times slower; so they do with
-    results that are a denormal bias, and no more. Only float32 and float64, and only beside weights, or biases, that
-    are 2^26 times as large as the largest denormal number: on inputs of one magnitude what is left out is less than
-    what the other products lose when they are rounded. Constants that are used elsewhere, too, stay.
+    Trained weights decay to denormals, and processors are some hundred times slower with them; the same holds for
+    results that consist of a denormal bias only. Only float32 and float64, and only if the largest weights, or biases,
+    are 2^26 times as large as the largest denormal number: for inputs of similar magnitude the error is below the
+    rounding error of the other products. Constants with other uses are kept.
     """
 
     name = "flush-denormal-weights"
@@ -52,7 +52,7 @@ class FlushDenormalWeights(Pass):
 
 
 def _weights(module: ModuleOp) -> Iterator[relax.ConstantOp]:
-    """The constants that products alone read, or sums with these, each once."""
+    """Yield the constants that only products, or sums with these, read, each once."""
     for function in relax_functions(module):
         for op in ops_of_type(function, Operator):
             if op.name in _PRODUCTS or (op.name == "relax.add" and any(map(_is_product, op.operands))):
@@ -64,7 +64,7 @@ def _is_product(value: SSAValue) -> bool:
 
 
 def _constant_of(value: SSAValue) -> relax.ConstantOp | None:
-    """The constant that an operand is a view of, where nothing else uses it."""
+    """Return the constant that an operand is a view of, if nothing else uses it."""
     while value.has_one_use():
         owner = value.owner
         if isinstance(owner, relax.ConstantOp):
@@ -76,7 +76,7 @@ def _constant_of(value: SSAValue) -> relax.ConstantOp | None:
 
 
 def _has_denormals(values: Array) -> bool:
-    """Whether any is neither 0 nor normal: without its sign it is at most a mantissa, and 0 less 1 is the largest."""
+    """Return whether any number is denormal: unsigned, it is between 1 and the mantissa mask (0 - 1 wraps around)."""
     wide = values.dtype.itemsize == 8
     bits = values.reshape(-1).view(np.uint64 if wide else np.uint32)
     most = (1 << (53 if wide else 24)) - 1

@@ -1,4 +1,4 @@
-"""Scale the weights of a convolution instead of what it gives."""
+"""Fold the scale of a batch normalization into the weights of a convolution."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .rules import producer
 
 @dataclass(frozen=True)
 class FoldBatchnormToConv2D(Pass):
-    """Folds `nn.batch_norm` as it is at inference, whatever its `training` says, into the `nn.conv2d` before it.
+    """Fold `nn.batch_norm` as at inference, whatever its `training` attribute, into the preceding `nn.conv2d`.
 
     y = batch_norm(conv2d(x, w), gamma, beta, mean, var)[0]
     ->  s = gamma / sqrt(var + epsilon); y = conv2d(x, w * s) + (beta - mean * s)
 
-    The weights and the parameters must be constants (`BindParams` makes them so, `FoldConstant` then computes what is
-    new), nothing else use the convolution or another field, and `axis` be that of the channels.
+    The weights and parameters must be constants (run `BindParams` before, and `FoldConstant` after), the convolution
+    and the other fields must have no other use, and `axis` must be that of the channels.
     """
 
     name = "fold-batchnorm-to-conv2d"
@@ -43,9 +43,9 @@ def _fold(item: relax.TupleGetItemOp, emit: Emit) -> SSAValue | None:
 
 
 def scaled_convolution(norm: Operator, emit: Emit, kinds: Sequence[str]) -> SSAValue | None:
-    """What a norm gives as a convolution of scaled weights.
+    """Return the result of a norm as a convolution with scaled weights.
 
-    None where what is normalized is no convolution of one of `kinds` with constant weights that nothing else uses.
+    None if the input is not a convolution in `kinds` with constant weights and no other uses.
     """
     conv = next((c for kind in kinds if (c := producer(norm.operands[0], kind))), None)
     if conv is None or not conv.results[0].has_one_use() or not has_constants(norm):
@@ -62,12 +62,12 @@ def scaled_convolution(norm: Operator, emit: Emit, kinds: Sequence[str]) -> SSAV
 
 
 def has_constants(norm: Operator) -> bool:
-    """Whether all parameters of a norm are constants."""
+    """Return whether all parameters of a norm are constants."""
     return all(isinstance(v.owner, relax.ConstantOp) for v in norm.operands[1:])
 
 
 def _axes(conv: Operator, norm: Operator) -> tuple[int | None, int | None]:
-    """The axis of the channels in what `conv` gives, if that is normalized, and of the outputs in its weights."""
+    """Return the channel axis of the result of `conv`, if that is normalized, and the output axis of its weights."""
     out, kernel = cast(str, conv.attr("out_layout") or conv.attr("data_layout")), cast(str, conv.attr("kernel_layout"))
     t = conv.results[0].type
     if not isinstance(t, TensorType) or t.rank != len(out) or norm.attr("axis") % len(out) != out.find("C"):
@@ -76,7 +76,7 @@ def _axes(conv: Operator, norm: Operator) -> tuple[int | None, int | None]:
 
 
 def factor_of(norm: Operator, emit: Emit) -> SSAValue:
-    """The vector by which a norm as it is at inference multiplies."""
+    """Return the vector by which a norm multiplies at inference."""
     gamma, _, _, var = norm.operands[1:]
     element = norm.tensor("gamma").element
     assert element is not None
@@ -86,14 +86,14 @@ def factor_of(norm: Operator, emit: Emit) -> SSAValue:
 
 
 def shift_of(norm: Operator, factor: SSAValue, emit: Emit) -> SSAValue:
-    """The vector that a norm as it is at inference adds after it has multiplied by `factor`."""
+    """Return the vector that a norm adds at inference, after multiplying by `factor`."""
     _, beta, mean, _ = norm.operands[1:]
     shift = emit("multiply", mean, factor)
     return emit("subtract", beta, shift) if norm.attr("center") else emit("negative", shift)
 
 
 def by_channel(emit: Emit, vector: SSAValue, rank: int, axis: int) -> SSAValue:
-    """A vector along `axis` of tensors of `rank` dimensions, its other extents 1."""
+    """Reshape a vector to `axis` of tensors of `rank` dimensions, with other extents 1."""
     t = vector.type
     assert isinstance(t, TensorType) and t.dims is not None
     shape = emit.put(relax.ShapeOp([t.dims[0] if i == axis else 1 for i in range(rank)]))

@@ -1,4 +1,4 @@
-"""Attention that is written out becomes the operator, whose scores are never in memory as a whole."""
+"""Fuse attention written as separate operators, so that the scores are never stored in full."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .rules import dims_of, producer
 
 @dataclass(frozen=True)
 class FuseAttention(Pass):
-    """Products with a softmax between them become `nn.attention`.
+    """Fuse products with a softmax between them into `nn.attention`.
 
     s = matmul(q, permute_dims(k)); w = softmax(s * scale + mask); y = matmul(w, v)
       ->  y = attention(q, k, v, mask, scale=scale)
 
-    Scale and mask may be missing; the scale is a constant, of scores, queries or keys, which may be divided by it. A
-    constant mask that keeps the keys up to the query is `TopLeft`, also one that chooses between scores and a number
-    that leaves nothing of them, and that of attention which is an operator already. Heads stand where attention has
-    them, (batch, length, heads, size), if that moves no more data than leaving them in front of the length: then each
-    one is a batch of its own. What is on the way is used by nothing else, and of known sizes. Rows that a mask leaves
-    nothing of are zeros then, which the softmax makes NaN of.
+    Scale and mask are optional; the scale is a constant factor or divisor of scores, queries or keys. A constant mask
+    that keeps the keys up to the query becomes `TopLeft`, also one that selects between scores and a number that makes
+    their weights vanish, and the bias of an existing attention operator. The heads are moved to their position in the
+    operator, (batch, length, heads, size), unless that moves more data than leaving them before the length: then each
+    head is a batch of its own. Intermediate values have known sizes and no other uses. Fully masked rows become zeros,
+    where the softmax returns NaN.
     """
 
     name = "fuse-attention"
@@ -38,13 +38,13 @@ class FuseAttention(Pass):
 
 
 def _of_product(op: Operator, emit: Emit) -> SSAValue | None:
-    """Attention for the product of weights and values."""
+    """Return attention for the product of weights and values."""
     attention = read_attention(op)
     return None if attention is None or exchanged_heads(attention, op) is not None else attention.value(emit)
 
 
 def _of_exchanged(op: Operator, emit: Emit) -> SSAValue | None:
-    """Attention for such a product whose heads are moved behind the length."""
+    """Return attention for such a product whose heads are then moved after the length."""
     split = producer(op.operands[0], "reshape")
     product = producer(op.operands[0] if split is None else split.operands[0], "matmul")
     attention = None if product is None else read_attention(product)
@@ -54,7 +54,7 @@ def _of_exchanged(op: Operator, emit: Emit) -> SSAValue | None:
 
 
 def _of_mask(op: Operator, emit: Emit) -> SSAValue | None:
-    """Causal attention for that whose bias is such a mask."""
+    """Return causal attention for one whose bias is a causal mask."""
     query, key, _, *biases = op.operands
     queries, keys = dims_of(query), dims_of(key)
     if not biases or op.attr("causal_mask") is not None or queries is None or keys is None:

@@ -1,4 +1,4 @@
-"""Norms and Gelu that are written out become operators, each of which is one function."""
+"""Fuse norms and GELU written as separate operators, so that each is one function."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .normalization_form import centered, normalized, scaled
 
 @dataclass(frozen=True)
 class FuseLayers(Pass):
-    """Norms and Gelu that are written out become `nn.layer_norm`, `nn.rms_norm`, `nn.gelu` and `nn.gelu_tanh`.
+    """Fuse norms and GELU written as several operators to `nn.layer_norm`, `nn.rms_norm`, `nn.gelu` and `nn.gelu_tanh`.
 
     c = x - mean(x); y = c / sqrt(mean(c * c) + epsilon) * gamma + beta  ->  y = layer_norm(x, gamma, beta)
     y = x / sqrt(mean(x * x) + epsilon) * weight                         ->  y = rms_norm(x, weight)
     y = x * 0.5 * (1 + erf(x / sqrt(2)))                                 ->  y = gelu(x)
     y = 0.5 * x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)))  ->  y = gelu_tanh(x)
 
-    In all orders of factors and summands. Means keep their dimensions, of any axes; squares may be powers, the variance
-    `relax.variance`, a quotient a product with `rsqrt`, with a reciprocal or with a power. Gamma and beta may be
-    missing; they have the sizes of the axes, and nothing along the others. Sizes of x are known, and the deviation is
-    used by nothing else.
+    Factors and summands may be in any order. Means keep their dimensions, over any axes; squares may be powers, the
+    variance `relax.variance`, a quotient a product with `rsqrt`, a reciprocal or a power. Gamma and beta are optional;
+    they have the extents of the axes, and 1 along the others. The sizes of x must be known, and the deviation must have
+    no other use.
     """
 
     name = "fuse-layers"
@@ -43,7 +43,7 @@ def _gelu(op: Operator, emit: Emit) -> SSAValue | None:
 
 
 def _first(*rules: Callable[[Operator, Emit], SSAValue | None]) -> OpRule:
-    """The value of the first rule that has one."""
+    """Return a rule that tries several rules in order."""
 
     def rule(op: Operator, emit: Emit) -> SSAValue | None:
         return next((value for each in rules if (value := each(op, emit)) is not None), None)

@@ -1,4 +1,4 @@
-"""Multiply by a transposed matrix without transposing it."""
+"""Fuse the transposition of a matrix into its product."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _HALVES = (f16, bf16)
 
 @dataclass(frozen=True)
 class FuseTransposeMatmul(Pass):
-    """A product with a tensor whose last two dimensions are swapped becomes one tensor function, `NT_matmul`.
+    """Replace a product with a tensor whose last two dimensions are swapped by one tensor function, `NT_matmul`.
 
     wt = permute_dims(w); y = matmul(x, wt)  ->  y = call_tir(NT_matmul, (x, w))
     wide = astype(half); wt = permute_dims(wide); y = matmul(x, wt)  ->  y = call_tir(NT_matmul, (x, half))
 
-    Products of unknown sizes stay. The transposed tensor goes where nothing else uses it.
+    Products of unknown sizes are kept. The transposed tensor is removed if it has no other use.
     """
 
     name = "fuse-transpose-matmul"
@@ -58,7 +58,7 @@ def _matmul(op: Operator) -> tuple[Callable[..., Any], list[SSAValue], str] | No
 
 
 def _before_widening(value: SSAValue) -> SSAValue:
-    """The halves that float32 numbers were: kernels widen them as they read, which is as exact and reads less."""
+    """Return the 16-bit source of float32 numbers: kernels widen as they load, which is as exact and reads less."""
     cast = producer(value, "astype")
     if cast is None or not isinstance(value.type, TensorType) or value.type.element != f32:
         return value
@@ -68,9 +68,9 @@ def _before_widening(value: SSAValue) -> SSAValue:
 
 
 def nt_matmul(a: Tensor, b: Tensor, out_dtype: Attribute) -> Tensor:
-    """The product of `a` and of `b` with its last two dimensions swapped, the leading ones broadcast.
+    """Return the product of `a` and of `b` with its last two dimensions swapped; the leading ones broadcast.
 
-    `a` of shape [K] or [..., M, K], `b` of shape [..., N, K]; operands are converted to `out_dtype` first.
+    `a` has the shape [K] or [..., M, K], `b` [..., N, K]; operands are converted to `out_dtype` first.
     """
     batch_a, batch_b = a.dims[:-2], b.dims[:-2]
     batch = broadcast_shapes([batch_a, batch_b]) if batch_a or batch_b else []

@@ -1,6 +1,6 @@
-"""What Gelu is when it is written out: sums and products read as polynomials, which have no order.
+"""Recognition of GELU written as separate operators: sums and products are read as polynomials, in any order.
 
-With t = erf(x / sqrt(2)), or tanh of a polynomial of x, Gelu is x / 2 + x * t / 2.
+With t = erf(x / sqrt(2)), or tanh of a polynomial of x, GELU is x / 2 + x * t / 2.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _ARGUMENTS: dict[str, tuple[str, Polynomial]] = {
     "relax.erf": ("nn.gelu", {(1, 0): math.sqrt(0.5)}),
     "relax.tanh": ("nn.gelu_tanh", {(1, 0): _TANH_SCALE, (3, 0): 0.044715 * _TANH_SCALE}),
 }
-"""What the function t is of, and which operator that is."""
+"""The argument of the function t, and the operator it belongs to."""
 _GELU: Polynomial = {(1, 0): 0.5, (1, 1): 0.5}
 _DEPTH = 5
-"""As many operations Gelu has on a way at most: no longer ones are gone."""
+"""The maximum depth of operations in GELU."""
 _DEGREE = 3
-"""The degree of Gelu's polynomials."""
+"""The degree of GELU's polynomials."""
 _TOLERANCES: dict[Attribute | None, float] = {f16: 2**-10, bf16: 2**-7, f32: 2**-22, f64: 1e-9}
-"""How far constants may be off, relative to what they are: by what rounding them to the dtype makes."""
+"""Relative tolerance of constants by dtype: that of rounding them to it."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Gelu:
 
 
 def read_gelu(op: Operator) -> Gelu | None:
-    """The Gelu that `op` is the last operation of, None where it is another one."""
+    """Return the GELU whose last operation is `op`, or None."""
     result, t = op.results[0], op.results[0].type
     tolerance = _TOLERANCES.get(t.element) if isinstance(t, TensorType) and t.dims is not None else None
     if tolerance is None:
@@ -59,13 +59,13 @@ def read_gelu(op: Operator) -> Gelu | None:
 
 
 def _functions(value: SSAValue) -> list[Operator]:
-    """erf and tanh among what a sum or product is of, where nothing else uses them."""
+    """Return the erf and tanh operators among the terms of a sum or product that have no other use."""
     owners = (part.owner for part in _parts(value) if part.has_one_use())
     return [op for op in owners if isinstance(op, Operator) and op.name in _ARGUMENTS]
 
 
 def _parts(value: SSAValue, depth: int = _DEPTH) -> Iterator[SSAValue]:
-    """What sums and products are of, and they themselves; no constants."""
+    """Yield sums and products and their non-constant terms."""
     if number(value) is not None:
         return
     yield value
@@ -76,7 +76,7 @@ def _parts(value: SSAValue, depth: int = _DEPTH) -> Iterator[SSAValue]:
 
 
 def _read(value: SSAValue, x: SSAValue, t: SSAValue | None = None, depth: int = _DEPTH) -> Polynomial | None:
-    """A value as a polynomial of x and t, None where it is none, or of too many operations."""
+    """Return a value as a polynomial of x and t; None if it is not one, or too deep."""
     if value is x or value is t:
         return {(1, 0) if value is x else (0, 1): 1.0}
     constant, op = number(value), value.owner

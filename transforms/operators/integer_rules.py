@@ -1,4 +1,4 @@
-"""The rules of `quantized-to-integer` (see there): patterns of dequantized bytes, and what they become."""
+"""The rules of `quantized-to-integer` (see there): patterns of dequantized bytes, and their replacements."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .quantized_form import bounds_of, integer_limits
 from .rules import constant_array
 
 _MOST = 1 << 31
-"""Sums of int32 are less."""
+"""An exclusive bound of int32 sums."""
 
 
 @dataclass(frozen=True)
@@ -61,25 +61,25 @@ class _Bytes:
 
     @property
     def has_vectors(self) -> bool:
-        """Whether the scale or the zero point is a vector."""
+        """True if the scale or the zero point is a vector."""
         return bool(_dims(self.scale) or _dims(self.zero))
 
     @property
     def is_centred(self) -> bool:
-        """Whether all zero points are known to be 0."""
+        """True if all zero points are known to be 0."""
         zeros = _contents(self.zero)
         return zeros is not None and not zeros.any()
 
     @property
     def largest(self) -> int:
-        """A bound of |q - zero|."""
+        """An upper bound of |q - zero|."""
         low, high = integer_limits(cast(Attribute, _type(self.q).element))
         least, most = bounds_of(self.zero.ssa)
         return max(high - least, most - low)
 
 
 def _bytes(pattern: _Pattern, matches: Mapping[Any, Any]) -> _Bytes | None:
-    """What a match has, None where a shape is not known, it is not of bytes, or does not become float32."""
+    """Return the operands of a match; None if a shape is unknown, or it does not convert bytes to float32."""
     root, q, scale, zero = (matches[p] for p in (pattern.root, pattern.q, pattern.scale, pattern.zero))
     types = [expr.ssa.type for expr in (q, scale, zero)]
     if not all(isinstance(t, TensorType) and t.dims is not None for t in types):
@@ -93,7 +93,7 @@ def _bytes(pattern: _Pattern, matches: Mapping[Any, Any]) -> _Bytes | None:
 
 
 def _attrs(expr: Expr) -> dict[str, Any]:
-    """The attributes of a call of an operator."""
+    """Return the attributes of an operator call."""
     op = cast(relax.Operator, expr.ssa.owner)
     return {name: op.attr(name) for name in op.ATTR_SPECS}
 
@@ -114,12 +114,12 @@ def _contents(expr: Expr) -> np.ndarray[Any, Any] | None:
 
 
 def _fits(steps: SymExpr, a: _Bytes, b: _Bytes) -> bool:
-    """Whether so many products are less than what an int32 holds."""
+    """Return whether the sum of this many products fits int32."""
     return steps.constant is not None and steps.constant * a.largest * b.largest < _MOST
 
 
 def _has_dot(target: Target, a: _Bytes, b: _Bytes) -> bool:
-    """Whether there is an instruction for products of bytes of these kinds."""
+    """Return whether there is an instruction for products of these bytes."""
     return _dot(target, a.q, b.q) is not None
 
 
@@ -129,7 +129,7 @@ def _dot(target: Target, a: Expr, b: Expr) -> Dot | None:
 
 
 def _signed(target: Target, a: _Bytes, b: _Bytes) -> _Bytes:
-    """Constant unsigned bytes as signed ones with other zero points, where products with `a` are faster then."""
+    """Convert constant unsigned bytes to signed ones with shifted zero points, if products with `a` are then faster."""
     array, zeros = constant_array(b.q.ssa), _contents(b.zero)
     if array is None or zeros is None or _type(b.q).element != ui8:
         return b
@@ -139,7 +139,7 @@ def _signed(target: Target, a: _Bytes, b: _Bytes) -> _Bytes:
 
 
 def _along(parameter: Expr, axis: int, rank: int) -> Expr:
-    """A vector along `axis` of tensors of `rank`; a scalar, or what is the last axis, as it is."""
+    """Reshape a vector to `axis` of tensors of `rank`; scalars, and vectors for the last axis, are unchanged."""
     if not _dims(parameter) or axis == rank - 1:
         return parameter
     return call("relax.reshape", parameter, ShapeExpr([*[1] * axis, *_dims(parameter), *[1] * (rank - 1 - axis)]))
@@ -194,7 +194,7 @@ def _product(target: Target) -> _Rule:
 
 
 def _integer_product(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
-    """sum((a - p) * (b - q)) in int32, None where a target is not made for it."""
+    """Return sum((a - p) * (b - q)) in int32, or None if the target does not support it."""
     if not are_words(target):
         return _product_of_bytes(target, a, b)
     sums = _product_of_pairs(target, a, b)
@@ -202,7 +202,7 @@ def _integer_product(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
 
 
 def _product_of_pairs(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
-    """sum((a - p) * b) in int32, of bytes; None where b is not constant, or pairs of its bytes do not fit."""
+    """Return sum((a - p) * b) in int32, from byte pairs; None if b is not constant, or its pairs do not fit."""
     pair = _paired(target, a, b, (0, 1), len(a.dims) - 1)
     if pair is None:
         return None
@@ -215,7 +215,7 @@ def _product_of_pairs(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
 
 
 def _paired(target: Target, a: _Bytes, b: _Bytes, axes: tuple[int, int], channels: int) -> tuple[Expr, Expr] | None:
-    """What to multiply for a by b, of which `axes` are input and output channels, as `channels` is of a.
+    """Return the operands of a paired product; `axes` are the input and output channels of b, `channels` those of a.
 
     A row of b that is halved has its channel of a twice.
     """
@@ -236,13 +236,13 @@ def _paired(target: Target, a: _Bytes, b: _Bytes, axes: tuple[int, int], channel
 
 
 def _product_of_words(a: _Bytes, b: _Bytes) -> Expr | None:
-    """sum((a - p) * (b - q)) in int32, of int16; None where b is not constant."""
+    """Return sum((a - p) * (b - q)) in int32, from int16; None if b is not constant."""
     weights = _constant_words(b, 1)
     return None if weights is None else call("relax.matmul", _words(a, 0), weights, out_dtype="int32")
 
 
 def _words(q: _Bytes, axis: int, rank: int = 2) -> Expr:
-    """Bytes less their zero points, which may be along `axis` of the last `rank`, in int16."""
+    """Return bytes minus their zero points, which may be along `axis` of the last `rank`, in int16."""
     wide = call("relax.astype", q.q, dtype="int16")
     if q.is_centred:
         return wide
@@ -250,7 +250,7 @@ def _words(q: _Bytes, axis: int, rank: int = 2) -> Expr:
 
 
 def _constant_words(q: _Bytes, axis: int) -> Expr | None:
-    """The same as a constant; None where they are none."""
+    """Return the same as a constant, or None if it is not constant."""
     array, zeros = constant_array(q.q.ssa), _contents(q.zero)
     if array is None or zeros is None:
         return None
@@ -259,7 +259,7 @@ def _constant_words(q: _Bytes, axis: int) -> Expr | None:
 
 
 def _product_of_bytes(target: Target, a: _Bytes, b: _Bytes) -> Expr | None:
-    """sum((a - p) * (b - q)) in int32; None where there is no instruction for it."""
+    """Return sum((a - p) * (b - q)) in int32; None without a suitable instruction."""
     b = _signed(target, a, b)
     if not _has_dot(target, a, b):
         return None
@@ -295,7 +295,7 @@ def _convolution(target: Target) -> _Rule:
 
 
 def _integer_convolution(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr | None:
-    """The sum of (x - p) * (w - q) in int32, None where a target is not made for it."""
+    """Return the sum of (x - p) * (w - q) in int32, or None if the target does not support it."""
     if not are_words(target):
         return _convolution_of_bytes(target, x, w, attrs)
     sums = _convolution_of_pairs(target, x, w, attrs)
@@ -303,7 +303,7 @@ def _integer_convolution(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, 
 
 
 def _convolution_of_pairs(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr | None:
-    """The convolution of x - p with w, of bytes; None in groups, and where pairs of these do not fit."""
+    """Return the convolution of x - p with w, from byte pairs; None with groups, or if the pairs do not fit."""
     kernel, data = attrs["kernel_layout"], attrs["data_layout"]
     if attrs["groups"] > 1 or (any(attrs["padding"]) and _contents(x.zero) is None):
         return None
@@ -319,7 +319,7 @@ def _convolution_of_pairs(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str,
 
 
 def _convolution_of_words(x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr | None:
-    """The convolution of x - p with w - q in int32, of int16; None in groups, and where w is not constant."""
+    """Return the convolution of x - p with w - q in int32, from int16; None with groups, or if w is not constant."""
     weights = _constant_words(w, attrs["kernel_layout"].index("O"))
     if weights is None or attrs["groups"] > 1:
         return None
@@ -327,7 +327,7 @@ def _convolution_of_words(x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr |
 
 
 def _convolution_of_bytes(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> Expr | None:
-    """The same of bytes; None where there is no instruction for it, or the padding is not known."""
+    """Return the same from bytes; None without a suitable instruction, or if the padding is unknown."""
     w = _signed(target, x, w)
     missing = _missing_channels(target, x, w, attrs)
     shifted = _padded(x, attrs, missing) if _has_dot(target, x, w) else None
@@ -347,7 +347,7 @@ def _convolution_of_bytes(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str,
 
 
 def _missing_channels(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any]) -> int:
-    """How many channels an image lacks for the elements of the instructions: those of weights will be 0."""
+    """Return the number of channels to add to an image to fill the instructions' groups; their weights will be 0."""
     place: int = attrs["data_layout"].index("C")
     dot, channels = _dot(target, x.q, w.q), x.dims[place].constant
     if dot is None or channels is None or attrs["groups"] > 1 or _contents(x.zero) is None or not w.is_centred:
@@ -356,9 +356,9 @@ def _missing_channels(target: Target, x: _Bytes, w: _Bytes, attrs: dict[str, Any
 
 
 def _padded(x: _Bytes, attrs: dict[str, Any], channels: int = 0) -> Expr | None:
-    """The image with its zero point around it, which is taken out of `attrs`; None where that is not constant.
+    """Return the image padded with its zero point, and clear the padding in `attrs`; None for a variable zero point.
 
-    It has so many more channels.
+    `channels` more channels are added.
     """
     zeros = _contents(x.zero)
     if not channels and (x.is_centred or not any(attrs["padding"])):
@@ -372,7 +372,7 @@ def _padded(x: _Bytes, attrs: dict[str, Any], channels: int = 0) -> Expr | None:
 
 
 def _with_channels(w: _Bytes, kernel: str, channels: int) -> _Bytes:
-    """Weights with so many more input channels, which are 0."""
+    """Return weights with additional input channels, which are 0."""
     if not channels:
         return w
     widths = [0] * 8
@@ -381,7 +381,7 @@ def _with_channels(w: _Bytes, kernel: str, channels: int) -> _Bytes:
 
 
 def _centred(w: _Bytes, kernel: str) -> _Bytes:
-    """Weights as they are where their zero point is 0, else less it, in int16: window sums of each group cost more."""
+    """Return weights with zero point 0, else minus it, in int16: window sums of each group cost more."""
     if w.is_centred:
         return w
     q, zero = (call("relax.astype", part, dtype="int16") for part in (w.q, w.zero))
@@ -389,7 +389,7 @@ def _centred(w: _Bytes, kernel: str) -> _Bytes:
 
 
 def _too_much(x: _Bytes, w: _Bytes, kernel: str) -> Expr:
-    """p * sum(w - q), for each output channel."""
+    """Return p * sum(w - q), for each output channel."""
     of_weights = _sum_of(w.q, [i for i, letter in enumerate(kernel) if letter != "O"], False)
     if not w.is_centred:
         steps = cast(int, _steps(w, kernel).constant)
@@ -399,7 +399,7 @@ def _too_much(x: _Bytes, w: _Bytes, kernel: str) -> Expr:
 
 
 def _window_sums(x: Expr, w: _Bytes, attrs: dict[str, Any]) -> Expr:
-    """The sums of all channels of an image below the window, one channel, in int32."""
+    """Return the sums over the window and all channels of an image, one channel, in int32."""
     data, kernel = attrs["data_layout"], attrs["kernel_layout"]
     sums = _sum_of(x, [data.index("C")], True)
     extents = [1 if letter in "OI" else cast(int, d.constant) for d, letter in zip(w.dims, kernel, strict=True)]
@@ -408,12 +408,12 @@ def _window_sums(x: Expr, w: _Bytes, attrs: dict[str, Any]) -> Expr:
 
 
 def _steps(w: _Bytes, kernel: str) -> SymExpr:
-    """How many products are summed up."""
+    """Return the number of products in each sum."""
     return product(extent for extent, letter in zip(w.dims, kernel, strict=True) if letter != "O")
 
 
 def _is_for_bytes(attrs: dict[str, Any], x: _Bytes, w: _Bytes) -> bool:
-    """Whether a convolution is one that is faster in bytes, and can be computed in them."""
+    """Return whether a convolution can be computed in bytes, and is faster that way."""
     data, kernel = attrs["data_layout"], attrs["kernel_layout"]
     if not _is_plain(attrs, x, w):
         return False
@@ -423,7 +423,7 @@ def _is_for_bytes(attrs: dict[str, Any], x: _Bytes, w: _Bytes) -> bool:
 
 
 def _is_plain(attrs: dict[str, Any], x: _Bytes, w: _Bytes) -> bool:
-    """Whether the image has one scale, weights have known extents and at most one for each output channel."""
+    """Return whether the image has a single scale, and weights have known extents and at most one per channel."""
     data, kernel = attrs["data_layout"], attrs["kernel_layout"]
     if any(len(layout) != 4 for layout in (data, kernel, attrs["out_layout"] or data)) or x.has_vectors:
         return False
@@ -433,17 +433,17 @@ def _is_plain(attrs: dict[str, Any], x: _Bytes, w: _Bytes) -> bool:
 
 
 def _widths(layout: str, padding: list[int]) -> list[int]:
-    """[top, left, bottom, right] as [before, after, …] of each dimension."""
+    """Convert [top, left, bottom, right] to [before, after, …] of each dimension."""
     of = {"H": (padding[0], padding[2]), "W": (padding[1], padding[3])}
     return [width for letter in layout for width in of.get(letter, (0, 0))]
 
 
 _Rule = tuple[DFPattern, Callable[[Any, Mapping[Any, Any]], Expr]]
 RULES: tuple[Callable[[Target], _Rule], ...] = (_transposed, _product, _convolution)
-"""What makes the rules, each tried everywhere before the next one."""
+"""The factories of the rules; each rule is tried everywhere before the next one."""
 
 
 def rewriter(target: Target) -> PatternMatchingRewriter:
-    """The rules for a target, composed."""
+    """Return the composition of the rules for a target."""
     rewriters = (PatternMatchingRewriter.from_pattern(*rule(target)) for rule in RULES)
     return reduce(PatternMatchingRewriter.__or__, rewriters)

@@ -1,4 +1,4 @@
-"""Put rows of blocks into the order in which products read them."""
+"""Interleave block-quantized rows in the order in which products read them."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ _PRODUCT = "relax.matmul_blocks"
 
 @dataclass(frozen=True)
 class InterleaveBlocks(Pass):
-    """Rows of blocks that are constant stand in memory as kernels for `target` read them: words of r rows side by side.
+    """Store constant block-quantized rows in the order of the kernels for `target`: words of r rows alternate.
 
     matmul_blocks(x, p)  ->  matmul_blocks(x, q) {interleaved = r}      take_blocks, dequantize_blocks of p: of q, too
 
-    r is how many numbers of 32 bits a vector has. Where it does not divide the rows there are some of zeros more, and
-    what they give is cut off; only products read those. With `parameters` so do those behind the first `num_input` of a
-    function that only operators on blocks read: they are given as `interleaved` makes them then.
+    r is the number of 32-bit lanes of a vector. If it does not divide the rows, rows of zeros are added, whose results
+    are cut off; only products read them. With `parameters`, this also applies to parameters after the first `num_input`
+    of a function that only operators on blocks read: the caller must pass them as `interleaved` returns them.
     """
 
     name = "interleave-blocks"
@@ -61,9 +61,9 @@ class InterleaveBlocks(Pass):
         return Target(self.target).vector_bits // 32
 
     def interleaved(self, params: Mapping[str, Any], module: Any) -> dict[str, Any]:
-        """Parameters by name for the functions of `module`, which this pass has rewritten: interleaved where they are.
+        """Return parameters by name for the functions of `module`, after this pass, interleaved where necessary.
 
-        Raises `ShapeError` where rows are no whole blocks.
+        Raises `ShapeError` if rows are not full blocks.
         """
         formats = {
             name_of(packed): product.layout
@@ -86,7 +86,7 @@ def _products(op: ModuleOp) -> list[BlockOperator]:
 
 
 def _weights(func: relax.FuncOp) -> Sequence[SSAValue]:
-    """The parameters behind the first `num_input`."""
+    """Return the parameters after the first `num_input`."""
     count = num_input(func)
     return [] if count is None else func.params[count:]
 
@@ -100,7 +100,7 @@ def _is_parameter(value: SSAValue) -> bool:
 
 
 def _rows(op: BlockOperator) -> TensorDataAttr | None:
-    """The constant rows that an operator reads, None where they are interleaved or not known."""
+    """Return the constant rows that an operator reads; None if they are interleaved or unknown."""
     constant = _packed(op).owner
     if not isinstance(constant, relax.ConstantOp) or op.attr("interleaved") != 1:
         return None
@@ -108,7 +108,7 @@ def _rows(op: BlockOperator) -> TensorDataAttr | None:
 
 
 def _dims(value: SSAValue) -> Sequence[SymExpr]:
-    """The shape of a tensor, () where it is not known."""
+    """Return the shape of a tensor, () if unknown."""
     return (value.type.dims or ()) if isinstance(value.type, TensorType) else ()
 
 
@@ -117,14 +117,14 @@ def _reads_rows(op: object, rows: SSAValue) -> bool:
 
 
 def _interleaved(format: BlockFormat, rows: Array, lanes: int) -> Array:
-    """Rows, with rows of zeros at the end where their number needs it, side by side."""
+    """Return rows interleaved, padded with rows of zeros if necessary."""
     missing = -len(rows) % lanes
     return format.interleave(np.pad(rows, ((0, missing), (0, 0))) if missing else rows, lanes)
 
 
 @dataclass
 class _Interleaved:
-    """Rules, the constants that there are already, and how many rows parameters have that are interleaved."""
+    """The rules, the existing constants, and the row counts of interleaved parameters."""
 
     lanes: int
     multiplied: set[int] = field(default_factory=set[int])
@@ -132,9 +132,9 @@ class _Interleaved:
     parameters: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
 
     def take_parameters(self, params: Sequence[SSAValue]) -> None:
-        """Let those that are rows of blocks, for products among others, be interleaved from now on.
+        """Mark parameters that are block-quantized rows, used by products among others, to be interleaved.
 
-        Functions have them by the same names: one is interleaved in all of them, or in none.
+        Functions share them by name: one is interleaved in all of them, or in none.
         """
         count = {param: self._rows_of_parameter(param) for param in params}
         stay = {name_of(param) for param, rows in count.items() if rows is None}
@@ -145,7 +145,7 @@ class _Interleaved:
                 set_type(param, TensorType.of([groups, width], ui8))
 
     def _rows_of_parameter(self, param: SSAValue) -> int | None:
-        """How many rows a parameter has, None where it stays: what is no multiple of r has to be for products alone."""
+        """Return the number of rows of a parameter; None if it stays: only products may use rows that need padding."""
         dims = _dims(param)
         rows = dims[0].constant if len(dims) == 2 else None
         uses = [use.operation for use in param.uses]
@@ -179,7 +179,7 @@ class _Interleaved:
         return emit(op.name.removeprefix("relax."), packed, *op.operands[1:], interleaved=self.lanes, **attrs)
 
     def _wide(self, op: BlockOperator, emit: Emit) -> tuple[SSAValue | None, int]:
-        """The interleaved rows of an operator, None where they stay, and how many it has."""
+        """Return the interleaved rows of an operator, None if they stay, and their number."""
         rows = self.parameters.get(_packed(op))
         if rows is not None:
             return (_packed(op) if op.attr("interleaved") == 1 else None), rows

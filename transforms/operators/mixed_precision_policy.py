@@ -1,6 +1,6 @@
-"""What mixed precision does with each operator: the policy table of `ToMixedPrecision`.
+"""The policy table of `ToMixedPrecision`: the precision of each operator.
 
-A new operator is one more name in one of these rows; one that is in none of them keeps its types (`NEVER`).
+A new operator is another name in one of these rows; operators in no row keep their types (`NEVER`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from ...dialects.relax.operator import Operator
 
 
 class Policy(Enum):
-    """What becomes of an operator: worth it, neutral, or in need of the precision."""
+    """Precision policy of an operator: profits from low precision, follows its inputs, or needs full precision."""
 
     ALWAYS = "its inputs are converted to the low precision"
     FOLLOW = "it is computed in low precision where all of its inputs are there already"
@@ -71,5 +71,5 @@ POLICIES: dict[str, Policy] = {f"relax.{name}": policy for policy, names in _ROW
 
 
 def policy_of(op: Operator) -> Policy:
-    """The policy of an operator: `NEVER` for one without a row, as those of plug-ins are."""
+    """Return the policy of an operator: `NEVER` without a row, as for plug-ins."""
     return POLICIES.get(op.name, Policy.NEVER)

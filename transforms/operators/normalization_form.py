@@ -1,7 +1,7 @@
-"""What norms are when they are written out: rules that grow `nn.layer_norm` and `nn.rms_norm`, step by step.
+"""Recognition of norms written as separate operators: rules that build `nn.layer_norm` and `nn.rms_norm` step by step.
 
-`normalized` makes a norm without parameters of what is divided by a deviation, `scaled` and `centered` take the
-product with gamma and the sum with beta into it. Where those do not follow, ones and zeros are its parameters.
+`normalized` turns a quotient by a deviation into a norm without parameters, `scaled` and `centered` absorb the product
+with gamma and the sum with beta. Missing parameters are ones and zeros.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...ir.rewriting.driver import Emit
 from .rules import both_ways, dims_of, number, producer, used_once
 
 Mean = tuple[SSAValue, list[int]]
-"""What a mean is of, and its axes from the front, in order."""
+"""The operand of a mean, and its axes from the front, in order."""
 
 
 def normalized(op: Operator, emit: Emit) -> SSAValue | None:
@@ -75,7 +75,7 @@ def _lacks_factor(norm: Operator) -> bool:
 
 
 def _quotients(op: Operator) -> Iterator[tuple[SSAValue, SSAValue]]:
-    """(x, y) of x / sqrt(y), which may be a product with 1 / sqrt(y)."""
+    """Yield (x, y) of x / sqrt(y), which may be a product with 1 / sqrt(y)."""
     if op.name == "relax.divide":
         root = _under_root(op.operands[1])
         if root is not None:
@@ -88,13 +88,13 @@ def _quotients(op: Operator) -> Iterator[tuple[SSAValue, SSAValue]]:
 
 
 def _under_root(value: SSAValue) -> SSAValue | None:
-    """y of sqrt(y)."""
+    """Return y of sqrt(y)."""
     root = used_once(value, "sqrt")
     return _under_power(value, 0.5) if root is None else root.operands[0]
 
 
 def _under_inverse_root(value: SSAValue) -> SSAValue | None:
-    """y of 1 / sqrt(y)."""
+    """Return y of 1 / sqrt(y)."""
     root, quotient = used_once(value, "rsqrt"), used_once(value, "divide")
     if root is not None:
         return root.operands[0]
@@ -109,7 +109,7 @@ def _under_power(value: SSAValue, exponent: float) -> SSAValue | None:
 
 
 def _without_epsilon(value: SSAValue) -> tuple[SSAValue, float]:
-    """(x, epsilon) of x + epsilon; (value, 0) where nothing is added."""
+    """Return (x, epsilon) of x + epsilon, or (value, 0) for other values."""
     added = used_once(value, "add")
     for x, summand in [] if added is None else both_ways(added):
         epsilon = number(summand)
@@ -119,7 +119,7 @@ def _without_epsilon(value: SSAValue) -> tuple[SSAValue, float]:
 
 
 def _layer_of(dividend: SSAValue, variance: SSAValue) -> Mean | None:
-    """(x, axes) where the dividend is x less its mean, and the variance is that of x."""
+    """Return (x, axes) if the dividend is x minus its mean, and the variance is that of x."""
     layer, of_x = _less_mean(dividend), _mean(variance, "variance")
     if of_x is None:
         squares = _mean_of_squares(variance)
@@ -130,14 +130,14 @@ def _layer_of(dividend: SSAValue, variance: SSAValue) -> Mean | None:
 
 
 def _less_mean(value: SSAValue) -> Mean | None:
-    """(x, axes) of x - mean(x)."""
+    """Return (x, axes) of x - mean(x)."""
     difference = producer(value, "subtract")
     mean = None if difference is None else _mean(difference.operands[1], "mean", once=False)
     return mean if mean is not None and difference is not None and difference.operands[0] is mean[0] else None
 
 
 def _mean_of_squares(value: SSAValue) -> Mean | None:
-    """(x, axes) of mean(x * x)."""
+    """Return (x, axes) of mean(x * x)."""
     mean = _mean(value, "mean")
     x = None if mean is None else _squared(mean[0])
     return None if mean is None or x is None else (x, mean[1])
@@ -154,7 +154,7 @@ def _squared(value: SSAValue) -> SSAValue | None:
 
 
 def _mean(value: SSAValue, name: str, once: bool = True) -> Mean | None:
-    """(x, axes) of a mean or variance of a floating-point tensor that keeps its dimensions."""
+    """Return (x, axes) of a mean or variance of a floating-point tensor that keeps its dimensions."""
     op = used_once(value, name) if once else producer(value, name)
     dims = None if op is None else dims_of(op.operands[0])
     if op is None or dims is None or not dims or not op.attr("keepdims"):
@@ -168,7 +168,7 @@ def _from_the_end(axes: Sequence[int], x: SSAValue) -> list[int]:
 
 
 def _constants(x: SSAValue, axes: Sequence[int], emit: Emit, *names: str) -> list[SSAValue]:
-    """Parameters that change nothing: ones, zeros."""
+    """Return neutral parameters: ones, zeros."""
     dims, element = dims_of(x) or (), _element(x)
     return [emit(name, emit.shape([dims[a] for a in axes]), dtype=element) for name in names]
 
@@ -178,7 +178,7 @@ def _element(value: SSAValue) -> Attribute | None:
 
 
 def _parameter(norm: Operator, value: SSAValue, emit: Emit) -> SSAValue | None:
-    """A value as a parameter of a norm; None where it has not the sizes of the axes, or sizes along the others."""
+    """Return a value as a parameter of a norm; None unless it has the sizes of the axes, and 1 along the others."""
     data, dims = dims_of(norm.operands[0]), dims_of(value)
     if data is None or dims is None or len(dims) > len(data) or _element(value) != _element(norm.operands[0]):
         return None

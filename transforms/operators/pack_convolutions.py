@@ -1,4 +1,4 @@
-"""Put constant kernels of convolutions into the order in which a tile of registers reads them."""
+"""Pack constant kernels of convolutions in the order in which a register tile reads them."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from .te_calls import call_tensor_functions
 _NAMES = ("relax.nn.conv1d", "relax.nn.conv2d", "relax.nn.conv3d")
 _NARROW = 2
 _PIXELS_OF_A_TILE = 14
-"""So many rows of two vectors fit 32 registers: weights from the second level of cache are read once for them all."""
+"""Pixels of a tile: this many rows of two vectors fit 32 registers, so weights from the L2 cache are read once for all.
+"""
 _FIRST_LEVEL = 1 << 16
-"""Bytes that the first level may hold."""
+"""Bytes that may occupy the L1 cache."""
 
 
 @dataclass(frozen=True)
 class PackConvolutions(Pass):
-    """Convolutions of data with the channels last read their constant kernels in panels of output channels.
+    """Pack the constant kernels of channels-last convolutions in panels of output channels.
 
     y = conv2d(x, w, "NHWC")  ->  y = call_tir(packed_conv2d, (x, p))    p[o // n, dy, dx, i, o % n] = w[dy, dx, i, o]
 
-    n, which divides the output channels, is as wide as a tile of registers for `target`, or narrower where the panels
-    were too large for the cache, or a narrower tile holds a whole row of the image. A kernel that is transposed first
-    is packed as it was given. Convolutions in groups stay, and those of other numbers than of 32 and 64 bits, but those
-    of bfloat16 and of bytes that there are instructions for: their kernels are packed in steps of these, in the layout
-    NCHW too (`pack_dots`).
+    n divides the output channels and is the width of a register tile for `target`, or less if the panels were too large
+    for the cache, or if a narrower tile covers a full row of the image. A kernel that is transposed first is packed
+    from its source. Grouped convolutions are kept, and so are dtypes other than 32 and 64 bits, except bfloat16 and
+    bytes with suitable instructions: their kernels are packed in steps of these, also in the layout NCHW (`pack_dots`).
     """
 
     name = "pack-convolutions"
@@ -93,7 +93,7 @@ def _has_channels_last(conv: Convolution) -> bool:
 
 
 def _pixels(conv: Convolution, window: tuple[int, ...]) -> int | None:
-    """How many neighbouring pixels of the result the same weights meet: a row, None where that is not known or more."""
+    """Return the number of adjacent result pixels that use the same weights: a row; None if unknown or more."""
     dims = cast(TensorType, conv.results[0].type).dims
     if dims is None or (math.prod(window) == 1 and set(conv.attr("strides")) == {1}):
         return None
@@ -101,10 +101,7 @@ def _pixels(conv: Convolution, window: tuple[int, ...]) -> int | None:
 
 
 def _width(target: Target, kernel: np.ndarray[Any, Any], pixels: int | None) -> int | None:
-    """So many output channels make a panel; None where no number of whole vectors divides them.
-
-    The panel that is read and the next one, which is asked for meanwhile, fit the cache where those of two vectors do.
-    """
+    """Return the output channels of a panel; None if they are not divisible by any number of full vectors."""
     column, channels = kernel.nbytes // kernel.shape[-1], kernel.shape[-1]
     lanes = max(1, target.vector_bits // (8 * kernel.itemsize))
     vectors = [*tile_vectors(target.vector_registers), 1]
@@ -118,7 +115,7 @@ def _width(target: Target, kernel: np.ndarray[Any, Any], pixels: int | None) -> 
 
 
 def _packed(kernel: np.ndarray[Any, Any], width: int, element: Attribute) -> TensorDataAttr:
-    """[window…, I, O] -> [O / width, window…, I, width]."""
+    """Reorder [window…, I, O] to [O / width, window…, I, width]."""
     *outer, channels = kernel.shape
     panels = kernel.reshape(*outer, channels // width, width)
     return TensorDataAttr.rearranged(np.moveaxis(panels, -2, 0), element)
@@ -126,7 +123,7 @@ def _packed(kernel: np.ndarray[Any, Any], width: int, element: Attribute) -> Ten
 
 @dataclass(frozen=True)
 class _Kernel:
-    """A kernel, [window…, I, O], that stands in panels."""
+    """A kernel, [window…, I, O], stored in panels."""
 
     panels: Tensor
 
@@ -142,7 +139,7 @@ class _Kernel:
 
 
 def packed_convolution(x: Tensor, panels: Tensor, places: Any, **attrs: Any) -> Tensor:
-    """The convolution of `x` with a kernel in panels, [O / n, window…, I, n]."""
+    """Return the convolution of `x` with a kernel in panels, [O / n, window…, I, n]."""
     rank = x.ndim
     kernel = cast(Tensor, _Kernel(panels))
     data, out = places

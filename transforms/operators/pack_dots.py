@@ -1,7 +1,7 @@
-"""Constant weights of products of bfloat16 and of bytes, in the order in which the instructions for them read them.
+"""Pack constant weights of bfloat16 and byte products in the order in which the dot-product instructions read them.
 
-Where there are no such instructions but those for pairs of bytes, the rows of weights are in the order in which all
-pairs fit (`byte_pairs`). The order is one more argument: 16 rows of a panel are read through it.
+If the only such instructions are those for byte pairs, the rows of weights are ordered such that all pairs fit
+(`byte_pairs`). The order is another argument: 16 rows of a panel are read through it.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ Packed = tuple[Callable[..., Any], list[SSAValue], str]
 
 
 def packed_product(target: Target, op: Operator) -> Packed | None:
-    """matmul(x, w) with a constant w in panels, P[j // n, k // g, j % n * g + k % g]; None where it does not become so.
+    """Return matmul(x, w) with a constant w in panels, P[j // n, k // g, j % n * g + k % g]; None if not supported.
 
-    An element of the instructions holds g steps of k, a tile has n columns; zeros where there are no more of either.
+    An element of the instructions holds g steps of k, a tile has n columns; both are padded with zeros.
     """
     x, weights = op.operands
     matrix = constant_array(weights)
@@ -54,7 +54,7 @@ def packed_product(target: Target, op: Operator) -> Packed | None:
 
 
 def _constants(op: Operator, matrix: np.ndarray[Any, Any], width: int, dot: Dot) -> list[SSAValue] | None:
-    """The panels of weights […, K, N], and the order of their rows where pairs have to fit; None where none is."""
+    """Return the panels of weights […, K, N], and their row order if pairs must fit; None if there is no order."""
     order = order_of(matrix, width) if dot is PAIRED else None
     if dot is PAIRED and order is None:
         return None
@@ -65,12 +65,12 @@ def _constants(op: Operator, matrix: np.ndarray[Any, Any], width: int, dot: Dot)
 
 
 def packed_convolution(target: Target, op: Operator) -> Packed | None:
-    """conv2d(x, w) with a constant w ordered for the instructions; None where it does not become so.
+    """Return conv2d(x, w) with a constant w ordered for the instructions; None if not supported.
 
-    Where the channels of the data are neighbours (NHWC), in panels P[o // n, …, c // g, o % n * g + c % g], as those of
-    a product for each tap of the window; where the last dimension is one of the image (NCHW), w[o, …, c]. In groups in
-    NHWC and of integers only: several become one where a panel is as wide, with zeros between them. Where each channel
-    is a group it stays as it is.
+    With adjacent channels of the data (NHWC), in panels P[o // n, …, c // g, o % n * g + c % g], like those of a
+    product for each tap of the window; with an image dimension last (NCHW), w[o, …, c]. Groups are supported in NHWC
+    for integers only: several groups are merged if a panel is as wide, with zeros between them. Depthwise convolutions
+    are kept.
     """
     conv, (x, weights) = cast(Convolution, op), op.operands
     array = constant_array(weights)
@@ -98,7 +98,10 @@ def packed_convolution(target: Target, op: Operator) -> Packed | None:
 
 
 def _in_wide_groups(weights: np.ndarray[Any, Any], groups: int, lanes: int) -> tuple[np.ndarray[Any, Any], int]:
-    """Weights [O, …, I] with as many groups as have whole vectors of outputs, and how many; zeros between them."""
+    """Merge groups of weights [O, …, I], with zeros between them, to fill vectors of outputs.
+
+    Return also the group count.
+    """
     outputs, *window, channels = weights.shape
     each = outputs // groups
     fewer = (n for n in range(groups, 0, -1) if groups % n == 0)
@@ -122,9 +125,9 @@ def _convolution(
     groups: int = 1,
     words: bool = False,
 ) -> Packed:
-    """The convolution of `read(weights)`, in which output channels, input channels and taps stand at `places`.
+    """Return the convolution with `read(weights)`, whose output channels, input channels and taps are at `places`.
 
-    With `words` bytes of the data become such first.
+    With `words`, bytes of the data are widened to 16 bits first.
     """
     x = conv.operands[0]
     padding, out = conv.attr("padding"), cast(TensorType, conv.results[0].type)
@@ -140,16 +143,16 @@ def _convolution(
 
 
 def _notes(packed: Sequence[Tensor]) -> dict[str, Any]:
-    """The annotations of what multiplies by panels, which have an order where pairs fit."""
+    """Return the annotations of a product with panels, which have an order if pairs must fit."""
     return {PAIRS_FIT: 1} if len(packed) > 1 else {}
 
 
 def in_panels(
     matrix: np.ndarray[Any, Any], width: int, group: int, among: np.ndarray[Any, Any] | None = None
 ) -> np.ndarray[Any, Any]:
-    """[…, K, N] -> [N / width, …, K / group, width * group], rounded up; zeros where there is nothing.
+    """Reorder […, K, N] to [N / width, …, K / group, width * group], padded with zeros.
 
-    Where it is given, [N / width, …, K] says in which order the rows of each 16 are.
+    `among`, [N / width, …, K], is the order of the rows within each 16.
     """
     *outer, rows, columns = matrix.shape
     count, steps = -(-columns // width), -(-rows // group)
@@ -166,7 +169,7 @@ def in_panels(
 
 
 def _dot(target: Target, a: SSAValue, b: SSAValue, op: Operator) -> Dot | None:
-    """The instructions for products of a and b, None where there are none."""
+    """Return the instruction for products of a and b, or None."""
     dtypes = _element(a), _element(b), _element(op.results[0])
     return PAIRED if has_pairs(*dtypes, target) else dot_of(*dtypes, target)
 
@@ -178,9 +181,9 @@ def _element(value: SSAValue) -> Attribute:
 
 
 def panel_width(target: Target, columns: int, dot: Dot, groups: int = 1) -> int:
-    """How wide panels are: as the columns where a tile can be, else a part of them, or what is widest.
+    """Return the width of panels: the columns if a tile can be as wide, else a divisor of them, or the maximum width.
 
-    With `groups` of so many columns it is a part of them in any case.
+    With `groups` of this many columns, always a divisor.
     """
     lanes, widest = dot.bits // 32, dot.vectors(target.vector_registers)
     needed = -(-columns // lanes)
@@ -191,7 +194,7 @@ def panel_width(target: Target, columns: int, dot: Dot, groups: int = 1) -> int:
 
 
 def dot_product(a: Tensor, *panels: Tensor, columns: int, group: int, dtype: Attribute) -> Tensor:
-    """The product of `a`, […, K], and of a matrix of `columns` in panels of steps of `group`: […, N]."""
+    """Return the product of `a`, […, K], and a matrix of `columns` in panels of steps of `group`: […, N]."""
     extent = a.dims[-1]
     weights = Panels(*panels, extents=(columns, extent.constant or 0), group=group)
     k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
@@ -205,9 +208,9 @@ def dot_product(a: Tensor, *panels: Tensor, columns: int, group: int, dtype: Att
 
 @dataclass(frozen=True)
 class Panels:
-    """Weights [N, K, …], of which `extents` are the first two, read from panels [N / n, …, K / group, n * group].
+    """Weights [N, K, …], with the first two `extents`, read from panels [N / n, …, K / group, n * group].
 
-    `order`, [N / n, …, K], says where a row is among its 16.
+    `order`, [N / n, …, K], gives the position of a row among its 16.
     """
 
     tensor: Tensor
@@ -217,7 +220,7 @@ class Panels:
 
     @property
     def dims(self) -> list[SymExpr]:
-        """Their extents."""
+        """The extents of the weights."""
         return [*map(Const, self.extents), *self.tensor.dims[1:-2]]
 
     def __call__(self, j: PrimExpr, k: PrimExpr, *others: PrimExpr) -> PrimExpr:

@@ -1,4 +1,4 @@
-"""Put constant matrices into the order in which products read them."""
+"""Pack constant matrices in the order in which products read them."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ from .rules import bytes_of, constant_array
 from .te_calls import call_tensor_functions
 
 _FEWEST_PANELS = 4
-"""So many panels there are at least where the last one is padded: it is not much of the whole then."""
+"""The minimum number of panels if the last one is padded, so that the padding is a small part."""
 
 _CACHE_LINE = 64
 _AT_ONCE = 1 << 24
-"""Bytes that are copied by one call of numpy while the compiler goes on."""
+"""Bytes copied by one numpy call, so that the compiler's threads can continue in between."""
 
 
 @dataclass(frozen=True)
 class PackWeights(Pass):
-    """Products with large constant matrices read them in panels, in the order in which a tile of registers does.
+    """Pack large constant matrices of products in panels, in the order in which a register tile reads them.
 
     y = matmul(x, w)  ->  y = reshape(call_tir(packed_matmul, (x, p)), …)    p[j // n, k, j % n] = w[k, j]
 
-    n is the width of a tile for `target`. The result is in panels, too, y[…, i, j // n, j % n], which is no other
-    order. Where n does not divide the columns the last panel is padded with zeros, and the result is not in panels:
+    n is the width of a tile for `target`. The result is in panels, too, y[…, i, j // n, j % n], which is the same order
+    in memory. If n does not divide the columns, the last panel is padded with zeros, and the result is not in panels:
     y = call_tir(padded_matmul, (x, p)). Matrices of less than four panels are not padded.
 
-    Matrices that are transposed first are packed as they were given. Those of less than `min_bytes` stay in the caches
-    in any order, and stay. Bytes that are converted to floating-point numbers are packed as bytes, whatever their size,
-    and converted where they are read. For products of bfloat16 and of bytes, which there are instructions for, matrices
-    of all sizes are packed in steps of these (`pack_dots`).
+    Matrices that are transposed first are packed from their sources. Those smaller than `min_bytes` fit the caches in
+    any order, and are kept. Bytes converted to floating point are packed as bytes, whatever their size, and converted
+    when loaded. For bfloat16 and byte products with suitable instructions, matrices of all sizes are packed in steps of
+    these (`pack_dots`).
     """
 
     name = "pack-weights"
@@ -89,12 +89,12 @@ def _matmul(target: Target, min_bytes: int, op: Operator) -> tuple[Callable[...,
 
 
 def _width(target: Target, element: Attribute) -> int:
-    """A panel is as wide as a tile of registers."""
+    """Return the width of a panel, which is that of a register tile."""
     return max(1, target.vector_bits // bit_width(element)) * tile_vectors(target.vector_registers)[0]
 
 
 def _packed(matrix: np.ndarray[Any, Any], width: int, element: Attribute) -> TensorDataAttr:
-    """[K, N] -> [N / width, K, width], rounded up; zeros where no columns are left."""
+    """Reorder [K, N] to [N / width, K, width], padded with zero columns."""
     rows, columns = matrix.shape
     full = columns // width
 
@@ -112,10 +112,10 @@ def _packed(matrix: np.ndarray[Any, Any], width: int, element: Attribute) -> Ten
 
 
 def _spaced(columns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Columns of a matrix from which rows can be read.
+    """Return columns of a matrix in a form whose rows can be read efficiently.
 
-    Columns that are contiguous are often a multiple of many cache lines apart, so that a row of them does not fit into
-    the cache: they are copied to where their distance is another.
+    Contiguous columns are often a multiple of many cache lines apart, so that the lines of a row conflict in the cache:
+    they are copied to another distance.
     """
     rows, count = columns.shape
     if columns.strides[0] != columns.itemsize:
@@ -126,7 +126,7 @@ def _spaced(columns: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def packed_matmul(a: Tensor, panels: Tensor) -> Tensor:
-    """The product of `a`, [..., K], and of a matrix in panels, [N / n, K, n]: [..., N / n, n]."""
+    """Return the product of `a`, [..., K], and a matrix in panels, [N / n, K, n]: [..., N / n, n]."""
     extent, count, width = a.dims[-1], panels.dims[0], panels.dims[2]
     k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)
 
@@ -138,7 +138,7 @@ def packed_matmul(a: Tensor, panels: Tensor) -> Tensor:
 
 
 def padded_matmul(a: Tensor, panels: Tensor, columns: int) -> Tensor:
-    """The product of `a`, [..., K], and of a matrix of `columns` in panels, [P, K, n] with n * P >= N: [..., N]."""
+    """Return the product of `a`, [..., K], and a matrix of `columns` in panels, [P, K, n] with n * P >= N: [..., N]."""
     extent, width = a.dims[-1], panels.dims[2].constant
     assert width is not None
     k = IterVar("k", Const(0, extent.dtype), extent, is_reduction=True)

@@ -1,4 +1,4 @@
-"""Weights of products and of embeddings become rows of blocks."""
+"""Block quantization of the weights of products and embeddings."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from .rules import Array, dims_of, producer
 
 @dataclass(frozen=True)
 class QuantizeWeights(Pass):
-    """Matrices of weights are stored as rows of blocks of `format`: a fourth to an eighth of the bytes that are read.
+    """Store weight matrices as block-quantized rows of `format`, which reads a fourth to an eighth of the bytes.
 
     y = matmul(x, permute_dims(w))  ->  y = matmul_blocks(x, p)         y = matmul(x, w): rows are the columns of w
     y = take(w, indices, axis=0)    ->  y = take_blocks(p, indices)
 
-    w is a constant, or a parameter behind the first `num_input` of its function (as `nn` exports them) that nothing
-    else uses: it is given as bytes then, which `quantized` makes. Biases, norms, and matrices whose rows are no whole
-    blocks, or not finite, stay. With `activation` "int8" products round x to bytes, too (`relax.matmul_blocks`).
+    w is a constant, or a parameter after the first `num_input` of its function (as exported by `nn`) without other
+    uses: the caller then passes bytes, from `quantized`. Biases, norms, and matrices whose rows are not full blocks, or
+    not finite, are kept. With `activation` "int8", products round x to bytes, too (`relax.matmul_blocks`).
 
     Raises `NameLookupError` for an unknown format, `DTypeError` for an unknown activation.
     """
@@ -57,9 +57,9 @@ class QuantizeWeights(Pass):
         apply_rules(op, {"relax.matmul": rules.matmul, "relax.take": rules.take})
 
     def quantized(self, params: Mapping[str, Any], module: Any) -> dict[str, Any]:
-        """Parameters by name for the functions of `module`, which this pass has rewritten: bytes where they take them.
+        """Return parameters by name for the functions of `module`, after this pass, as bytes where expected.
 
-        Raises `ShapeError` where rows are no whole blocks, `TiraxError` where they are not finite.
+        Raises `ShapeError` if rows are not full blocks, `TiraxError` if they are not finite.
         """
         taken = {
             name_of(p)
@@ -77,7 +77,7 @@ class QuantizeWeights(Pass):
 
 
 def _is_all_weights(param: SSAValue) -> bool:
-    """Whether a parameter is a matrix, used as rows by products and as a table alone."""
+    """Return whether a parameter is a matrix used only as rows in products, and as a table."""
     dims = dims_of(param)
     if dims is None or len(dims) != 2 or dims[1].constant is None:
         return False
@@ -90,12 +90,12 @@ def _is_table(op: object, param: SSAValue) -> bool:
 
 
 def _takes_rows(op: Operator) -> bool:
-    """Whether whole rows of a matrix are taken, at indices that are trusted to be inside."""
+    """Return whether an operator takes full rows of a matrix, with indices assumed to be in bounds."""
     return op.attr("axis") == 0 and op.attr("mode") == "fast"
 
 
 def _is_transposed(op: object) -> bool:
-    """Whether an operator exchanges the dimensions for products that have it on their right."""
+    """Return whether an operator swaps the dimensions for products that use it as the right operand."""
     if not isinstance(op, Operator) or op.name != "relax.permute_dims" or op.attr("axes") not in (None, [1, 0]):
         return False
     uses = list(op.results[0].uses)
@@ -104,7 +104,7 @@ def _is_transposed(op: object) -> bool:
 
 @dataclass
 class _Rules:
-    """The rules, the parameters that become bytes, and the constants that did."""
+    """The rules, the parameters that become bytes, and the converted constants."""
 
     format: BlockFormat
     activation: str
@@ -112,7 +112,7 @@ class _Rules:
     known: dict[tuple[int, bool], tuple[TensorDataAttr, TensorDataAttr]] = field(default_factory=dict[Any, Any])
 
     def matmul(self, op: Operator, emit: Emit) -> SSAValue | None:
-        """relax.matmul(x, w), where the rows are columns, or w those that are exchanged."""
+        """relax.matmul(x, w), where the columns are the rows of blocks, or w is a transposed matrix."""
         x, weights = op.operands
         transposed = producer(weights, "permute_dims")
         if transposed is not None and not _is_transposed(transposed):
@@ -128,7 +128,7 @@ class _Rules:
         return emit("matmul_blocks", x, rows, **attrs)
 
     def take(self, op: Operator, emit: Emit) -> SSAValue | None:
-        """relax.take(w, indices) of rows."""
+        """relax.take(w, indices) on rows."""
         table, indices = op.operands
         rows = self._rows(table, emit) if _takes_rows(op) and isinstance(indices.type, TensorType) else None
         if rows is None:
@@ -137,7 +137,7 @@ class _Rules:
         return emit("take_blocks", rows, indices, format=self.format.name, out_dtype=dtype)
 
     def _rows(self, weights: SSAValue, emit: Emit, columns: bool = False) -> SSAValue | None:
-        """The rows of blocks of a matrix, or of its columns; None where it stays."""
+        """Return the block-quantized rows of a matrix, or of its columns; None if it is kept."""
         dims, constant = dims_of(weights), weights.owner
         if weights in self.weights:
             return None if columns else self._parameter(weights)
@@ -154,7 +154,7 @@ class _Rules:
         return emit.put(relax.ConstantOp(self.known[key][1]))
 
     def _parameter(self, weights: SSAValue) -> SSAValue | None:
-        """The parameter, which is bytes from now on."""
+        """Convert the parameter to bytes and return it."""
         if cast(TensorType, weights.type).element != ui8:
             dims = dims_of(weights)
             k = None if dims is None else dims[1].constant

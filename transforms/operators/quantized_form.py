@@ -1,5 +1,6 @@
-"""Quantization as operators of floats write it out, rounded to the nearest even integer: divided by the scale, as ONNX
-has it, or multiplied by its inverse, as PyTorch has it."""
+"""Recognition of quantization written as float operators, rounding to nearest even: divided by the scale, as in ONNX,
+or multiplied by its inverse, as in PyTorch.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +18,13 @@ from ...dialects.relax.types import TensorType
 from .rules import number, producer
 
 MOVED = ("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "reshape", "permute_dims", "expand_dims", "squeeze")
-"""Operators that choose among elements, and give the same ones of bytes."""
+"""Operators that only select elements, and thus work on bytes as well."""
 _CHOOSING = frozenset(f"relax.{name}" for name in (*MOVED, "astype"))
 
 
 @dataclass(frozen=True)
 class QuantizedForm:
-    """What is quantized, its scale and its zero point, the limits of the integers; `rounded` is x / scale, rounded."""
+    """The quantized value, its scale and zero point, the limits of the integers; `rounded` is x / scale, rounded."""
 
     x: SSAValue
     scale: float
@@ -33,9 +34,9 @@ class QuantizedForm:
 
 
 def quantized_form(op: Operator) -> QuantizedForm | None:
-    """What `astype(minimum(maximum(round(x / scale) + zero, least), greatest))` consists of, in float32 to bytes.
+    """Match `astype(minimum(maximum(round(x / scale) + zero, least), greatest))`, from float32 to bytes, else None.
 
-    x may be multiplied by a constant as well: `scale` is the inverse of that. None where it is something else.
+    x may also be multiplied by a constant: `scale` is its inverse.
     """
     out = op.results[0].type
     if not isinstance(out, TensorType) or out.element not in (i8, ui8):
@@ -59,7 +60,7 @@ def quantized_form(op: Operator) -> QuantizedForm | None:
 
 
 def scaled_by(value: SSAValue) -> tuple[SSAValue, float] | None:
-    """(x, factor): what is divided by a constant, or multiplied by one; None where that is 0, or there is none."""
+    """Return (x, factor) of a quotient by, or product with, a constant; None if that is 0, or for other values."""
     for name in ("divide", "multiply"):
         op = producer(value, name)
         factor = None if op is None else number(op.operands[1])
@@ -69,7 +70,7 @@ def scaled_by(value: SSAValue) -> tuple[SSAValue, float] | None:
 
 
 def clip_limits(value: SSAValue) -> tuple[SSAValue, tuple[int, int] | None]:
-    """(x, limits) of `minimum(maximum(x, least), greatest)` with constant integers; (value, None) of all else."""
+    """Return (x, limits) of `minimum(maximum(x, least), greatest)` with constant integers, else (value, None)."""
     upper = producer(value, "minimum")
     lower = None if upper is None else producer(upper.operands[0], "maximum")
     if upper is None or lower is None:
@@ -81,7 +82,7 @@ def clip_limits(value: SSAValue) -> tuple[SSAValue, tuple[int, int] | None]:
 
 
 def bounds_of(value: SSAValue) -> tuple[int, int]:
-    """The least and the most that a tensor of integers holds: what it is, is limited to, or what its dtype has."""
+    """Return the bounds of an integer tensor: of a constant or clipped value, else of its dtype."""
     op = value.owner
     if isinstance(op, relax.ConstantOp) and op.value.numpy().size:
         array = op.value.numpy()
@@ -98,6 +99,6 @@ def bounds_of(value: SSAValue) -> tuple[int, int]:
 
 
 def integer_limits(dtype: Attribute) -> tuple[int, int]:
-    """The least and the greatest number of an integer dtype."""
+    """Return the least and the greatest value of an integer dtype."""
     kind = np.iinfo(numpy_dtype(dtype))
     return int(kind.min), int(kind.max)

@@ -1,4 +1,4 @@
-"""Products and convolutions of dequantized tensors, computed in integers."""
+"""Integer computation of products and convolutions of dequantized tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .dot_products import are_words, dot_of
 
 @dataclass(frozen=True)
 class QuantizedToInteger(Pass):
-    """Products and 2-d convolutions of dequantized bytes become products of bytes, summed up in int32.
+    """Compute products and 2-d convolutions of dequantized bytes in bytes, accumulated in int32.
 
     y = matmul(dequantize(a, s, p), dequantize(b, t, q))
     ->  n = matmul(a, b, out_dtype="int32") - p * sum(b, -2) - q * sum(a, -1) + K * p * q
@@ -26,20 +26,20 @@ class QuantizedToInteger(Pass):
     ->  n = conv2d(pad(x, z, p), w, out_dtype="int32") - p * sum(w - q) - q * conv2d(sum of channels, ones)
         y = astype(n, "float32") * s * t
 
-    What is 0 is left out, what is constant `fold-constant` computes. What follows (a bias, an activation, `quantize`)
-    stays as it is, and is computed on each sum before it is stored. Scales and zero points are scalars, or vectors
-    along the rows of a and the columns of b (the output channels of w); b may be transposed after it was dequantized.
-    In groups, weights with a zero point become int16 without.
+    Zero terms are left out; `fold-constant` computes the constant ones. The epilogue (a bias, an activation,
+    `quantize`) is unchanged, and is computed on each sum before it is stored. Scales and zero points are scalars, or
+    vectors along the rows of a and the columns of b (the output channels of w); b may be transposed after
+    dequantization. With groups, weights with a zero point become int16 without.
 
-    Constant weights that are unsigned become signed ones where that saves a correction of each sum.
+    Constant unsigned weights become signed if that saves a correction of each sum.
 
-    The integers are exact: what might be more than an int32 holds stays. Each element is then rounded two or three
-    times; in floats it is each factor, each product and each sum.
+    The integers are exact: products that might overflow int32 are kept. Each element is then rounded two or three
+    times; in floats each factor, each product and each sum is rounded.
 
-    For `target`s with instructions for products of bytes. Where there are those of words and of pairs of bytes alone,
-    constant weights whose pairs fit stay bytes (`byte_pairs`), with halves of some rows, which a has twice then; other
-    ones, and what they are multiplied by, become int16, less their zero points: matmul(a - p, b - q).
-    In layouts whose last letter is not C, convolutions without groups whose weights are not constant stay.
+    For `target`s with instructions for byte products. If these are only for 16-bit words and byte pairs, constant
+    weights whose pairs fit stay bytes (`byte_pairs`), with some rows split into halves, for which a has copies; other
+    weights and their operands become int16, minus their zero points: matmul(a - p, b - q). In layouts whose last letter
+    is not C, convolutions without groups and constant weights are kept.
     """
 
     name = "quantized-to-integer"

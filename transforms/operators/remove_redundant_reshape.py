@@ -1,4 +1,4 @@
-"""Remove reshapes that change nothing, or that another one follows."""
+"""Remove reshapes that change nothing, or that are followed by another one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .rules import producer
 
 @dataclass(frozen=True)
 class RemoveRedundantReshape(Pass):
-    """A reshape to the shape that the tensor has goes; of several in a row the last one stays.
+    """Remove reshapes to the same shape, and all but the last one of several in a row.
 
     y = reshape(x, (8,)); z = reshape(y, (4, 2))  ->  z = reshape(x, (4, 2))
     """
@@ -33,7 +33,7 @@ class RemoveRedundantReshape(Pass):
 
 
 def _forward_outputs(func: relax.FuncOp) -> None:
-    """Let what is given through a dataflow block be used directly."""
+    """Use values passed through a dataflow block directly."""
     for dataflow in ops_of_type(func, relax.DataflowOp):
         for value, result in zip(dataflow.output_op.values_, dataflow.outputs, strict=True):
             owner = value.owner

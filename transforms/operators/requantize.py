@@ -1,4 +1,4 @@
-"""Quantization of what is computed from quantized tensors: moved, left out, or made one product and one sum."""
+"""Optimize the quantization of values computed from quantized tensors: move, cancel, or fold it to one multiply-add."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .quantized_form import MOVED, bounds_of, quantized_form
 from .rules import number, producer, used_once
 
 _LARGEST = 2.0**126
-"""A number between its inverse and this one has a reciprocal that is normal."""
+"""Numbers between its inverse and this one have a normal reciprocal."""
 _SAME = 2.0**-20
-"""Of a scale: bytes that are scaled and scaled back by as much less or more are rounded to themselves."""
+"""Relative tolerance of scales: bytes scaled and scaled back within it round to themselves."""
 _DEPTH = 8
 _COMPUTED = frozenset(
     f"relax.{name}"
@@ -30,20 +30,20 @@ _COMPUTED = frozenset(
         *("clip", "astype", "nn.relu", "nn.gelu", "nn.softmax", "nn.layer_norm", "nn.conv2d"),
     )
 )
-"""Operators whose results are rounded already, or are limits of such."""
+"""Operators whose results are rounded already, or are limits of such results."""
 
 
 @dataclass(frozen=True)
 class Requantize(Pass):
-    """Tensors stay bytes where these only move; what is quantized is multiplied, not divided.
+    """Keep tensors as bytes in operators that only move elements, and multiply instead of dividing to quantize.
 
     max_pool2d(dequantize(x, s, z))  ->  dequantize(max_pool2d(x), s, z)
     quantize(dequantize(x, s, z), s, z)  ->  x        quantize(y, s, z) = astype(limited(round(y / s) + z))
     round(relu(n * a + b) / s)  ->  round(relu(n * (a / s) + b / s))        y * (1 / s) as well
 
-    s and z are scalars and constant, s is positive, a and b are computed from constants (`fold-constant` does so), and
-    what is rounded is the result of operators that round, too: it is off by 1.5 units in the last place more, so that
-    one close to the middle of two integers may become the other one.
+    s and z are constant scalars, s is positive, a and b are computed from constants (for `fold-constant`), and the
+    rounded value is the result of operators that round, too: it may be off by 1.5 more units in the last place, so that
+    values close to the middle of two integers may round to the other one.
     """
 
     name = "requantize"
@@ -101,7 +101,10 @@ def _converted(op: Operator, emit: Emit) -> SSAValue | None:
 
 
 def _multiplied(x: SSAValue, factor: SSAValue, emit: Emit) -> SSAValue:
-    """x times a constant: where x is a product with constants, or a sum with one, these are."""
+    """Return x times a constant.
+
+    The factor goes into the constants if x is a product with constants, or a sum with one.
+    """
     op = x.owner
     if not isinstance(op, Operator) or not x.has_one_use():
         return emit("multiply", x, factor)
@@ -118,7 +121,7 @@ def _multiplied(x: SSAValue, factor: SSAValue, emit: Emit) -> SSAValue:
 
 
 def _is_constant(value: SSAValue, depth: int = _DEPTH) -> bool:
-    """Whether a value is computed from constants alone, by no more than `depth` operators after each other."""
+    """Return whether a value is computed from constants by a chain of at most `depth` operators."""
     owner = value.owner
     if isinstance(owner, relax.ConstantOp | relax.ShapeOp):
         return True
@@ -128,7 +131,7 @@ def _is_constant(value: SSAValue, depth: int = _DEPTH) -> bool:
 
 
 def _positive(scale: SSAValue) -> float | None:
-    """A constant scalar in float32 whose reciprocal is a normal number."""
+    """Return a constant float32 scalar whose reciprocal is a normal number, else None."""
     t = scale.type
     value = number(scale) if isinstance(t, TensorType) and t.rank == 0 and t.element == f32 else None
     return value if value is not None and 1 / _LARGEST <= value <= _LARGEST else None

@@ -1,4 +1,4 @@
-"""What the rules of passes on operators ask: which operator gives a value, and what is constant."""
+"""Helpers for rules of operator passes: producers of values, and constants."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ Dims = tuple[SymExpr, ...]
 
 
 def producer(value: SSAValue, name: str) -> Operator | None:
-    """The operator called `name` that gives a value, None where another op does."""
+    """Return the operator `name` that defines a value, or None if another op does."""
     owner = value.owner
     return owner if isinstance(owner, Operator) and owner.name == f"relax.{name}" else None
 
 
 def dims_of(value: SSAValue) -> Dims | None:
-    """The sizes of a floating-point tensor, None where they are not known."""
+    """Return the sizes of a floating-point tensor, or None if unknown."""
     t = value.type
     return t.dims if isinstance(t, TensorType) and t.element is not None and is_float(t.element) else None
 
 
 def used_once(value: SSAValue, name: str) -> Operator | None:
-    """The operator called `name` that gives a value to one user."""
+    """Return the operator `name` that defines a value with a single use, or None."""
     return producer(value, name) if value.has_one_use() else None
 
 
 def both_ways(op: Operator) -> list[tuple[SSAValue, SSAValue]]:
-    """The operands, as they are and exchanged."""
+    """Return the operands in both orders."""
     a, b = op.operands
     return [(a, b), (b, a)]
 
 
 def without_scale(value: SSAValue, once: bool = True) -> tuple[SSAValue, float | None]:
-    """(x, scale): what is multiplied with a constant, or divided by one; the scale is None for other constants."""
+    """Return (x, scale) of a product with, or quotient by, a constant; the scale is None for other constants."""
     for name in ("multiply", "divide"):
         op = used_once(value, name) if once else producer(value, name)
         if op is None:
@@ -56,7 +56,7 @@ def without_scale(value: SSAValue, once: bool = True) -> tuple[SSAValue, float |
 
 
 def number(value: SSAValue) -> float | None:
-    """A constant of one element."""
+    """Return the number in a constant of one element, or None."""
     t = value.type
     if not isinstance(t, TensorType) or t.dims is None or any(dim.constant != 1 for dim in t.dims):
         return None
@@ -65,15 +65,15 @@ def number(value: SSAValue) -> float | None:
 
 
 def fits_attention(q: Dims, k: Dims, v: Dims) -> bool:
-    """Whether matrices (…, length, size) are those of attention: nothing is broadcast, keys fit queries and values."""
+    """Return whether matrices (…, length, size) suit attention: nothing broadcasts, keys match queries and values."""
     same_lead = len(q) == len(k) == len(v) >= 2 and q[:-2] == k[:-2] == v[:-2]
     return same_lead and q[-1] == k[-1] and k[-2] == v[-2]
 
 
 def constant_array(value: SSAValue) -> Array | None:
-    """The elements of a constant, or of one that is converted, dequantized, or whose dimensions are permuted.
+    """Return the elements of a constant, also if it is converted, dequantized or transposed.
 
-    None for all else.
+    None for other values.
     """
     op = value.owner
     if isinstance(op, relax.ConstantOp):
@@ -87,7 +87,7 @@ def constant_array(value: SSAValue) -> Array | None:
 
 
 def bytes_of(value: SSAValue) -> relax.ConstantOp | None:
-    """The constant matrix of bytes that is converted to floating-point numbers; None for all else."""
+    """Return the constant byte matrix that is converted to floating point, or None for other values."""
     converted = producer(value, "astype")
     constant = None if converted is None or len(dims_of(value) or ()) != 2 else converted.operands[0].owner
     return constant if isinstance(constant, relax.ConstantOp) and constant.value.data.dtype in (i8, ui8) else None
@@ -117,4 +117,4 @@ _CHANGES: dict[str, Callable[..., Array]] = {
     "relax.subtract": _difference,
     "relax.multiply": _product,
 }
-"""What constants become; the last two are what bytes with a zero point and a scale are multiplied out by."""
+"""Operators that are evaluated on constants; the last two remove a zero point and apply a scale."""

@@ -1,4 +1,4 @@
-"""Multiply a product by the scales of its weights, instead of the weights."""
+"""Scale a product instead of its weights."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .rules import bytes_of, constant_array, dims_of, producer
 
 @dataclass(frozen=True)
 class ScaleAfterProduct(Pass):
-    """Matrix products with constant bytes that are converted, and scaled by columns, are scaled themselves.
+    """Scale matrix products with constant, converted bytes instead of scaling the columns of the bytes.
 
     y = matmul(x, astype(q) * s)  ->  y = matmul(x, astype(q)) * s
 
-    The weights can stay bytes then, a quarter of the memory (`pack-weights`). s is a constant that is the same for all
-    rows of q, a matrix. Each element is rounded once instead of each weight. Products before their scale are up to 255
+    The weights can then stay bytes, a quarter of the memory (`pack-weights`). s is a constant that is the same for all
+    rows of the matrix q. Each element is rounded once instead of each weight. Products before scaling are up to 255
     times as large: float16 would overflow, and keeps its weights.
     """
 

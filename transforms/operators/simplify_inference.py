@@ -1,4 +1,4 @@
-"""Normalizations that are known when a program is built cost nothing, or one multiplication and one addition."""
+"""Simplify normalizations with known statistics to at most one multiplication and one addition."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CONVOLUTIONS = ("nn.conv2d", "nn.conv1d", "nn.conv3d")
 
 @dataclass(frozen=True)
 class SimplifyInference(Pass):
-    """`nn.batch_norm` that is not in training, its parameters constant, becomes a product and a sum.
+    """Replace `nn.batch_norm` that is not in training and has constant parameters by a product and a sum.
 
     y = batch_norm(conv2d(x, w), gamma, beta, mean, var, training=False)[0]
     ->  s = gamma / sqrt(var + epsilon); y = conv2d(x, w * s) + (beta - mean * s)
     y = batch_norm(x, …)[0]  ->  y = x * s + (beta - mean * s)
 
-    The first where the weights are constant and nothing else uses the convolution; `fold-constant` computes the rest.
+    The first form needs constant weights, and a convolution without other uses; `fold-constant` computes the rest.
     """
 
     name = "simplify-inference"

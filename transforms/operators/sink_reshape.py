@@ -1,4 +1,4 @@
-"""Let reshapes wait until what can be computed before them is."""
+"""Sink reshapes below operators that can be computed before them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ ELEMENTWISE = [f"relax.{name}" for name in (*UNARY, *BINARY)]
 
 @dataclass(frozen=True)
 class SinkReshape(Pass):
-    """A reshape of a tensor function's result that joins its last dimensions goes behind elementwise operators.
+    """Sink a reshape of a tensor function's result that merges its last dimensions below element-wise operators.
 
     y = add(reshape(t, (n, 128)), b)  ->  y = reshape(add(t, reshape(b, (2, 64))), (n, 128))    for t of (n, 2, 64)
 
-    So the operators can become part of the function; the reshape itself is no copy. Nothing else may use it.
+    The operators can then be fused into the function; the reshape itself is not a copy. It must have no other use.
     """
 
     name = "sink-reshape"
@@ -50,7 +50,7 @@ def _sunk(op: Operator, emit: Emit) -> SSAValue | None:
 
 
 def _split_dims(value: SSAValue, result: TensorType) -> tuple[SymExpr, ...] | None:
-    """The last dimensions of a function's result that a reshape joins to the last one of `result`."""
+    """Return the last dimensions of a function's result that a reshape merges into the last one of `result`."""
     reshape = producer(value, "reshape")
     if reshape is None or not value.has_one_use() or result.dims is None:
         return None
@@ -64,7 +64,7 @@ def _split_dims(value: SSAValue, result: TensorType) -> tuple[SymExpr, ...] | No
 
 
 def _with_split(value: SSAValue, split: tuple[SymExpr, ...], emit: Emit) -> SSAValue | None:
-    """The operand with its last dimension in two, None where it has an unknown shape."""
+    """Return the operand with its last dimension split, or None if its shape is unknown."""
     t = value.type
     if not isinstance(t, TensorType) or t.dims is None:
         return None

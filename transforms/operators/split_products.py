@@ -1,4 +1,4 @@
-"""Parts of products are products with parts of the weights, which need not be copied out of the whole."""
+"""Compute the parts of a split product as products with parts of the weights, which avoids copying them out."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .rules import Array, Dims, both_ways, dims_of, producer, used_once
 
 @dataclass(frozen=True)
 class SplitProducts(Pass):
-    """A product with constant weights the columns of which are split is a product for each part.
+    """Split a product with constant weights whose columns are split.
 
     q, k, v = split(matmul(x, w) + b, axis=-1)  ->  q, k, v = matmul(x, w0) + b0, matmul(x, w1) + b1, matmul(x, w2) + b2
 
-    As queries, keys and values are computed in transformers. The weights may be transposed, the sum may be absent, rows
-    may be reshaped before the split. Only where the product has `min_rows` and more: of fewer rows little is copied,
-    and one product is better than three.
+    Transformers compute queries, keys and values this way. The weights may be transposed, the sum is optional, and rows
+    may be reshaped before the split. Applies to products with at least `min_rows` rows: with fewer rows there is little
+    to copy, and one product is faster than three.
     """
 
     name = "split-products"
@@ -43,9 +43,9 @@ class SplitProducts(Pass):
 
 @dataclass(frozen=True)
 class _Product:
-    """What is split, and where: `x` times `weights` (`transposed`: as they are multiplied), plus `bias`.
+    """A product that is split: `x` times `weights` (`transposed` before), plus `bias`, and the positions of the split.
 
-    `lead` are the dimensions of the parts before the last, where the rows are reshaped before the split.
+    `lead` are the leading dimensions of the parts, if the rows are reshaped before the split.
     """
 
     x: SSAValue
@@ -57,7 +57,7 @@ class _Product:
     lead: Dims | None
 
     def part(self, index: int, emit: Emit) -> SSAValue:
-        """The product with a part of the weights."""
+        """Return the product with a part of the weights."""
         first, count = self.edges[index]
         columns = slice(first, first + count)
         axis = 0 if self.transposed else 1
@@ -78,7 +78,7 @@ def _constant(emit: Emit, source: relax.ConstantOp, part: Array) -> SSAValue:
 
 
 def _product_of(item: relax.TupleGetItemOp) -> _Product | None:
-    """What a field of a split is a part of; None where it is something else."""
+    """Return the product whose split the field is taken from, or None."""
     split = producer(item.tuple_, "split")
     if split is None or not all(isinstance(use.operation, relax.TupleGetItemOp) for use in item.tuple_.uses):
         return None
@@ -98,7 +98,7 @@ def _product_of(item: relax.TupleGetItemOp) -> _Product | None:
 
 
 def _of_rows(value: SSAValue) -> Operator | None:
-    """The reshape that a value is, where it keeps the columns and is alone to take what it reshapes."""
+    """Return the reshape that computes a value, if it keeps the columns and is the only user of its operand."""
     reshape = producer(value, "reshape")
     before, after = None if reshape is None else dims_of(reshape.operands[0]), dims_of(value)
     if reshape is None or not before or not after or before[-1] != after[-1] or not reshape.operands[0].has_one_use():
@@ -109,7 +109,7 @@ def _of_rows(value: SSAValue) -> Operator | None:
 def _products(
     value: SSAValue, columns: int | None
 ) -> Iterator[tuple[SSAValue, relax.ConstantOp, bool, relax.ConstantOp | None]]:
-    """(x, weights, whether they are transposed, bias) of a product with constants, or of its sum with one."""
+    """Yield (x, weights, whether they are transposed, bias) of a product with constants, or of its sum with one."""
     add = producer(value, "add")
     for product, other in [(value, None)] if add is None else both_ways(add):
         matmul = producer(value, "matmul") if other is None else used_once(product, "matmul")
@@ -122,12 +122,12 @@ def _products(
 
 
 def _is_row(bias: object, columns: int | None) -> bool:
-    """Whether a bias is a constant with a number for each column, or there is none."""
+    """Return whether a bias is absent, or a constant with a number for each column."""
     return bias is None or (isinstance(bias, relax.ConstantOp) and bias.value.numpy().shape[-1:] == (columns,))
 
 
 def _weights_of(matmul: Operator) -> tuple[relax.ConstantOp, bool] | None:
-    """The constant matrix of a product, and whether it is transposed before; None where there is none."""
+    """Return the constant matrix of a product, and whether it is transposed before; None if it is not constant."""
     operand = matmul.operands[1]
     transpose = producer(operand, "permute_dims")
     owner = (operand if transpose is None else transpose.operands[0]).owner

@@ -1,4 +1,4 @@
-"""What is computed of one byte alone is looked up in a table of all bytes."""
+"""Replace computations on single bytes by table lookups."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ _ELEMENTWISE = frozenset(f"relax.{name}" for name in (*UNARY, *BINARY, *_OTHERS)
 _COSTLY = frozenset(
     f"relax.{name}" for name in ("erf", "exp", "log", "tanh", "sigmoid", "nn.gelu", "nn.gelu_tanh", "nn.silu")
 )
-"""Operators without which a table saves nothing."""
+"""Operators that make a table worthwhile."""
 _NARROW = (i8, ui8, i16)
 
 
 @dataclass(frozen=True)
 class TabulateBytes(Pass):
-    """Elementary functions of bytes, whose results are narrow integers, become tables.
+    """Replace elementary functions of bytes with narrow integer results by tables.
 
     d = dequantize(q, s, z)
     y = astype(limited(round(multiply(d, add(erf(d), 1)) / t) + p), "uint8")
     ->  y = take(table, astype(q, "int32"))        table = the same of arange(256), which `fold-constant` computes
 
-    All that is combined with what comes from q is constant numbers, and nothing else uses what is between. For
-    `target`s whose products of bytes are those of words: their vectors are short, so that each function takes long.
+    All other operands are constant numbers, and intermediate values have no other uses. For `target`s that compute byte
+    products in 16-bit words: their vectors are short, so that elementary functions are slow.
     """
 
     name = "tabulate-bytes"
@@ -52,7 +52,7 @@ class TabulateBytes(Pass):
 
 
 def _tabulate(func: relax.FuncOp) -> bool:
-    """The last results of each tensor of bytes first."""
+    """Tabulate the last results of each tensor of bytes; return whether there were any."""
     sources = _sources(func)
     done: set[Operation] = set()
     for value in reversed(sources):
@@ -65,7 +65,7 @@ def _tabulate(func: relax.FuncOp) -> bool:
 
 
 def _sources(func: relax.FuncOp) -> dict[SSAValue, SSAValue]:
-    """What is computed of the bytes at its own place in one tensor alone -> this tensor."""
+    """Map element-wise functions of a single byte tensor to that tensor."""
     sources: dict[SSAValue, SSAValue] = {}
     for op in operations(func):
         if isinstance(op, Operator) and op.name in _ELEMENTWISE:
@@ -77,7 +77,7 @@ def _sources(func: relax.FuncOp) -> dict[SSAValue, SSAValue]:
 
 
 def _between(sources: dict[SSAValue, SSAValue], value: SSAValue) -> list[Operation] | None:
-    """The operations that make a value of bytes, in order; None where others use their results, or all are cheap."""
+    """Return the operations from the bytes to a value, in order; None if they have other uses, or all are cheap."""
     between: dict[Operation, None] = {}
     waiting = [value]
     while waiting:
@@ -91,7 +91,7 @@ def _between(sources: dict[SSAValue, SSAValue], value: SSAValue) -> list[Operati
 
 
 def _look_up(source: SSAValue, value: SSAValue, between: list[Operation]) -> None:
-    """Let a value be looked up in a table."""
+    """Replace a value by a table lookup."""
     emit = Emit(cast(Operation, value.owner))
     least, element = (-128 if _element(source) == i8 else 0), cast(Attribute, _element(source))
     values = {source: emit.constant(np.arange(least, least + 256), element)}
@@ -105,7 +105,7 @@ def _look_up(source: SSAValue, value: SSAValue, between: list[Operation]) -> Non
 
 
 def _attributes(op: Operator) -> dict[str, Any]:
-    """Those of an operator for a tensor of one dimension."""
+    """Return the attributes of an operator for a tensor of one dimension."""
     return {name: 0 if name == "axis" else op.attr(name) for name in op.ATTR_SPECS}
 
 

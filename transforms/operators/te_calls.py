@@ -1,4 +1,4 @@
-"""Single operators as tensor functions of another kind than their legalization."""
+"""Replacement of operators by tensor functions other than those of their legalization."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ..legalize import LegalizeOps
 
 TERule = Callable[[Operator], tuple[Callable[..., Any], list[SSAValue], str] | None]
-"""What computes an operator in `te`, of which operands, and what the function is called; None leaves the operator.
+"""A function from an operator to (te function, operands, name of the tensor function), or None to keep the operator.
 
-Where the function gives its elements in another shape, a reshape follows.
+If the function returns another shape, a reshape follows.
 """
 
 
 def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule]) -> None:
-    """Let operators become calls of the tensor functions that their rules say, in place; all others stay.
+    """Replace operators by calls of the tensor functions from their rules, in place.
 
-    Operators of unknown shapes stay, and so do those that have to be checked at run time.
+    Operators of unknown shape, and those that need a check at run time, are kept.
     """
 
     calls: dict[Hashable, relax.CallTIROp] = {}
@@ -62,7 +62,7 @@ def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule]) -> None
 
 
 def _reshaped(builder: Any, value: SSAValue, op: Operator) -> SSAValue:
-    """A value in the shape of what an operator gives."""
+    """Reshape a value to the shape of an operator's result."""
     expected = op.results[0].type
     if value.type == expected or not isinstance(expected, TensorType) or expected.dims is None:
         return value

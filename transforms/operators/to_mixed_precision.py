@@ -1,8 +1,8 @@
-"""Mixed precision: convolutions, matrix products and attention in float16 or bfloat16, what needs it in float32.
+"""Mixed precision: convolutions, matrix products and attention in float16 or bfloat16, other operators in float32.
 
-Only dataflow blocks are rewritten, by the policies of `mixed_precision_policy`. First it is decided, from the last
-binding to the first, which variables are used by operators of the policy `ALWAYS` only: these are converted where they
-are defined (parameters: at the start of the block), all others where they are used. Types of what leaves a block stay.
+Only dataflow blocks are rewritten, by the policies of `mixed_precision_policy`. First a backward pass finds the
+variables used only by operators of the policy `ALWAYS`: these are converted at their definition (parameters: at the
+start of the block), all others at their uses. Types of values that leave a block are kept.
 """
 
 from __future__ import annotations
@@ -30,23 +30,25 @@ from ...ir.rewriting.infer import infer_again
 from .mixed_precision_policy import Policy, policy_of
 
 _LOW = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38}
-"""The low precisions, with the greatest finite number of each."""
+"""The low-precision dtypes, with the greatest finite number of each."""
 
 Dtypes = Attribute | None | tuple["Dtypes", ...]
-"""The dtype of a tensor, a tuple of them for a tuple; None where it is unknown, and for what is neither."""
+"""The dtype of a tensor, or a tuple of them for a tuple; None if unknown, and for other values."""
 
 
 @dataclass(frozen=True)
 class ToMixedPrecision(Pass):
-    """Computes in `dtype`, float16 (by default) or bfloat16, what is worth it; sums of products are of `out_dtype`.
+    """Compute suitable operators in `dtype`, float16 (default) or bfloat16.
+
+    Sums of products have the dtype `out_dtype`.
 
     y = matmul(x, w)  ->  y = astype(matmul(astype(x, "float16"), astype(w, "float16"), out_dtype="float32"), "float16")
 
     `fp16_input_names`: parameters that become tensors of `dtype` themselves. `out_dtype="bfloat16"` implies that dtype.
-    Conversions of constants are written out; `FoldConstant` computes them. What is of float64 or of integers stays.
+    Conversions of constants are explicit; `FoldConstant` computes them. Values of float64 or integers are kept.
 
-    Raises `DTypeError` for other dtypes and for parameters that are no tensors of float32, `NameLookupError` for names
-    that are no parameters.
+    Raises `DTypeError` for other dtypes and for parameters that are not float32 tensors, `NameLookupError` for unknown
+    parameters.
     """
 
     name = "to-mixed-precision"
@@ -79,7 +81,7 @@ class ToMixedPrecision(Pass):
 
 
 def _lower_parameters(module: ModuleOp, names: Sequence[str], low: Attribute) -> set[SSAValue]:
-    """Make the parameters with these names tensors of low precision."""
+    """Change the parameters with these names to low precision."""
     params = [p for func in relax_functions(module) for p in func.params]
     requested = set(names)
     selected = [p for p in params if name_of(p) in requested]
@@ -101,7 +103,7 @@ def _lower_parameters(module: ModuleOp, names: Sequence[str], low: Attribute) ->
 
 
 def _convert_arguments(module: ModuleOp, changed: set[SSAValue]) -> None:
-    """Convert the arguments of calls of functions whose parameters have changed."""
+    """Convert the arguments of calls to functions whose parameters have changed."""
     named = {f.sym_name.data: f.params for f in relax_functions(module) if any(p in changed for p in f.params)}
     for call in [c for c in module.walk() if isinstance(c, relax.CallOp) and c.callee_name in named]:
         for i, param in enumerate(named[call.callee_name]):
@@ -120,14 +122,14 @@ def _function(op: Operation) -> Operation:
 
 
 def dtypes_of(t: Attribute) -> Dtypes:
-    """The dtypes of a type's tensors."""
+    """Return the dtypes of a type's tensors."""
     if isinstance(t, TupleType):
         return tuple(dtypes_of(f) for f in t.types)
     return t.element if isinstance(t, TensorType) else None
 
 
 def with_dtypes(t: Attribute, dtypes: Dtypes) -> Attribute:
-    """A type with other dtypes."""
+    """Return a type with other dtypes."""
     if isinstance(t, TupleType) and isinstance(dtypes, tuple):
         return tuple_type(with_dtypes(f, d) for f, d in zip(t.types, dtypes, strict=True))
     if isinstance(t, TensorType) and isinstance(dtypes, Attribute):
@@ -152,7 +154,7 @@ def _astype(value: SSAValue, dtype: Attribute) -> Operator:
 
 
 def _merged(a: Dtypes, b: Dtypes) -> Dtypes:
-    """What two uses ask for: what both do, else the precision that is there (float32)."""
+    """Return the demand of two uses: the common one, else the existing precision (float32)."""
     if isinstance(a, tuple) and isinstance(b, tuple):
         return tuple(_merged(x, y) for x, y in zip(a, b, strict=True))
     return a if a == b else f32
@@ -160,13 +162,13 @@ def _merged(a: Dtypes, b: Dtypes) -> Dtypes:
 
 @dataclass
 class _Decisions:
-    """What the uses of each value in dataflow blocks ask for: the low dtype, float32, or None for no matter what."""
+    """The demand of the uses of each value in dataflow blocks: the low dtype, float32, or None for either."""
 
     low: Attribute
     demands: dict[SSAValue, Dtypes] = field(default_factory=dict[SSAValue, Dtypes])
 
     def visit(self, block: Block) -> None:
-        """Take in the uses of a dataflow block; later blocks come first."""
+        """Add the uses in a dataflow block; later blocks come first."""
         for op in reversed(list(block.ops)):
             if isinstance(op, relax.TupleOp):
                 self._visit_tuple(op)
@@ -190,7 +192,7 @@ class _Decisions:
         self.demands[value] = _merged(known, dtypes)
 
     def conversion(self, value: SSAValue) -> Dtypes:
-        """The dtypes that a value is to be converted to where it is defined."""
+        """Return the dtypes to which a value is converted at its definition."""
         demanded = self.demands.get(value)
         return _chosen(dtypes_of(value.type), demanded, self.low)
 
@@ -200,7 +202,7 @@ def _everywhere(t: Attribute, dtype: Attribute | None) -> Dtypes:
 
 
 def _chosen(now: Dtypes, demanded: Dtypes, low: Attribute) -> Dtypes:
-    """Float32 as the low dtype where that is wanted."""
+    """Return the low dtype for float32 values where it is demanded, else the current one."""
     if isinstance(now, tuple):
         if not isinstance(demanded, tuple):
             return now
@@ -209,7 +211,7 @@ def _chosen(now: Dtypes, demanded: Dtypes, low: Attribute) -> Dtypes:
 
 
 def is_always(op: Operation, low: Attribute) -> bool:
-    """Whether an operation is one that is computed in low precision whatever its inputs are."""
+    """Return whether an operation is computed in low precision for any inputs."""
     if not isinstance(op, Operator) or policy_of(op) is not Policy.ALWAYS:
         return False
     floats = [d for v in op.operands for d in _floats(v.type)]
@@ -217,7 +219,7 @@ def is_always(op: Operation, low: Attribute) -> bool:
 
 
 def _floats(t: Attribute) -> list[Attribute | None]:
-    """The dtypes of tensors in a type, but for integers and truth values; None stands for an unknown one."""
+    """Return the dtypes of tensors in a type, except integers and bools; None is an unknown one."""
     if isinstance(t, TupleType):
         return [d for f in t.types for d in _floats(f)]
     if not isinstance(t, TensorType):
@@ -226,7 +228,7 @@ def _floats(t: Attribute) -> list[Attribute | None]:
 
 
 class _Rewriter:
-    """Rewrites one function."""
+    """Rewriter of one function."""
 
     def __init__(self, low: Attribute, out: Attribute, func: relax.FuncOp):
         self._low, self._out, self._func = low, out, func
@@ -253,7 +255,7 @@ class _Rewriter:
             make_unique(self._func)
 
     def _restore_outside(self) -> None:
-        """Outside of dataflow blocks parameters of low precision are converted back where they are used."""
+        """Convert parameters of low precision back at uses outside of dataflow blocks."""
         for block in binding_blocks(self._func):
             if not isinstance(block.parent_op(), relax.DataflowOp):
                 for op in list(block.ops):
@@ -295,7 +297,7 @@ class _Rewriter:
         return _mapped(dtypes_of(value.type), lambda d: self._low if d == f32 else d)
 
     def _follows(self, op: Operation) -> bool:
-        """Whether all inputs of an operator that follows them are of low precision, or constants that can be."""
+        """Return whether all inputs of a neutral operator have low precision, or are constants that can have it."""
         if not isinstance(op, Operator) or policy_of(op) is not Policy.FOLLOW:
             return False
         leaves = [leaf for v in op.operands for leaf in _inline_leaves(v)]
@@ -311,7 +313,7 @@ class _Rewriter:
         return not bool(np.any(np.abs(op.value.numpy()) > _LOW[dtype_name(self._low)]))
 
     def _retype(self, op: Operation) -> None:
-        """Infer the dtypes of the result anew; what is known of its shape stays."""
+        """Infer the dtypes of the result again; known shapes are kept."""
         result = op.results[0]
         before = result.type
         infer_again(op)
@@ -321,7 +323,7 @@ class _Rewriter:
             self.original.setdefault(result, dtypes_of(before))
 
     def _convert_result(self, op: Operation, dataflow: relax.DataflowOp) -> None:
-        """Bring the result to the dtype that it is used in, or must leave the block in."""
+        """Convert the result to the dtype of its uses, or that in which it must leave the block."""
         result, anchor = op.results[0], cast(Operation, op.next_op)
         leaves = any(name_of(dataflow.outputs[i]) == name_of(result) for i in _outputs(dataflow, result))
         renamed = leaves or is_always(op, self._low)
@@ -346,7 +348,7 @@ class _Rewriter:
                 output.operands[i] = self._bind(value, dtypes, output, name_of(result))
 
     def _originals(self, value: SSAValue) -> Dtypes:
-        """The dtypes of a value in the program as it was."""
+        """Return the dtypes of a value in the original program."""
         op = value.owner
         if isinstance(op, relax.TupleOp) and relax.is_inline(op):
             return tuple(self._originals(v) for v in op.fields_)
@@ -363,7 +365,7 @@ class _Rewriter:
             infer_again(op)
 
     def _cast(self, value: SSAValue, dtypes: Dtypes, anchor: Operation) -> SSAValue:
-        """A value with its tensors converted, before `anchor`; a tuple of them has no name: it is written in place."""
+        """Return a value with its tensors converted before `anchor`; a tuple of them is inline, without a name."""
         if dtypes_of(value.type) == dtypes:
             return value
         converted = self._converted(value, dtypes, anchor)
@@ -373,7 +375,7 @@ class _Rewriter:
         return converted.results[0]
 
     def _bind(self, value: SSAValue, dtypes: Dtypes, anchor: Operation, name: str | None) -> SSAValue:
-        """A variable for a value with its tensors converted, which are of other dtypes; a new one without a `name`."""
+        """Bind a value converted to other dtypes to a variable; a new one without a `name`."""
         converted = self._converted(value, dtypes, anchor)
         insert_before(anchor, converted)
         set_name(converted.results[0], name or self._names.fresh("lv"))

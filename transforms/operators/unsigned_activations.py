@@ -1,4 +1,4 @@
-"""Signed bytes between operators become unsigned ones, where instructions multiply unsigned bytes by signed ones."""
+"""Convert signed bytes between operators to unsigned ones, for instructions that multiply unsigned by signed bytes."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from .rules import number
 _SHIFT = 128
 _NOT_NEGATIVE = frozenset(f"relax.{name}" for name in ("nn.relu", "sigmoid", "exp", "abs", "nn.softmax"))
 _KEPT = frozenset(f"relax.{name}" for name in ("nn.max_pool2d", "nn.avg_pool2d", "mean", "reshape", "permute_dims"))
-"""Operators whose results are not negative where their operand is not."""
+"""Operators whose result is nonnegative if their operand is."""
 _BOTH = frozenset(("relax.add", "relax.multiply"))
-"""Those where both are not."""
+"""Operators whose result is nonnegative if both operands are."""
 _DEPTH = 8
 
 
 @dataclass(frozen=True)
 class UnsignedActivations(Pass):
-    """Activations of int8 that are only dequantized become uint8, with another zero point.
+    """Convert int8 activations that are only dequantized to uint8, with a shifted zero point.
 
     dequantize(astype(limited(round(y / s) + z, -128, 127), "int8"), s, z)
     ->  dequantize(astype(limited(round(y / s) + (z + 128), 0, 255), "uint8"), s, z + 128)
 
-    Where y is not negative and z is 0 nothing is shifted, and the limits are 0 and 127. Results are the same ones. For
-    `target`s whose products of signed bytes are those of unsigned and signed ones and a correction, as AVX-512's are.
+    If y is nonnegative and z is 0, nothing is shifted, and the limits are 0 and 127. The results are unchanged. For
+    `target`s that compute products of signed bytes by unsigned and signed ones and a correction, as with AVX-512.
     """
 
     name = "unsigned-activations"
@@ -67,12 +67,12 @@ def _unsigned(shared: dict[tuple[SSAValue, Block | None], SSAValue], op: Operato
 
 
 def _is_plain(user: Operation) -> bool:
-    """Whether it dequantizes with one constant zero point."""
+    """Return whether a user dequantizes with a single constant zero point."""
     return user.name == "relax.dequantize" and number(user.operands[2]) is not None
 
 
 def _quantized(form: QuantizedForm, shift: int, emit: Emit) -> SSAValue:
-    """What is quantized, as unsigned bytes."""
+    """Return the quantized value as unsigned bytes."""
     zero, (least, most) = form.zero + shift, form.limits
     value = form.rounded if not zero else emit("add", form.rounded, emit.constant(zero, f32))
     low, high = (emit.constant(float(end), f32) for end in (max(least + shift, 0), most + shift))
@@ -80,7 +80,7 @@ def _quantized(form: QuantizedForm, shift: int, emit: Emit) -> SSAValue:
 
 
 def is_not_negative(value: SSAValue, depth: int = _DEPTH) -> bool:
-    """Whether it can be seen that no element is below 0."""
+    """Return whether all elements are provably nonnegative."""
     op = value.owner
     if not isinstance(op, Operator) or not depth:
         return False

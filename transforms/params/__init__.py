@@ -1,1 +1,1 @@
-"""What a function is given: parameters and sizes bound to values, weights prepared ahead of time or on demand."""
+"""Passes on parameters: binding of parameters and sizes, and preparation of weights ahead of time or on demand."""

@@ -1,4 +1,4 @@
-"""Make parameters constants."""
+"""Bind parameters to constants."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from ...untrusted.arrays import read_arrays
 
 @dataclass(frozen=True, init=False)
 class BindParams(Pass):
-    """Bind parameters of the Relax function `func_name` to arrays; they leave the signature.
+    """Bind parameters of the Relax function `func_name` to arrays, and remove them from the signature.
 
-    From Python: `BindParams("main", {"w0": array, …})`, a key being a parameter's name or its handle, a value anything
-    that numpy takes as an array. In text: `file`, an `.npz` file whose arrays are named by parameters. Symbolic
+    In Python: `BindParams("main", {"w0": array, …})`, where a key is a parameter's name or handle, and a value anything
+    that numpy accepts as an array. In text: `file`, an `.npz` file whose arrays are named like parameters. Symbolic
     variables that the arrays' shapes determine are replaced everywhere in the function.
 
-    Raises `NameLookupError` for a name that is no parameter, `ShapeError` and `DTypeError` for arrays that do not fit.
+    Raises `NameLookupError` for an unknown parameter, `ShapeError` and `DTypeError` for arrays that do not fit.
     """
 
     name = "bind-params"
@@ -39,7 +39,7 @@ class BindParams(Pass):
         object.__setattr__(self, "params", dict(params or {}))
 
     def arrays(self) -> dict[Any, Any]:
-        """The arrays by parameter, those of the file included."""
+        """Return the arrays by parameter, including those of the file."""
         return {**_from_file(self.file), **self.params}
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:

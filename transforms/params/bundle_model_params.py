@@ -16,11 +16,11 @@ from .weights import add_param, load_at_uses, num_input, remove_params
 
 @dataclass(frozen=True)
 class BundleModelParams(Pass):
-    """The parameters after the first `num_input` become the fields of one, `param_tuple_name` (`model_params`).
+    """Replace the parameters after the first `num_input` by fields of a tuple, `param_tuple_name` (`model_params`).
 
     f(x, w, b) {num_input = 1} {… w …}  ->  f(x, model_params: tuple<…>) {… w = model_params[0]; w …}
 
-    Functions without the attribute `num_input` stay.
+    Functions without the attribute `num_input` are unchanged.
     """
 
     name = "bundle-model-params"
@@ -34,7 +34,7 @@ class BundleModelParams(Pass):
 
 
 def bundle_params(func: relax.FuncOp, first: int, name: str | None = None) -> None:
-    """Make the parameters from the position `first` on fields of one parameter, in place."""
+    """Replace the parameters from position `first` on by fields of one parameter, in place."""
     block = func.body.block
     params = list(block.args)[first:]
     bundle = add_param(block, tuple_type(p.type for p in params), name or "model_params")

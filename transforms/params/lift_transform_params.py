@@ -1,4 +1,4 @@
-"""Compute ahead of time what depends on weights alone."""
+"""Compute values that depend only on weights ahead of time."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ from .weights import NUM_INPUT, add_param, num_input, remove_params
 
 @dataclass(frozen=True, init=False)
 class LiftTransformParams(Pass):
-    """What a function with the attribute `num_input` computes of its other parameters becomes a function of its own.
+    """Move computations on weights, the parameters after the first `num_input`, to a separate function.
 
     main(x, w) {num_input = 1} {… t = permute_dims(w); y = matmul(x, t); …}
     ->  main(x, t) {… y = matmul(x, t); …}; main_transform_params(model_params) {… t = permute_dims(w); … (t,)}
 
-    `main_transform_params` takes the weights as one tuple and gives what `main` takes in their place: first a shape of
-    the symbolic variables that nothing else would determine, then the weights that are still used, then new ones.
-    Only bindings of dataflow blocks are lifted. What depends on no weight stays where it is.
+    `main_transform_params` takes the weights as one tuple and returns the new parameters of `main`: first a shape of
+    the symbolic variables that nothing else would determine, then the weights that are still used, then computed ones.
+    Only bindings of dataflow blocks are lifted. Values that do not depend on weights are kept.
 
-    `shared_transform`: True, one function `transform_params` for all functions with the attribute, or a list of names,
-    for these: it computes what all of them do. In text `shared_transform=true`, or `functions="main","other"`. Raises
-    `NameLookupError` for an unknown function, `TiraxError` where weights are not of the same types.
+    `shared_transform`: True for one function `transform_params` for all functions with the attribute, or a list of
+    function names: it performs the computations common to all. In text `shared_transform=true`, or
+    `functions="main","other"`. Raises `NameLookupError` for an unknown function, `TiraxError` if the weights have
+    different types.
     """
 
     name = "lift-transform-params"
@@ -99,7 +100,7 @@ def _lift(functions: Sequence[relax.FuncOp], name: str) -> None:
 
 
 class _Transform:
-    """The function that computes values of weights, in the making."""
+    """Builder of the function that transforms weights."""
 
     def __init__(self, lifted: Liftable, numbers: Sequence[int]):
         self.block = Block(arg_types=[w.type for w in lifted.weights])
@@ -116,7 +117,7 @@ class _Transform:
         self.outputs = [copies[lifted.value[n]] for n in numbers]
 
     def finish(self, name: str, variables: Sequence[Var]) -> relax.FuncOp:
-        """The function; it gives a shape of `variables`, if there are any, then the values."""
+        """Return the function; its result is a shape of `variables`, if there are any, followed by the values."""
         if self.outputs == list(self.block.args) and not variables:
             return self._identity(name)
         if variables:
@@ -145,7 +146,7 @@ class _Transform:
 
 
 def _use(lifted: Liftable, numbers: Sequence[int]) -> None:
-    """Let a function take values as parameters instead of its weights, in place."""
+    """Replace the weights of a function by parameters for these values, in place."""
     block = lifted.func.body.block
     passed = {n: add_param(block, lifted.value[n].type, name_of(lifted.value[n])) for n in numbers}
     for value, n in lifted.number.items():
@@ -156,7 +157,7 @@ def _use(lifted: Liftable, numbers: Sequence[int]) -> None:
 
 
 def _undetermined(lifted: Liftable) -> list[Var]:
-    """The symbolic variables that the parameters no longer determine, as the first function calls them."""
+    """Return the symbolic variables that the parameters no longer determine, under the first function's names."""
     params = [p.type for p in lifted.func.params]
     determined = definable_vars(params)
     mentioned = [*free_symbolic_vars(params), *mentioned_by_body(lifted.func)]
@@ -165,7 +166,7 @@ def _undetermined(lifted: Liftable) -> list[Var]:
 
 
 def _take_symbols(lifted: Liftable, variables: Sequence[Var]) -> None:
-    """Let a function take a shape of symbolic variables, after its inputs."""
+    """Add a parameter for a shape of symbolic variables after the inputs."""
     own = {there: here for here, there in lifted.symbols.items()}
     shape = relax.ShapeType.of([own[v] for v in variables])
     add_param(lifted.func.body.block, shape, "vars_from_compile_time_params", num_input(lifted.func))

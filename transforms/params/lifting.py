@@ -1,7 +1,7 @@
-"""Which bindings of functions depend on weights alone, and which of them several functions have in common.
+"""Analysis of bindings that depend only on weights, and of those that several functions have in common.
 
-Every value that can be computed ahead of time gets a number. The same computation has the same number in all functions;
-in one function, each binding has its own.
+Every value that can be computed ahead of time has a number. The same computation has the same number in all functions;
+within a function, each binding has its own.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ _NOT_LIFTED = (relax.CallTIRInplaceOp, relax.CallInplacePackedOp, relax.ClosureO
 
 @dataclass
 class Liftable:
-    """What of a function can be computed of its weights."""
+    """The computations of a function that depend only on its weights."""
 
     func: relax.FuncOp
     weights: list[SSAValue]
     symbols: Mapping[Var, SymExpr]
-    """The symbolic variables that the weights determine, and what they are in the first function."""
+    """The symbolic variables that the weights determine, in terms of the first function."""
     number: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
-    """Values -> numbers. The result of a dataflow block has the number of the value that it is."""
+    """Values -> numbers. The result of a dataflow block has the number of its value."""
     value: dict[int, SSAValue] = field(default_factory=dict[int, SSAValue])
-    """Numbers -> values, inside of their blocks."""
+    """Numbers -> values, inside their blocks."""
     derived: set[int] = field(default_factory=set[int])
-    """The numbers of what is computed of a weight's contents."""
+    """The numbers of values computed from a weight's contents."""
 
     def moved(self, op: Operation) -> bool:
-        """Whether an op need not be in the function when what it gives is passed."""
+        """Return whether the function does not need an op whose results are passed."""
         return len(op.results) == 1 and self.number.get(op.results[0], -1) in self.derived
 
     def restrict(self, common: set[int]) -> None:
-        """Forget what is not among the numbers `common`."""
+        """Keep only the numbers in `common`."""
         self.number = {v: n for v, n in self.number.items() if n in common}
         self.value = {n: v for n, v in self.value.items() if n in common}
         self.derived &= common
 
     def required(self) -> set[int]:
-        """The numbers of what the rest of the function uses."""
+        """Return the numbers of the values that the rest of the function uses."""
         required = set[int]()
         stays = set[Operation]()
         for op in reversed(list(self.func.body.block.walk())):
@@ -67,14 +67,14 @@ def _is_inline_tuple(op: object) -> bool:
 
 
 def _is_needed_tuple(op: Operation, stays: set[Operation]) -> bool:
-    """Whether `op` is part of an expression that stays: its fields are passed, not the tuple."""
+    """Return whether `op` is part of an expression that stays: its fields are passed, not the tuple."""
     return _is_inline_tuple(op) and any(use.operation in stays for use in op.results[0].uses)
 
 
 def liftable(functions: Sequence[relax.FuncOp], weights: Sequence[Sequence[SSAValue]]) -> list[Liftable]:
-    """What can be computed of weights that the functions share, the first one's giving the numbers their order.
+    """Return the liftable computations of functions that share weights, numbered in the order of the first one.
 
-    Raises `TiraxError` where the weights are not of the same types.
+    Raises `TiraxError` if the weights have different types.
     """
     first = [w.type for w in weights[0]]
     numbering: dict[Hashable, int] = {}
@@ -129,7 +129,7 @@ def _number(lifted: Liftable, numbering: dict[Hashable, int]) -> Liftable:
 
 
 def _text(op: Operation, substitution: SymbolSubstitution) -> Hashable:
-    """What an op is besides its operands."""
+    """Return the key of an op without its operands."""
     properties = sorted((k, substitution.attribute(v)) for k, v in op.properties.items())
     return op.name, tuple(properties), substitution.attribute(op.results[0].type)
 
@@ -141,7 +141,7 @@ def _can_move(op: Operation, lifted: Liftable) -> bool:
 
 
 def ancestors(lifted: Liftable, numbers: Iterable[int]) -> list[Operation]:
-    """The bindings that values are computed by, in order."""
+    """Return the bindings that compute these values, in order."""
     stack = [lifted.value[n] for n in numbers]
     ancestors = set[Operation]()
     while stack:

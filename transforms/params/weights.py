@@ -1,4 +1,4 @@
-"""Parameters that are weights: those after the first `num_input` ones of a function that has this attribute."""
+"""Parameters that are weights: those after the first `num_input` ones, in functions with this attribute."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ NUM_INPUT = "num_input"
 
 
 def num_input(func: relax.FuncOp) -> int | None:
-    """How many parameters are inputs at run time, None where the function does not say.
+    """Return the number of parameters that are inputs at run time, or None without the attribute.
 
-    Raises `TiraxError` where the attribute is no number of parameters.
+    Raises `TiraxError` if the attribute is not a valid number of parameters.
     """
     attr = None if func.func_attrs is None else func.func_attrs.data.get(NUM_INPUT)
     if attr is None:
@@ -38,26 +38,26 @@ def num_input(func: relax.FuncOp) -> int | None:
 
 
 def set_num_input(func: relax.FuncOp, number: int) -> None:
-    """Say how many parameters are inputs at run time."""
+    """Set the number of parameters that are inputs at run time."""
     old = DictionaryAttr({}) if func.func_attrs is None else func.func_attrs
     func.func_attrs = DictionaryAttr({**old.data, NUM_INPUT: IntegerAttr(number, i64)})
 
 
 def add_param(block: Block, t: Attribute, name: str | None, at: int | None = None) -> SSAValue:
-    """A new parameter of a function's body, the last one where `at` is not given."""
+    """Add a parameter to a function's body, by default as the last one, and return it."""
     param = block.insert_arg(t, len(block.args) if at is None else at)
     set_name(param, name)
     return param
 
 
 def remove_params(block: Block, params: Sequence[SSAValue]) -> None:
-    """Take away parameters that nothing uses."""
+    """Remove unused parameters."""
     for param in params:
         block.erase_arg(param)  # pyright: ignore[reportArgumentType]
 
 
 def load_at_uses(func: relax.FuncOp, params: Sequence[SSAValue], load: Callable[[int], Operation]) -> None:
-    """Let every use of the parameters be of a binding of its own, `load(position)`, before the user."""
+    """Replace every use of the parameters by a separate binding, `load(position)`, before the user."""
     where = {p: i for i, p in enumerate(params)}
     names = NameSupply(variable_names(func, params))
     for op in list(func.body.block.walk()):
@@ -69,9 +69,9 @@ def load_at_uses(func: relax.FuncOp, params: Sequence[SSAValue], load: Callable[
 
 
 def is_of_weights(value: SSAValue) -> bool:
-    """Whether a value is computed of weights and constants alone, so that it may be computed ahead of time.
+    """Return whether a value depends only on weights and constants, so that it may be computed ahead of time.
 
-    The weights are those of the function around it; where it has no `num_input`, there are none.
+    The weights are those of the enclosing function; without `num_input` it has none.
     """
     seen: set[SSAValue] = set()
     stack, has_weight = [value], False

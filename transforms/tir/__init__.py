@@ -1,1 +1,1 @@
-"""Passes on scheduled tir, in their order on the way down: init blocks, blocks, flat buffers, simplification."""
+"""Passes on scheduled tir, in pipeline order: init blocks, blocks, flat buffers, simplification."""

@@ -1,6 +1,6 @@
-"""Analyses of tensor functions, as `tvm.tir.analysis` names them.
+"""Analyses of tensor functions, under the names of `tvm.tir.analysis`.
 
-A function, statement or block is given as a handle (`PrimFunc`, `Stmt`) or as the xDSL operation itself.
+A function, statement or block is passed as a handle (`PrimFunc`, `Stmt`) or as the xDSL operation itself.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .verify_memory import outside_of_threads
 from .walk import bind_loop, bound_expr, functions
 
 _FREE = (tir.LoadOp, tir.ConstOp, tir.CastOp, tir.ReinterpretOp, tir.CallExpr, tir.BroadcastOp, tir.RampOp)
-"""Expressions that are no arithmetic, as TVM counts it."""
+"""Expressions that TVM does not count as arithmetic."""
 
 
 def _op(node: Any) -> Operation:
@@ -50,12 +50,12 @@ def _functions(node: Any) -> list[tir.FuncOp]:
 
 
 def verify_memory(func: Any) -> bool:
-    """Whether memory of a device is touched from the threads of the device only; always for functions of the host."""
+    """Return whether only device threads access device memory; always true for host functions."""
     return all(outside_of_threads(f) is None for f in _functions(func))
 
 
 def verify_well_formed(obj: Any, assert_mode: bool = True) -> bool:
-    """Whether a function or module is well formed. With `assert_mode` raises `VerifyError` where it is not."""
+    """Return whether a function or module is well formed. With `assert_mode`, raises `VerifyError` if not."""
     op = _op(obj)
     module = op if isinstance(op, ModuleOp) else ModuleOp([op.clone()])
     try:
@@ -68,7 +68,10 @@ def verify_well_formed(obj: Any, assert_mode: bool = True) -> bool:
 
 
 def verify_ssa(func: Any) -> bool:
-    """Whether no variable that a function was made of is bound twice; an expression that names one may occur twice."""
+    """Return whether each variable used to build a function is bound once.
+
+    An expression that binds one may occur twice.
+    """
     bound: dict[SSAValue, SSAValue] = {}
     for op in _op(func).walk():
         for value in (*op.results, *(arg for region in op.regions for block in region.blocks for arg in block.args)):
@@ -82,18 +85,18 @@ def verify_ssa(func: Any) -> bool:
 
 
 def _same_let(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two variables are the names of one expression in expressions."""
+    """Return whether two variables name the same expression in let expressions."""
     x, y = a.owner.parent_op(), b.owner.parent_op()
     return isinstance(x, tir.LetInOp) and isinstance(y, tir.LetInOp) and same_tree(x.value, y.value)
 
 
 def expr_deep_equal(lhs: PrimExpr, rhs: PrimExpr) -> bool:
-    """Whether two expressions are the same over the same variables."""
+    """Return whether two expressions are the same over the same variables."""
     return same_tree(lhs.ssa, rhs.ssa)
 
 
 def undefined_vars(node: Any, defs: Sequence[Any] = ()) -> list[Any]:
-    """What a statement uses that is defined neither in it nor in `defs`, in order of use: variables and buffers."""
+    """Return the variables and buffers that a statement uses and that neither it nor `defs` define, in order of use."""
     op = _op(node)
     known = {d.ssa for d in defs}
     undefined: dict[SSAValue, None] = {}
@@ -106,7 +109,7 @@ def undefined_vars(node: Any, defs: Sequence[Any] = ()) -> list[Any]:
 
 
 def _leaves(value: SSAValue, known: set[SSAValue]) -> Iterator[SSAValue]:
-    """The variables and buffers of an expression that is computed outside of a statement."""
+    """Yield the variables and buffers in an expression computed outside a statement."""
     owner = value.owner
     if value in known:
         return
@@ -123,10 +126,10 @@ def _is_defined_in(value: SSAValue, op: Operation) -> bool:
 
 
 def estimate_tir_flops(stmt_or_mod: Any) -> float:
-    """How many operations on numbers are done, at most: of two branches the longer one, of loops the largest extent.
+    """Return an upper bound of the arithmetic operations: the longer of two branches, the largest extent of loops.
 
-    Loops of unknown extent count once; index arithmetic, comparisons and what initializes reductions do not count. What
-    the attribute `estimated_flops` of a function says goes before.
+    Loops of unknown extent count once; index arithmetic, comparisons and inits of reductions do not count. The
+    attribute `estimated_flops` of a function takes precedence.
     """
     return _flops(_op(stmt_or_mod), Analyzer())
 
@@ -154,7 +157,7 @@ def _inside(region: Region, analyzer: Analyzer) -> float:
 
 
 def _times(op: Operation, root: Operation) -> int:
-    """How often a statement is done where `root` is; loops of unknown extent count once."""
+    """Return how often a statement runs within `root`; loops of unknown extent count once."""
     count = 1
     parent = op.parent_op()
     while parent is not None:
@@ -165,7 +168,7 @@ def _times(op: Operation, root: Operation) -> int:
 
 
 def arithmetic(value: SSAValue) -> int:
-    """How many operations on numbers an expression has: loads, casts and elementary functions are none."""
+    """Return the number of arithmetic operations in an expression, without loads, casts and elementary functions."""
     op = value.owner
     if not isinstance(op, Operation) or isinstance(op, tir.LoadOp) or type(op) not in tir.EXPRESSION_OPS:
         return 0
@@ -178,7 +181,7 @@ def arithmetic(value: SSAValue) -> int:
 
 
 def calculate_allocated_bytes(func_or_mod: Any) -> dict[str, dict[str, int]]:
-    """The bytes of all buffers of constant size that functions allocate, by function and by kind of memory."""
+    """Return the bytes of all buffers of constant size that functions allocate, by function and memory scope."""
     out: dict[str, dict[str, int]] = {}
     for func in _functions(func_or_mod):
         sizes = out.setdefault(func.sym_name.data, {})
@@ -191,7 +194,7 @@ def calculate_allocated_bytes(func_or_mod: Any) -> dict[str, dict[str, int]]:
 
 
 def calculate_workspace_bytes(func: Any, workspace_byte_alignment: int = 1) -> int:
-    """The bytes of all buffers of constant size of a function, each rounded up to the alignment."""
+    """Return the bytes of all buffers of constant size of a function, each rounded up to the alignment."""
     total = 0
     for op in _op(func).walk():
         if isinstance(op, tir.AllocBufferOp):
@@ -210,7 +213,7 @@ def _elements(dims: Iterable[SymExpr]) -> int | None:
 
 
 def find_anchor_block(mod: Any) -> Stmt | None:
-    """The block with an init that computes most; None where no block has an init."""
+    """Return the block with an init that computes the most, or None if no block has an init."""
     blocks = [op for op in _op(mod).walk() if isinstance(op, tir.BlockOp) and op.init is not None]
     if not blocks:
         return None
@@ -218,12 +221,12 @@ def find_anchor_block(mod: Any) -> Stmt | None:
 
 
 def is_pure_function(func: Any) -> bool:
-    """Whether a function writes into none of its parameters and calls nothing that may have effects."""
+    """Return whether a function does not write its parameters and makes no calls that may have side effects."""
     return first_effect(_op(func)) is None
 
 
 def assert_pure_function(func: Any) -> bool:
-    """True for a pure function. Raises `TiraxError` for others, and says what has an effect."""
+    """Return True for a pure function. Raises `TiraxError`, which names the effect, for others."""
     effect = first_effect(_op(func))
     if effect is not None:
         raise TiraxError("the function is not pure", expected="no writes to parameters, no calls", found=effect.name)
@@ -231,7 +234,7 @@ def assert_pure_function(func: Any) -> bool:
 
 
 def detect_buffer_access_lca(func: Any) -> dict[Buffer, Stmt | None]:
-    """The innermost loop or block around all accesses of each buffer; None where that is the function itself."""
+    """Return the innermost loop or block around all accesses of each buffer; None for the function itself."""
     out: dict[Buffer, Stmt | None] = {}
     for f in _functions(func):
         users: dict[SSAValue, list[Operation]] = {}
@@ -246,20 +249,20 @@ def detect_buffer_access_lca(func: Any) -> dict[Buffer, Stmt | None]:
 
 
 def get_block_access_region(block: Any, buffer_var_map: Any = None) -> Array[Array[BufferRegion]]:
-    """The regions that a block reads, those that it writes, and those that it touches in ways that cannot be seen."""
+    """Return the regions that a block reads, writes, and accesses opaquely."""
     return Array(
         _regions(_among(accesses, buffer_var_map)) for accesses in accesses_by_kind(cast(tir.BlockOp, _op(block)))
     )
 
 
 def get_block_read_write_region(block: Any, buffer_var_map: Any = None) -> Array[Array[BufferRegion]]:
-    """The regions that a block reads and those that it writes; what is touched in hidden ways is in both."""
+    """Return the regions that a block reads and writes; opaque accesses are in both."""
     read, written, hidden = (_among(f, buffer_var_map) for f in accesses_by_kind(cast(tir.BlockOp, _op(block))))
     return Array(_regions({**accesses, **hidden}) for accesses in (read, written))
 
 
 def _among(accesses: Accessed, buffer_var_map: Mapping[Any, Buffer] | None) -> Accessed:
-    """Of the buffers of a map by their addresses alone, of all where none is given."""
+    """Select the accesses of the buffers in a map; all of them without one."""
     if buffer_var_map is None:
         return accesses
     selected = {buffer.ssa for buffer in buffer_var_map.values()}

@@ -1,4 +1,4 @@
-"""What a program promises or checks: `remove-assume` and `skip-assert` let it go, `lower-asserts` makes it a status.
+"""Assumptions and assertions: `remove-assume` and `skip-assert` remove them, `lower-asserts` turns them into a status.
 
 tir.assert %ok, "m"          if not %ok {store 1, %status[0]}
 store %x, %A[%i]       ->    if load %status[0] == 0 {store %x, %A[%i]}
@@ -26,14 +26,14 @@ from .guard_indices import MESSAGES, REPORTS, messages_of
 from .walk import erase_with_tree, functions, remove_dead
 
 RAISED = "tirax_raised"
-"""The intrinsic that says of what a packed function gave whether it raised an exception instead."""
+"""The intrinsic that tests whether a packed function raised an exception, given its result."""
 STATUS = "tirax.status"
 """The attribute of a function whose result is its status."""
 
 
 @dataclass(frozen=True)
 class RemoveAssume(Pass):
-    """Remove `T.assume(condition)` and what only its condition needs."""
+    """Remove `T.assume(condition)` and the operations that only its condition needs."""
 
     name = "remove-assume"
 
@@ -50,7 +50,7 @@ class RemoveAssume(Pass):
 
 
 def is_assume(op: object) -> bool:
-    """`T.assume(…)`, which passes want to know until `remove-assume` removes it."""
+    """Return whether an operation is `T.assume(…)`, which passes use until `remove-assume` removes it."""
     return isinstance(op, tir.CallExpr) and op.func.data == "assume"
 
 
@@ -60,7 +60,7 @@ def _assumes(op: tir.EvaluateOp) -> bool:
 
 @dataclass(frozen=True)
 class SkipAssert(Pass):
-    """Remove `tir.assert`, and what only its condition needs."""
+    """Remove `tir.assert`, and the operations that only its condition needs."""
 
     name = "skip-assert"
 
@@ -75,13 +75,13 @@ class SkipAssert(Pass):
 
 @dataclass(frozen=True)
 class LowerAsserts(Pass):
-    """A function that may fail returns an i32: 0, or the number of what failed first (`failures`), from 1.
+    """Make functions that may fail return an i32: 0, or the number of the first failure (`failures`), from 1.
 
-    Assertions fail, packed functions that raise, and calls of functions that fail. Nothing more runs then; so loops in
-    which something may fail are no longer parallel: it is the first iteration that fails that is reported. What is
-    computed at the end of a region for a condition is computed nevertheless.
+    Assertions can fail, packed functions that raise, and calls of functions that fail. Nothing runs after a failure; so
+    loops in which something may fail are no longer parallel: the first failing iteration is reported. Conditions
+    computed at the end of a region are computed nevertheless.
 
-    Raises `UnsupportedError` for a function that may fail and has a result, or calls itself.
+    Raises `UnsupportedError` for a function that may fail and has a result, or is recursive.
     """
 
     name = "lower-asserts"
@@ -93,7 +93,7 @@ class LowerAsserts(Pass):
 
 
 class _Status:
-    """Writes the status of a function where something fails, and asks for it before going on."""
+    """Writer of a function's status on failures, and of the checks before it continues."""
 
     def __init__(self, func: tir.FuncOp, failing: list[tuple[Operation, tuple[str, ...]]]):
         self._func = func
@@ -137,7 +137,7 @@ class _Status:
                     return
 
     def _guard(self, block: Block, first: Operation | None) -> None:
-        """What stands in a block from `first` on runs only where nothing has failed."""
+        """Guard the operations of a block from `first` on, so that they run only if nothing has failed."""
         inside = Block()
         while first is not None:
             following = first.next_op
@@ -168,7 +168,7 @@ class _Status:
         end.operands[0] = both.result
 
     def _failing(self, op: Operation, number: int) -> None:
-        """The check of an operation that may fail, behind it."""
+        """Insert the check of an operation that may fail after it."""
         checks: list[Operation] = []
         failed = Block()
         if isinstance(op, tir.AssertOp):
@@ -193,7 +193,7 @@ class _Status:
             erase_with_tree(op)
 
     def _holds(self, insert: Callable[[Operation], object]) -> SSAValue:
-        """Whether nothing has failed."""
+        """Return the condition that nothing has failed."""
         insert(holds := tir.EqOp(self._load(insert), _number(insert, 0)))
         return holds.result
 
@@ -211,7 +211,7 @@ def _number(insert: Callable[[Operation], object], value: int, dtype: IntegerTyp
 
 
 def _with_status(op: tir.CallOp) -> tir.CallOp:
-    """The call of a function that gives a status now."""
+    """Replace a call of a function that now returns a status."""
     call = tir.CallOp(op.func.data, list(op.call_args), i32)
     call.attributes.update(op.attributes)
     insert_before(op, call)
@@ -226,10 +226,10 @@ _MAY_FAIL = frozenset[type[Operation]]((tir.AssertOp, tir.CallPackedOp, tir.Call
 def failures(
     func: tir.FuncOp, callers: tuple[str, ...] = (), *, through_calls: bool = False
 ) -> list[tuple[Operation, tuple[str, ...]]]:
-    """The operations that may fail, in order, each with its messages: assertions, packed functions, calls of what has
-    some (with `through_calls` what may fail in there instead).
+    """Return the operations that may fail, in order, each with its messages.
 
-    Raises `UnsupportedError` for a function that calls itself.
+    These are assertions, packed functions, and calls of functions with such operations (with `through_calls` the
+    operations of the callees instead). Raises `UnsupportedError` for a recursive function.
     """
     name = func.sym_name.data
     if name in callers:
@@ -254,7 +254,7 @@ def failures(
 
 
 def called_function(call: tir.CallOp) -> tir.FuncOp | None:
-    """The tir function that is called, None where the module has it no longer."""
+    """Return the tir function that is called, or None if it is no longer in the module."""
     root: Operation = call
     while (parent := root.parent_op()) is not None:
         root = parent

@@ -1,4 +1,4 @@
-"""Vectorized loops cut into chunks, so that threads can share them: what `parallelize-loops` does with outermost ones.
+"""Split vectorized loops into chunks for threads: `parallelize-loops` applies this to outermost loops.
 
 for i in T.vectorized(n): Y[i] = f(X[i])
   -> for o in T.parallel(n // 4096): for i in T.vectorized(4096): Y[o * 4096 + i] = f(X[o * 4096 + i])
@@ -24,11 +24,11 @@ from ...ir.buffers.regions import Ends, accessed
 from ...ir.rewriting.copy import copied
 
 CHUNK = 4096
-"""Iterations of a chunk: two of them are in a first level of cache, and many vectors in one."""
+"""Iterations of a chunk: two chunks fit an L1 cache, and each has many vectors."""
 
 
 def cut_into_chunks(loop: tir.ForOp) -> None:
-    """Replace a vectorized loop from 0 by a parallel one over whole chunks, and one over the rest."""
+    """Replace a vectorized loop from 0 by a parallel one over full chunks, and one over the tail."""
     extent = cast(SymExpr, loop.extent)
     chunks, rest = floordiv(extent, CHUNK), floormod(extent, CHUNK)
     block = cast(Block, loop.parent)
@@ -50,7 +50,7 @@ def cut_into_chunks(loop: tir.ForOp) -> None:
 
 
 def _vectorized(loop: tir.ForOp, extent: SymExpr, before: Sequence[Operation], start: SSAValue) -> tir.ForOp:
-    """The iterations of a loop from `start` on, which `before` computes."""
+    """Return the iterations of a loop from `start` on, which the operations `before` compute."""
     body = Block(arg_types=[loop.loop_var.type])
     set_name(body.args[0], name_of(loop.loop_var))
     index = tir.AddOp(start, body.args[0])
@@ -65,7 +65,7 @@ def _at_location_of(new: tir.ForOp, loop: tir.ForOp) -> tir.ForOp:
 
 
 def can_be_cut(loop: tir.ForOp) -> bool:
-    """Whether each iteration writes elements of its own, and reads of what is written those alone."""
+    """Return whether each iteration writes its own elements, and reads no others of the written buffers."""
     var = sym_expr_of(loop.loop_var)
     extent = loop.extent
     if not isinstance(var, Var) or not isinstance(extent, SymExpr) or loop.min != Const(0, extent.dtype):
@@ -83,7 +83,7 @@ def can_be_cut(loop: tir.ForOp) -> bool:
 
 
 def _place(analyzer: Analyzer, buffer: SSAValue, ends: Sequence[Ends | None]) -> SymExpr | None:
-    """The one element that is accessed, as its number in rows; None where these are several, or unknown."""
+    """Return the linear index of the accessed element; None if there are several, or it is unknown."""
     total: SymExpr = Const(0)
     for extent, interval in zip(cast(BufferType, buffer.type).dims, ends, strict=True):
         if interval is None or interval[0] != interval[1]:

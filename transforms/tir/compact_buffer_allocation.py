@@ -1,12 +1,12 @@
-"""`compact-buffer-allocation`: a buffer is as large as the part of it that is accessed.
+"""`compact-buffer-allocation`: shrink buffers to the part that is accessed.
 
     for %i {                                          for %i {
       %B = alloc_buffer : [128, 128]                    %B = alloc_buffer : [1, 16]
       for %j to 16 {store %x, %B[%i, %j]}       ->      for %j to 16 {store %x, %B[%i - %i, %j]}
     }                                                 }
 
-The part is an interval in each dimension, of constant or symbolic length, which begins where the first access of an
-iteration of the loops around the allocation is.
+The part is an interval in each dimension, of constant or symbolic length, that starts at the first access within an
+iteration of the loops around the allocation.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _Access = tir.LoadOp | tir.StoreOp | tir.MatchBufferOp | tir.RegionOp
 
 @dataclass(frozen=True)
 class CompactBufferAllocation(Pass):
-    """Shrink `tir.alloc_buffer` to what is accessed, and count the indices from where that begins.
+    """Shrink `tir.alloc_buffer` to the accessed part, and make indices relative to its start.
 
-    Buffers with strides or an offset, buffers whose address is taken and those that are accessed by vectors stay, and
-    so do those that are padded on purpose, as the default schedule does with its tiles. Where a block asks for it
-    (`buffer_dim_align`, which `storage_align` writes), the buffer gets strides.
+    Buffers with strides or an offset, buffers whose address is taken and those accessed by vectors are kept, and so are
+    those with intentional padding, such as the tiles of the default schedule. If a block requests it
+    (`buffer_dim_align`, from `storage_align`), the buffer gets strides.
     """
 
     name = "compact-buffer-allocation"
@@ -55,7 +55,7 @@ class CompactBufferAllocation(Pass):
 
 
 def _compact(alloc: tir.AllocBufferOp) -> bool:
-    """Shrink one buffer; whether it has changed."""
+    """Shrink one buffer; return whether it has changed."""
     t = alloc.result.type
     accesses = _accesses(alloc)
     if accesses is None or not t.rank or t.explicit_strides is not None or t.elem_offset is not None:
@@ -76,7 +76,7 @@ def _compact(alloc: tir.AllocBufferOp) -> bool:
 
 
 def _accesses(alloc: tir.AllocBufferOp) -> list[_Access] | None:
-    """All uses of a buffer; None where one is no access by scalars."""
+    """Return all uses of a buffer, or None if one is not a scalar access."""
     accesses: list[_Access] = []
     for use in alloc.result.uses:
         op = use.operation
@@ -91,7 +91,7 @@ def _starts(op: _Access) -> list[SSAValue]:
 
 
 class _Surroundings:
-    """What is known around an allocation: the ranges of the loops outside and inside of it."""
+    """The ranges of the loops outside and inside an allocation."""
 
     def __init__(self, alloc: tir.AllocBufferOp):
         self.scope = cast(Operation, alloc.parent_op())
@@ -107,7 +107,7 @@ class _Surroundings:
             bind_loop(self.outer, loop)
 
     def region(self, access: _Access) -> list[Ends | None]:
-        """The interval of each index over all loops inside of the scope of the allocation."""
+        """Return the interval of each index over all loops inside the scope of the allocation."""
         inner: list[Operation] = []
         op = access.parent_op()
         while op is not None and op is not self.scope:
@@ -135,7 +135,7 @@ class _Surroundings:
         return sym_expr_of(value, self._memo)
 
     def _outside(self, e: SymExpr) -> Ends | None:
-        """The range of an expression in terms of what is known where the allocation stands."""
+        """Return the range of an expression in terms of values available at the allocation."""
         span = relaxed(e, self._bounds)
         return None if span is None or any(self._is_inside(v) for end in span for v in end.free_vars()) else span
 
@@ -151,7 +151,7 @@ class _Surroundings:
 
 
 def _part(spans: list[Ends | None], size: SymExpr, outer: Analyzer) -> Ends | None:
-    """(first, extent) of what is accessed of a dimension; None for all of it."""
+    """Return (first, extent) of the accessed part of a dimension, or None for all of it."""
     known = [s for s in spans if s is not None]
     if len(known) < len(spans):
         return None

@@ -1,4 +1,4 @@
-"""`convert-blocks-to-opaque`: blocks without iterators; what was bound to an iterator stands in its place."""
+"""`convert-blocks-to-opaque`: remove the iterators of blocks by substituting their bindings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ConvertBlocksToOpaque(Pass):
 
 
 def make_opaque(block: tir.BlockOp) -> None:
-    """Put bindings in place of the iterators of a block, which then has none."""
+    """Replace the iterators of a block by their bindings."""
     if block.init is not None:
         raise UnsupportedError(
             f'block "{block.block_name.data}" has an init region',

@@ -1,7 +1,7 @@
-"""`flatten-buffer`: every buffer has one dimension, every access one index.
+"""`flatten-buffer`: make every buffer one-dimensional, with a single index for each access.
 
-Parameters keep their types (they say how the function is called): a flat view of each is declared at the head. Index
-arithmetic is simplified as symbolic expressions on the way.
+Parameters keep their types, which define the calling convention: a flat view of each is declared at the head. Index
+arithmetic is simplified symbolically.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .wide_indices import widen_indices
 
 
 def is_flat(t: BufferType) -> bool:
-    """Whether a buffer has one dimension, is compact and begins at its first element."""
+    """Return whether a buffer has one dimension, is compact and has no offset."""
     return t.rank == 1 and t.explicit_strides is None and t.elem_offset is None
 
 
@@ -39,7 +39,7 @@ def is_flat(t: BufferType) -> bool:
 class FlattenBuffer(Pass):
     """`load %A[%i, %j]` of a buffer [n, 128] -> `load %A_flat[%i * 128 + %j]`.
 
-    The pointer of a parameter is taken to be that of its first element, so its offset is not added.
+    The pointer of a parameter points to its first element, so its offset is not added.
     """
 
     name = "flatten-buffer"
@@ -58,7 +58,7 @@ class FlattenBuffer(Pass):
 
 
 def _buffers(func: tir.FuncOp) -> list[SSAValue]:
-    """Parameters from last to first: each puts its view at the head of the function, so they stand in order there."""
+    """Return the buffers, parameters last to first: each inserts its view at the head, so these end up in order."""
     buffers: list[SSAValue] = list(func.buffer_params)[::-1]
     for op in operations(func):
         buffers += [r for r in op.results if isinstance(r.type, BufferType)]
@@ -66,7 +66,7 @@ def _buffers(func: tir.FuncOp) -> list[SSAValue]:
 
 
 def _size(t: BufferType) -> SymExpr:
-    """The number of elements from the first to the last."""
+    """Return the number of elements from the first to the last in memory."""
     strides = t.explicit_strides
     if strides is None:
         return product(t.dims)
@@ -82,7 +82,7 @@ def _accesses(buffer: SSAValue) -> list[tir.LoadOp | tir.StoreOp]:
 
 
 def _simplify_indices(buffer: SSAValue) -> None:
-    """Write the indices of a flat buffer anew, where they are sums."""
+    """Simplify the indices of a flat buffer that are sums."""
     for access in _accesses(buffer):
         position = len(access.operands) - 1
         index = access.operands[position]
@@ -109,7 +109,7 @@ def _flatten(buffer: SSAValue, t: BufferType) -> None:
 
 
 def _own_memory(op: Operation) -> tir.AllocateOp | None:
-    """The memory that is allocated for a buffer alone, and gets its size from it."""
+    """Return the allocation of a single buffer, which determines its size."""
     if not isinstance(op, tir.DeclBufferOp) or op.alias:
         return None
     memory = op.data.owner
@@ -119,7 +119,7 @@ def _own_memory(op: Operation) -> tir.AllocateOp | None:
 
 
 def _flat_value(buffer: SSAValue, t: BufferType) -> SSAValue:
-    """The flat buffer in place of another one; a view of a parameter is declared at the head of the function."""
+    """Return the flat replacement of a buffer; a view of a parameter is declared at the head of the function."""
     flat_type = t.with_shape([_size(t)])
     owner = buffer.owner
     if isinstance(buffer, BlockArgument):

@@ -1,21 +1,20 @@
-"""An index that was read from memory stays inside of its buffer, and one that does not is reported.
+"""Bounds checks of indices loaded from memory: they are clamped to the buffer, and violations are reported.
 
-What a program computes from loop variables is right or wrong once and for all; what it reads as data (the indices of a
-gather or scatter) is right or wrong at each call. Such an access could touch any memory of the process, so
-`guard-indices` does this:
+Indices computed from loop variables are right or wrong for every call; indices read as data (those of a gather or
+scatter) depend on the call. Such an access could touch any memory of the process, so `guard-indices` rewrites it:
 
     %x = tir.load %A[%i]         ->  %x = tir.load %A[max(min(%i, extent - 1), 0)]
     tir.store %x, %A[%i]         ->  tir.if 0 <= %i and %i < extent {tir.store %x, %A[%i]}
 
-In functions that say `tirax.reports_indices`, which `report-indices` finds before anyone calls them, the run goes on
-then, and the function fails at its end:
+In functions with the attribute `tirax.reports_indices`, which `report-indices` sets before their calls are lowered, the
+run then continues, and the function fails at its end:
 
-    tir.if %i < 0 or %i >= extent {tir.store 1, %outside[0]}                   in front of the load
+    tir.if %i < 0 or %i >= extent {tir.store 1, %outside[0]}                   before the load
     tir.assert %outside[0] == 0, "an index is outside of A: 0 <= index < n"    at the end
 
-Loop variables are data as well where `TIRAX_SANITIZE=address` is set (`PassContext(config={"tirax.sanitize":
-"address"})`, `report-indices{accesses=all}`): then every access is guarded, and what is noted is the number of the
-message that has its place. The code is slower; it is for programs that one does not trust oneself with.
+With `TIRAX_SANITIZE=address` (`PassContext(config={"tirax.sanitize": "address"})`, `report-indices{accesses=all}`) loop
+variables count as data, too: then every access is guarded, and the recorded number is that of the message with its
+location. The code is slower; it is for programs under suspicion.
 """
 
 from __future__ import annotations
@@ -45,23 +44,26 @@ from .walk import functions, with_attr
 from .wide_indices import widen_indices
 
 REPORTS = "tirax.reports_indices"
-"""The attribute of a function that fails where an index is outside: with this message. With one of these, where it is
-an array, for which every access is guarded; the first message is for what has none of its own."""
+"""The attribute of a function that fails if an index is out of bounds, with this message.
+
+If it is an array, every access is guarded, and the failure has one of these messages; the first one is for accesses
+without their own.
+"""
 MESSAGES = "tirax.messages"
 """The attribute of an assertion that a number is 0: the messages for other numbers, from 1."""
 OUTSIDE = "an index is outside of "
-"""How such messages begin."""
+"""The prefix of such messages."""
 Indices = dict[int, tuple[SSAValue, SymExpr]]
-"""Indices that are data by their dimensions, each with its extent."""
+"""Data-dependent indices by dimension, each with its extent."""
 
 
 @dataclass(frozen=True)
 class ReportIndices(Pass):
-    """Functions with indices that are data, and no result, are to fail where one is outside of its buffer.
+    """Mark functions with data-dependent indices, and no result, to fail if one is out of bounds.
 
-    `accesses` is "data" for these, "all" for all accesses of all functions; what has a result is guarded and does not
-    fail. By default the setting `tirax.sanitize`, or the environment's TIRAX_SANITIZE, says it: "address" for all.
-    Raises `TiraxError` for another word.
+    `accesses` is "data" for these, or "all" for all accesses of all functions; functions with a result are guarded but
+    do not fail. The default is the setting `tirax.sanitize`, or the environment variable TIRAX_SANITIZE: "address"
+    means all. Raises `TiraxError` for another value.
     """
 
     name = "report-indices"
@@ -94,7 +96,7 @@ def _one_of(name: str, value: object, *words: str) -> object:
 
 
 def _messages(func: tir.FuncOp) -> list[str]:
-    """The messages for all accesses of a function: none of one that has a result."""
+    """Return the messages for all accesses of a function; empty if it has a result."""
     if func.ret_type is not None:
         return []
     messages = (_message(op) for op in operations(func) if isinstance(op, tir.LoadOp | tir.StoreOp))
@@ -110,9 +112,9 @@ def _message(access: tir.LoadOp | tir.StoreOp) -> str:
 
 @dataclass(frozen=True)
 class GuardIndices(Pass):
-    """Clamp loaded indices of loads, and leave out stores at loaded indices that are out of range.
+    """Clamp loaded indices of loads, and skip stores at loaded indices that are out of bounds.
 
-    Raises `ShapeError` for an access that is always outside.
+    Raises `ShapeError` for an access that is always out of bounds.
     """
 
     name = "guard-indices"
@@ -151,7 +153,7 @@ _DATA = frozenset[type[Operation]](
 
 
 def _is_data(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
-    """Whether an integer depends on what memory holds."""
+    """Return whether an integer depends on the contents of memory."""
 
     def needed(v: SSAValue) -> Sequence[SSAValue]:
         return v.op.operands if v not in known and isinstance(v, OpResult) and type(v.op) not in _DATA else ()
@@ -167,10 +169,10 @@ def _guards_all(func: tir.FuncOp) -> bool:
 
 
 def _guarded(access: tir.LoadOp | tir.StoreOp, known: dict[SSAValue, bool] | None) -> Indices:
-    """The indices of an access that are data; all of them for None.
+    """Return the data-dependent indices of an access, or all of them if `known` is None.
 
-    A vector may go on in the next row, as a schedule knows that rows lie behind each other: then its offset is
-    guarded, in place of the last index.
+    A vector may extend into the next row, if a schedule knows that rows are contiguous: then its linear offset is
+    guarded instead of the last index.
     """
     buffer = cast(tir.BufferType, access.buffer.type)
     dims, last = buffer.dims, len(access.indices) - 1
@@ -183,7 +185,7 @@ def _guarded(access: tir.LoadOp | tir.StoreOp, known: dict[SSAValue, bool] | Non
 
 
 def _offset(access: tir.LoadOp | tir.StoreOp, dims: Sequence[SymExpr]) -> SSAValue:
-    """Where an access of a vector is, counted in elements: the last index, and the rows before."""
+    """Return the linear offset of a vector access in elements: the last index plus the rows before."""
     insert, vector = inserter(access), access.indices[-1]
     dtype = cast(IntegerType, scalar_of(vector.type))
     build = Materializer(insert)
@@ -231,7 +233,7 @@ Test = type[tir.BinaryExpr]
 
 
 def _bounds(insert: Insert, index: SSAValue, extent: SymExpr, low: Test, high: Test) -> Iterator[SSAValue]:
-    """An index compared with 0, and with the extent; of vectors each lane is."""
+    """Yield the comparisons of an index with 0 and with the extent, lane by lane for vectors."""
     build = Materializer(insert)
     dtype = cast(IntegerType, scalar_of(index.type))
     for lane in _lanes(insert, index):
@@ -260,7 +262,7 @@ def _all(insert: Insert, conditions: list[SSAValue], join: Test) -> SSAValue:
 
 
 class _Report:
-    """Where a function notes that an index was outside."""
+    """The record of a function that an index was out of bounds."""
 
     def __init__(self, outside: SSAValue, messages: list[str]) -> None:
         self.outside = outside
@@ -268,7 +270,7 @@ class _Report:
 
     @classmethod
     def of(cls, func: tir.FuncOp) -> _Report | None:
-        """The report of a function that has to have one: its note made at the head, looked at in the end."""
+        """Return the report of a function that must have one: a flag set up at the head and checked at the end."""
         attrs = {} if func.func_attrs is None else dict(func.func_attrs.data)
         reports = attrs.pop(REPORTS, None)
         messages = messages_of(reports)
@@ -293,14 +295,14 @@ class _Report:
         return cls(note.result, messages)
 
     def failure_block(self, access: tir.LoadOp | tir.StoreOp) -> Block:
-        """What is done where an index of an access is outside."""
+        """Return the block that records an access out of bounds."""
         message = _message(access)
         among = [n for known, n in self._numbers.items() if known.startswith(message.partition(" at ")[0])]
         number, at = tir.ConstOp(self._numbers.get(message, min(among, default=1)), i32), tir.ConstOp(0, i64)
         return Block([number, at, tir.StoreOp(number.result, self.outside, [at.result])])
 
     def loads(self, func: tir.FuncOp, guarded: dict[tir.LoadOp | tir.StoreOp, Indices]) -> None:
-        """Test the indices of the loads that a statement makes in front of it."""
+        """Insert tests of the indices of a statement's loads before it."""
         seen: set[object] = set()
         for statement in [op for op in operations(func) if not is_expression(op) and not isinstance(op, tir.YieldOp)]:
             values = [statement.cond] if isinstance(statement, tir.WhileOp) else statement.operands
@@ -314,7 +316,7 @@ class _Report:
                     statement.body.block.add_ops(self._guard(load, sides, new))
 
     def _guard(self, load: tir.LoadOp, sides: Sides, indices: Indices) -> list[Operation]:
-        """`if outside {note it}`, which stands nowhere yet."""
+        """Return detached operations for `if outside {record it}`."""
         block = Block()
         cond = _outside(block, sides, indices, {})
         block.add_op(tir.IfOp(cond, Region(self.failure_block(load))))
@@ -324,7 +326,7 @@ class _Report:
         return ops
 
     def _test(self, statement: Operation, load: tir.LoadOp, sides: Sides, indices: Indices) -> None:
-        """The test before a statement; lanes of a vector are looked at one by one, in a loop before."""
+        """Insert the test before a statement; lanes of a vector are tested one by one, in a loop."""
         ops = self._guard(load, sides, indices)
         if len(self._numbers) == 1:
             statement = _outermost_with(statement, ops)
@@ -342,7 +344,7 @@ class _Report:
 
 
 def _outermost_with(statement: Operation, test: Sequence[Operation]) -> Operation:
-    """The outermost loop around a statement in front of which a test says the same: each runs once at least."""
+    """Return the outermost loop around a statement before which a test is equivalent: each loop runs at least once."""
     ops = [inner for op in test for inner in op.walk()]
     own = {result for op in ops for result in op.results}
     used = {operand for op in ops for operand in op.operands} - own
@@ -356,7 +358,7 @@ def _outermost_with(statement: Operation, test: Sequence[Operation]) -> Operatio
 
 
 def _may_change(op: Operation, types: Collection[Attribute]) -> bool:
-    """Whether something writes elements of such types: one memory may have several buffers."""
+    """Return whether an operation writes elements of such types: buffers may alias."""
     if isinstance(op, tir.StoreOp):
         return scalar_of(op.value.type) in types
     return isinstance(op, _CALLS_OF_OTHERS)
@@ -366,23 +368,23 @@ _CALLS_OF_OTHERS = (tir.CallExternOp, tir.CallPackedOp, tir.CallOp)
 
 
 def _runs(loop: tir.ForOp) -> bool:
-    """Whether a loop on one thread runs, whatever sizes are."""
+    """Return whether a single-threaded loop runs for all sizes."""
     extent = loop.extent
     return loop.kind is not tir.ForKind.PARALLEL and isinstance(extent, SymExpr) and (extent.constant or 0) > 0
 
 
 Sides = tuple[tuple[tir.IfThenElseOp | tir.LetInOp, bool], ...]
-"""The choices that an expression stands in, the outermost first, each with its side; and what is named around it."""
+"""The conditional expressions around an expression, outermost first, each with the side; also lets around it."""
 
 
 def messages_of(reports: Attribute | None) -> list[str]:
-    """The messages of a function's `REPORTS`."""
+    """Return the messages in a function's `REPORTS`."""
     messages = cast("ArrayAttr[Attribute]", reports) if isinstance(reports, ArrayAttr) else (reports,)
     return [message.data for message in messages if isinstance(message, StringAttr)]
 
 
 def _loads(value: SSAValue, sides: Sides) -> Iterator[tuple[tir.LoadOp, Sides]]:
-    """The loads of an expression, with the choices that they stand in."""
+    """Yield the loads of an expression, with the conditional expressions around them."""
     seen: set[SSAValue] = set()
 
     def needed(v: SSAValue) -> Sequence[SSAValue]:
@@ -406,7 +408,7 @@ def _loads(value: SSAValue, sides: Sides) -> Iterator[tuple[tir.LoadOp, Sides]]:
 
 
 def _outside(block: Block, sides: Sides, indices: Indices, known: dict[SSAValue, SSAValue]) -> SSAValue:
-    """Whether an index is outside where the choices are such that it counts; computed at the end of `block`."""
+    """Return whether an index is out of bounds on the sides on which it is used; computed at the end of `block`."""
     if not sides:
         copies = [(clone_expr(v, block, known), extent) for v, extent in indices.values()]
         tests = [t for v, e in copies for t in _bounds(block.add_op, v, e, tir.LtOp, tir.GeOp)]

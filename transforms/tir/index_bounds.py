@@ -1,11 +1,11 @@
-"""Which accesses reach outside of their buffers whenever a function runs: constant indices, and those of loops that
+"""Static bounds checks: accesses that are out of bounds whenever a function runs, by constant indices, or in loops that
 always run.
 
-    %x = tir.load %A[4] of !tir.buffer<[4], f32>       refused (`check_indices`)
-    %x = tir.load %A[4] of !tir.buffer<[n], f32>       5 <= n, which the caller is to check (`least_extents`)
+    %x = tir.load %A[4] of !tir.buffer<[4], f32>       rejected (`check_indices`)
+    %x = tir.load %A[4] of !tir.buffer<[n], f32>       5 <= n, which the caller must check (`least_extents`)
     for m: %x = tir.load %A[%i mod n] of !tir.buffer<[n], f32>, or at an index that is data:  1 <= n or m <= 0, likewise
 
-What stands under a condition may never run, and is not looked at. What is only prefetched is not read.
+Accesses under a condition may never run, and are ignored. Prefetches do not count as reads.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from ...ir.locations import location_of
 
 @dataclass(frozen=True)
 class Reach:
-    """Where an access reaches in a dimension, from the least to the greatest index."""
+    """The range of an access in a dimension, from the least to the greatest index."""
 
     op: tir.LoadOp | tir.StoreOp
     dimension: int
     extent: SymExpr
     indices: Interval
     counts: tuple[SymExpr, ...] = ()
-    """What the loops around it count to that only the run knows: it is made where each is above 0."""
+    """Symbolic extents of the loops around the access, which happens if all are positive."""
 
     @property
     def text(self) -> str:
-        """What it does, in words."""
+        """The error message for the access."""
         verb = "reads" if isinstance(self.op, tir.LoadOp) else "writes"
         least, most = self.indices.low, self.indices.high
         places = f"index {least}" if least == most else f"indices {least} to {most}"
@@ -49,7 +49,7 @@ class Reach:
 
 
 def check_indices(func: tir.FuncOp) -> None:
-    """Raise `ShapeError`, with its place, for an access outside of a buffer of constant extents."""
+    """Raise `ShapeError`, with its location, for an access out of bounds of a buffer with constant extents."""
     for reach in _reaches(func):
         _check(reach)
 
@@ -64,9 +64,9 @@ def _check(reach: Reach) -> None:
 
 
 def least_extents(func: tir.FuncOp) -> dict[tuple[SymExpr, ...], Reach]:
-    """What extents that only the run knows have to be more than: the access that reaches farthest in each.
+    """Return the accesses that need the largest symbolic extents, one for each extent.
 
-    Behind the extent are the reach's `counts`. Raises as `check_indices`.
+    The keys are the extent followed by the reach's `counts`. Raises like `check_indices`.
     """
     extents: dict[tuple[SymExpr, ...], Reach] = {}
     for reach in _reaches(func):
@@ -83,16 +83,16 @@ def _reaches(func: tir.FuncOp) -> Iterator[Reach]:
 
 @dataclass(frozen=True)
 class _Around:
-    """What is around an access: variables of loops with their values, of blocks with what they are bound to."""
+    """The context of an access: ranges of loop variables, bindings of block iterators."""
 
     ranges: dict[SSAValue, Interval]
     bindings: dict[SSAValue, SymExpr]
     counts: tuple[SymExpr, ...]
     expressions: dict[SSAValue, SymExpr] = field(default_factory=dict[SSAValue, SymExpr])
-    """What values compute: accesses share most of their indices."""
+    """Cached expressions of values: accesses share most of their indices."""
 
     def expression(self, value: SSAValue) -> SymExpr:
-        """A value over what is around."""
+        """Return the expression of a value with iterators replaced by their bindings."""
         expr = sym_expr_of(value, self.expressions, through_casts=True)
         known = self.bindings
         substitution = (
@@ -101,7 +101,7 @@ class _Around:
         return expr.substitute(substitution) if substitution else expr
 
     def values(self, index: SymExpr) -> Interval | None:
-        """The least and the greatest value, both of which are taken: of sums of loops' variables."""
+        """Return the least and the greatest value of a sum of loop variables, both of which occur; else None."""
         total = Interval(offset_of(index), offset_of(index))
         for term, factor in terms_of(index):
             around = self.ranges.get(term.value) if isinstance(term, Var) and term.value is not None else None
@@ -124,7 +124,7 @@ def _in_block(block: Block, around: _Around) -> Iterator[Reach]:
 
 
 def is_prefetched(op: Operation) -> bool:
-    """Whether an access only names the line that `llvm.prefetch` brings: nothing is read, and any address will do."""
+    """Return whether an access only names the address of an `llvm.prefetch`: nothing is read, any address is valid."""
     uses = [use.operation for use in op.results[0].uses] if isinstance(op, tir.LoadOp) else []
     calls = [call.operation for use in uses if _is_address(use) for call in use.results[0].uses]
     return bool(calls) and all(map(_is_address, uses)) and all(map(_is_prefetch, calls))
@@ -139,8 +139,7 @@ def _is_prefetch(op: Operation) -> bool:
 
 
 def _runs(op: Operation, around: _Around) -> tuple[Block, _Around] | None:
-    """The body of what runs as often as what is around it, or more, or where an extent is above 0; its variables are
-    noted."""
+    """Return the body of an operation that always runs, or if its extent is positive, with the extended context."""
     if isinstance(op, tir.ForOp):
         if not isinstance(op.extent, SymExpr) or any(v.value is not None for v in op.extent.free_vars()):
             return None
@@ -172,7 +171,7 @@ def _of_access(op: tir.LoadOp | tir.StoreOp, around: _Around) -> Iterator[Reach]
 
 
 def _is_anywhere(index: SymExpr) -> bool:
-    """Whether an index is data, or divided by an extent: such an index is made to fit, where anything fits."""
+    """Return whether an index is data, or taken modulo an extent: such an index fits any nonempty dimension."""
     if isinstance(index, Var):
         return isinstance(index.value, OpResult)
     by_extent = isinstance(index, Op) and index.kind in DIVISIONS and index.args[1].constant is None

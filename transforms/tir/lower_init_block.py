@@ -1,4 +1,4 @@
-"""`lower-init-block`: the init region of a reduction becomes a branch at the head of its block."""
+"""`lower-init-block`: turn the init region of a reduction into a branch at the head of its block."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Insert = Callable[[Operation], object]
 
 @dataclass(frozen=True)
 class LowerInitBlock(Pass):
-    """`tir.init {S}` -> `if every reduction iterator is at its least value {S}`; plain S where there is none.
+    """`tir.init {S}` -> `if every reduction iterator has its least value {S}`; plain S without reduction iterators.
 
-    Where there may be nothing to reduce, S stands before the loops over it, too, for that case: a sum of nothing is 0.
+    If the reduction may be empty, S is also inserted before its loops for that case: an empty sum is 0.
     """
 
     name = "lower-init-block"
@@ -54,7 +54,7 @@ def _lower(block: tir.BlockOp, init: tir.InitOp) -> None:
 
 
 def _at_start(block: tir.BlockOp, insert: Insert) -> list[SSAValue]:
-    """For each reduction iterator whether it is at its least value."""
+    """Return conditions that each reduction iterator has its least value."""
     build = Materializer(insert)
     rows = zip(block.iter_vars, block.kinds, block.mins, strict=True)
     return [
@@ -65,7 +65,7 @@ def _at_start(block: tir.BlockOp, insert: Insert) -> list[SSAValue]:
 
 
 def _initialize_empty(nest: InitNest) -> None:
-    """`if there is nothing to reduce {S at each point}` before the loops over it."""
+    """Insert `if the reduction is empty {S at each point}` before its loops."""
     insert = inserter(nest.path[0])
     build = Materializer(insert)
     empty = list[SSAValue]()
@@ -79,7 +79,7 @@ def _initialize_empty(nest: InitNest) -> None:
 
 
 def _write_nest(nest: InitNest, block: Block) -> None:
-    """The init in its loops, at the end of `block`."""
+    """Write the init in its loops at the end of `block`."""
     old, values = nest.block, dict[SSAValue, SSAValue]()
     for loop in nest.path:
         if loop in nest.kept:
@@ -110,7 +110,7 @@ def _write_nest(nest: InitNest, block: Block) -> None:
 def _loop(
     block: Block, low: SymExpr | SSAValue, extent: SymExpr | SSAValue, old: SSAValue, values: dict[SSAValue, SSAValue]
 ) -> Block:
-    """The body of a new loop at the end of `block`; its variable stands for `old`."""
+    """Add a loop at the end of `block` and return its body; its variable replaces `old`."""
     loop = tir.ForOp(low, extent, tir.body_region(old.type))
     set_name(loop.loop_var, name_of(old))
     block.add_op(loop)
@@ -119,7 +119,7 @@ def _loop(
 
 
 def _within_domain(block: tir.BlockOp, i: int, value: SSAValue, insert: Insert) -> list[SSAValue]:
-    """That `value` is one that the iterator at position `i` may have."""
+    """Return conditions that `value` is in the domain of the iterator at position `i`."""
     build, dtype = Materializer(insert), cast(IntegerType, value.type)
     low, end = block.mins[i], block.mins[i] + block.extents[i]
     return [
@@ -136,7 +136,7 @@ def _result(insert: Insert, op: Operation) -> SSAValue:
 def _joined(
     insert: Insert, both: Callable[[SSAValue, SSAValue], Operation], conditions: Sequence[SSAValue]
 ) -> SSAValue:
-    """One condition of several."""
+    """Combine several conditions into one."""
     first, *rest = conditions
     for condition in rest:
         first = _result(insert, both(first, condition))

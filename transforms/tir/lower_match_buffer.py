@@ -1,4 +1,4 @@
-"""`lower-match-buffer`: regions that have a name become accesses of the buffers themselves.
+"""`lower-match-buffer`: replace matched buffers by accesses of their sources.
 
 %B = match_buffer %A[%s : 4];  load %B[%i]     ->     load %A[%s + %i]
 """
@@ -29,10 +29,10 @@ from .wide_indices import widen_indices
 
 @dataclass(frozen=True)
 class LowerMatchBuffer(Pass):
-    """Replace accesses of what `tir.match_buffer` makes by accesses of its source.
+    """Replace accesses of the results of `tir.match_buffer` by accesses of their sources.
 
-    Where the matched buffer has fewer dimensions the leading ones of the source are meant. Variables among its strides,
-    its offset and its extents become what they are in the source.
+    If the matched buffer has fewer dimensions, the leading ones of the source are missing. Variables in its strides,
+    offset and extents are replaced by their values for the source.
     """
 
     name = "lower-match-buffer"
@@ -82,7 +82,7 @@ def _extents(match: tir.MatchBufferOp, extents: list[SymExpr]) -> list[SymExpr]:
 
 
 def _shifted(match: tir.MatchBufferOp, indices: list[SSAValue], user: Operation) -> list[SSAValue]:
-    """The indices into the source; dimensions that the matched buffer lacks are the leading ones."""
+    """Return the indices into the source; dimensions that the matched buffer lacks are the leading ones."""
     insert = inserter(user)
     missing = len(match.starts) - len(indices)
     out: list[SSAValue] = list(match.starts[:missing])
@@ -93,7 +93,7 @@ def _shifted(match: tir.MatchBufferOp, indices: list[SSAValue], user: Operation)
 
 
 def _converted(index: SSAValue, start: SSAValue, insert: Callable[[Operation], None]) -> SSAValue:
-    """The index in the integer type of `start`, each lane of it where it is a vector."""
+    """Convert an index to the integer type of `start`, lane by lane for a vector."""
     expected = tir.with_lanes(start.type, index.type)
     if index.type == expected:
         return index
@@ -102,7 +102,7 @@ def _converted(index: SSAValue, start: SSAValue, insert: Callable[[Operation], N
 
 
 def _plus(start: SSAValue, index: SSAValue, insert: Callable[[Operation], None]) -> SSAValue:
-    """`start + index`; of consecutive lanes the first moves."""
+    """Return `start + index`; for consecutive lanes only the first is changed."""
     if isinstance(index.owner, tir.RampOp):
         ramp = index.owner
         base, stride = _plus(start, ramp.base, insert), _converted(ramp.stride, start, insert)

@@ -1,8 +1,8 @@
-"""`lower-opaque-block`: blocks become what they do.
+"""`lower-opaque-block`: replace blocks by their bodies.
 
-A predicate becomes `tir.if`; what a block reads and writes is forgotten; its buffers are allocated where it stands. A
-loop that runs once is its body, a loop on threads launches them. Annotations of a loop or block that begin with
-`pragma_` become a `tir.attr` around it.
+A predicate becomes `tir.if`; regions are dropped; buffers are allocated at the block. A loop that runs once is replaced
+by its body, a loop on threads becomes a launch. Annotations of a loop or block that begin with `pragma_` become a
+`tir.attr` around it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PRAGMA = "pragma_"
 class LowerOpaqueBlock(Pass):
     """`tir.block "C" () where %p {S}` -> `tir.if %p {S}`.
 
-    Run `convert-blocks-to-opaque` before. Raises `UnsupportedError` for a block that has iterators.
+    Run `convert-blocks-to-opaque` before. Raises `UnsupportedError` for a block with iterators.
     """
 
     name = "lower-opaque-block"
@@ -70,7 +70,7 @@ def _lower_block(block: tir.BlockOp) -> None:
 
 
 def _allocate(alloc: tir.AllocBufferOp) -> None:
-    """A buffer with strides lies in memory that they divide: `alloc [4, 16], strides [17, 1] -> allocate [4, 17]`."""
+    """Pad the allocation of a buffer with strides to them: `alloc [4, 16], strides [17, 1] -> allocate [4, 17]`."""
     alloc.declared = True
     t = alloc.result.type
     strides = t.explicit_strides
@@ -86,7 +86,7 @@ def _allocate(alloc: tir.AllocBufferOp) -> None:
 
 
 def _are_multiples(strides: Sequence[SymExpr]) -> bool:
-    """Whether each stride is a multiple of the next, so that the last index moves by single elements."""
+    """Return whether each stride is a multiple of the next, and the last one is 1."""
     known = Analyzer()
     divisible = (known.simplify(step % inner).constant == 0 for step, inner in pairwise(strides))
     return strides[-1].constant == 1 and all(divisible)
@@ -109,7 +109,7 @@ def _lower_loop(loop: tir.ForOp) -> None:
 
 
 def _launch(loop: tir.ForOp, tag: str) -> None:
-    """`for %x on the thread {S}` -> `launch_thread … {S}`; the number of the thread is called as the thread."""
+    """`for %x on the thread {S}` -> `launch_thread … {S}`; the thread index is named after the tag."""
     extent = Materializer(inserter(loop))(bound_expr(loop.extent), cast(IntegerType, loop.loop_var.type))
     launched = tir.LaunchThreadOp(tag, extent, loop.detach_region(loop.body))
     set_name(launched.index, tag.replace(".", "_"))
@@ -119,7 +119,7 @@ def _launch(loop: tir.ForOp, tag: str) -> None:
 
 
 def _note(op: Operation, annotations: DictionaryAttr | None) -> dict[str, Attribute]:
-    """Put the pragmas among annotations around `op`, the first one outermost; gives the other annotations."""
+    """Wrap `op` in the pragmas among its annotations, the first one outermost, and return the other annotations."""
     entries = {} if annotations is None else dict(annotations.data)
     pragmas = {k: entries.pop(k) for k in list(entries) if k.startswith(PRAGMA)}
     inner = op

@@ -1,6 +1,6 @@
-"""`mark-unrolled-loops`: what `unroll-loop` decides, without the writing: loops get the kind `unrolled`.
+"""`mark-unrolled-loops`: make the decisions of `unroll-loop`, but only give loops the kind `unrolled`.
 
-The lowering writes such loops out while it knows the values of the loop variables; the program stays small until then.
+The lowering unrolls such loops when it knows the values of the loop variables; the program stays small until then.
 A vectorized loop counts as one step.
 """
 

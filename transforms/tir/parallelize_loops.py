@@ -1,16 +1,16 @@
-"""`parallelize-loops`: the outermost loops whose iterations do not depend on each other run on several threads.
+"""`parallelize-loops`: run the outermost loops with independent iterations on several threads.
 
     for i in range(n): for j in range(m): Y[i, j] = …
       -> for i in T.parallel(n): for j in range(m): Y[i, j] = …
 
-Only in functions with `tir.noalias`, as legalization makes them, that no schedule was given to (`tir.is_scheduled`).
-Iterations are independent where what each writes lies in a part of every buffer that no other iteration touches, as
-far as intervals show it, and where nothing but loops, branches, loads and stores is in the loop. A loop of few
-iterations, or of few long ones, leaves the threads to the loops inside where these have more. How much work a thread
-must get is decided when the loop runs (`outline-parallel`); loops of a few thousand operations in all, as far as known
-here, stay as they are.
+Applies only to functions with `tir.noalias`, as legalization creates them, without a user's schedule
+(`tir.is_scheduled`). Iterations are independent if each writes to a part of every buffer that no other iteration
+accesses, as far as intervals can show, and if the loop contains only loops, branches, loads and stores. A loop with
+few iterations, or with few long ones, leaves the threads to inner loops that have more. The work for each thread is
+decided when the loop runs (`outline-parallel`); loops of a few thousand operations in total, as far as known here, stay
+serial.
 
-`convert-for-loops-to-serial` takes it back.
+`convert-for-loops-to-serial` reverts it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ from .chunked_loops import can_be_cut, cut_into_chunks
 from .walk import functions, is_scheduled
 
 _SMALL = 16384
-"""Operations that take a few microseconds: less than two threads are worth."""
+"""Operations of a few microseconds: too little work for two threads."""
 _FEW = 8
 _LONG = 1 << 20
-"""Operations of an iteration that take dozens of microseconds."""
+"""Operations of an iteration that takes dozens of microseconds."""
 _PARTS = 4
-"""So many parts a thread should have where these are long, that it matters little when it comes."""
+"""Parts for each thread if they are long, so that a late thread matters little."""
 _MUCH = 8
 _STATEMENTS = (
     tir.ForOp, tir.IfOp, tir.StoreOp, tir.LetOp, tir.BlockOp, tir.ReadsOp, tir.WritesOp, tir.InitOp, tir.AllocBufferOp,
@@ -51,7 +51,7 @@ _REFUSED = frozenset[type[Operation]]((
     tir.CallExternOp, tir.CallOp, tir.CallPackedOp, tir.CallLLVMEffectOp, tir.DeviceCallOp, tir.AllocateOp,
     tir.DeclBufferOp, tir.MatchBufferOp,
 ))  # fmt: skip
-"""Effects, and other names for memory."""
+"""Operations with side effects, or that create aliases of memory."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class ParallelizeLoops(Pass):
 
 
 def _outermost(ops: Iterable[Operation]) -> list[tir.ForOp]:
-    """The loops, those of branches, too."""
+    """Return the outermost loops, including those in branches."""
     branches = [region.block.ops for op in ops if isinstance(op, tir.IfOp) for region in op.regions if region.blocks]
     return _loops(ops) + [loop for inside in branches for loop in _outermost(inside)]
 
@@ -81,7 +81,7 @@ def _loops(ops: Iterable[Operation]) -> list[tir.ForOp]:
 
 
 def _parallelize(loop: tir.ForOp, cores: int, outermost: bool = True) -> None:
-    """Mark the loop, or the loops directly inside of it; an outermost one that is vectorized is cut into chunks."""
+    """Mark the loop, or the loops directly inside it; an outermost vectorized one is split into chunks."""
     vectorized = outermost and loop.kind is ForKind.VECTORIZED
     if not _is_plain(loop, ForKind.VECTORIZED if vectorized else ForKind.SERIAL) or _is_rest(loop):
         return
@@ -101,10 +101,10 @@ def _parallelize(loop: tir.ForOp, cores: int, outermost: bool = True) -> None:
 
 
 def _leaves_threads_to(loop: tir.ForOp, inner: list[tir.ForOp], cores: int) -> bool:
-    """Whether the loop has too few iterations for the cores, and the loops inside may have more.
+    """Return whether the loop has too few iterations for the cores, and inner loops may have more.
 
-    Fewer than there are cores are too few; so are few long ones, for a thread that comes late is waited for. Then a
-    loop inside that is a small part of what its neighbours are may have as few.
+    Fewer iterations than cores are too few; so are few long ones, because the others wait for a late thread. In that
+    case an inner loop that is a small part of its siblings may have as few.
     """
     count, work = _count(loop), _work(loop)
     long = count is not None and work is not None and work >= _LONG * count
@@ -120,7 +120,7 @@ def _leaves_threads_to(loop: tir.ForOp, inner: list[tir.ForOp], cores: int) -> b
 
 
 def _has(loop: tir.ForOp, least: int) -> bool:
-    """Whether a loop may have so many iterations."""
+    """Return whether a loop may have at least this many iterations."""
     own = _count(loop)
     return own is None or own >= least
 
@@ -130,13 +130,13 @@ def _count(loop: tir.ForOp) -> int | None:
 
 
 def _is_rest(loop: tir.ForOp) -> bool:
-    """Whether the loop takes what tiles of symbolic sizes leave: how often it runs is not known, but not often."""
+    """Return whether the loop is the tail of tiles with symbolic sizes, whose trip count is unknown but small."""
     extent = loop.extent
     return isinstance(extent, SymExpr) and extent.constant is None and Analyzer().bounds(extent).high < _FEW
 
 
 def _is_plain(loop: tir.ForOp, kind: ForKind = ForKind.SERIAL) -> bool:
-    """A loop of this kind without annotations, in which nothing has effects but stores."""
+    """Return whether a loop has this kind, no annotations, and no effects but stores."""
     if loop.kind is not kind or loop.annotations is not None or loop.thread is not None:
         return False
     inside = operations(loop)[1:]
@@ -158,7 +158,7 @@ def _is_known(op: Operation) -> bool:
 
 
 def _work(op: Operation) -> int | None:
-    """How many operations run in `op`, None where that depends on symbolic sizes. A vectorized loop counts a 16th."""
+    """Return the number of operations in `op`, or None if it depends on symbolic sizes. Vectorized loops count 1/16."""
     total = 0
     for block in (block for region in op.regions for block in region.blocks):
         for inner in block.ops:
@@ -175,7 +175,7 @@ def _work(op: Operation) -> int | None:
 
 
 def _is_independent(loop: tir.ForOp) -> bool:
-    """Whether iterations touch disjoint parts of each buffer that they write."""
+    """Return whether iterations access disjoint parts of each buffer that they write."""
     return any(_are_iterations_disjoint(loop, *by(loop.body.block)) for by in (accessed, addresses))
 
 
@@ -192,7 +192,7 @@ def _variable(value: SSAValue) -> Var | None:
 
 
 def _is_disjoint(accesses: list[list[Ends | None]], var: Var | None) -> bool:
-    """Whether in some dimension the intervals move on with each iteration by as much as they cover."""
+    """Return whether, in some dimension, each iteration moves the intervals by at least their length."""
     if var is None:
         return False
     for intervals in zip(*accesses, strict=True):
@@ -222,7 +222,7 @@ def _step(low: SymExpr, var: Var) -> int | None:
 
 @dataclass(frozen=True)
 class ConvertForLoopsToSerial(Pass):
-    """Make parallel loops serial; loops of other kinds stay as they are.
+    """Make parallel loops serial; loops of other kinds are unchanged.
 
     tir.for parallel %i = 0 to 8 {…}     ->     tir.for %i = 0 to 8 {…}
     """

@@ -1,13 +1,13 @@
-"""`plan-and-update-buffer-allocation-location`: a buffer is allocated where it is used, not before.
+"""`plan-and-update-buffer-allocation-location`: sink allocations to where the buffers are used.
 
     %B = alloc_buffer                     for %i {
     for %i {                        ->      tir.block "" () {
       … uses %B …                             %B = alloc_buffer
     }                                         … uses %B …
 
-The place is the innermost loop or block around all accesses. A loop gets a block around its body that holds the buffer.
-Unlike TVM's pass it looks for itself whether iterations hand something on to each other through the buffer: then it
-stays outside of the loop.
+The new location is the innermost loop or block around all accesses. A loop gets a block around its body that holds the
+buffer. Unlike TVM's pass, this one checks whether iterations communicate through the buffer: then it stays outside the
+loop.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ABOVE: dict[str, tuple[str, ...]] = {
     "shared": ("threadIdx", "vthread"),
     "global": ("threadIdx", "vthread", "blockIdx"),
 }
-"""Memory that threads share stays outside of loops over these threads."""
+"""Memory scopes that threads share, which must stay outside loops over these threads."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class PlanAndUpdateBufferAllocationLocation(Pass):
 
 
 class _Planner:
-    """Moves the buffers of one function; what loops access is looked up once."""
+    """Planner for the buffers of one function; accesses of loops are cached."""
 
     def __init__(self) -> None:
         self._accessed: dict[tir.ForOp, tuple[Accessed, Accessed]] = {}
@@ -71,7 +71,7 @@ class _Planner:
         remove_dead(func)
 
     def _target(self, alloc: tir.AllocBufferOp) -> tir.ForOp | tir.BlockOp | None:
-        """The innermost place that is allowed; None where the buffer stays where it is."""
+        """Return the innermost valid location, or None if the buffer stays."""
         users = [use.operation for use in alloc.result.uses]
         users = [op for op in users if not isinstance(op, tir.RegionOp)]
         if not users or not all(isinstance(op, tir.LoadOp | tir.StoreOp | tir.MatchBufferOp) for op in users):
@@ -85,7 +85,7 @@ class _Planner:
         return target
 
     def _carries(self, loop: tir.ForOp, buffer: SSAValue) -> bool:
-        """Whether an iteration may read what an earlier one has written, or threads of the loop share the buffer."""
+        """Return whether an iteration may read what an earlier one has written, or the loop's threads share it."""
         if loop.thread is not None and loop.thread.data.startswith(_ABOVE.get(_scope(buffer), ())):
             return True
         if loop not in self._accessed:
@@ -113,7 +113,7 @@ class _Planner:
             body.insert_op_before(alloc, anchor)
 
     def _block_in(self, loop: tir.ForOp) -> tir.BlockOp:
-        """A block around the body of a loop, without iterators."""
+        """Return a block without iterators around the body of a loop."""
         if loop not in self._blocks:
             old, new = loop.body.block, Block()
             for op in list(old.ops):
@@ -125,7 +125,10 @@ class _Planner:
 
 
 def _hands_on(loop: tir.ForOp, buffer: SSAValue, in_iteration: tuple[Accessed, Accessed]) -> bool:
-    """Whether an iteration may read what an earlier one has written; `found` is what one iteration accesses."""
+    """Return whether an iteration may read what an earlier one has written.
+
+    `in_iteration` are one iteration's accesses.
+    """
     read, written = (each.get(buffer) for each in in_iteration)
     accesses = [op for op in operations(loop) if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
     if written is None or (accesses and isinstance(accesses[0], tir.LoadOp)):
@@ -145,7 +148,7 @@ def _hands_on(loop: tir.ForOp, buffer: SSAValue, in_iteration: tuple[Accessed, A
 
 @contextmanager
 def _completed(loop: tir.ForOp) -> Generator[tir.ForOp]:
-    """A copy of a loop, in its place for a while, whose blocks say of all buffers what they access."""
+    """Temporarily replace a loop by a copy whose blocks have complete access regions."""
     copy = loop.clone()
     inserter(loop)(copy)
     for block in blocks_inside_out(copy):
@@ -159,12 +162,12 @@ def _completed(loop: tir.ForOp) -> Generator[tir.ForOp]:
 
 
 def _scope(buffer: SSAValue) -> str:
-    """The kind of memory, without what comes after a dot: `shared.dyn` is shared."""
+    """Return the memory scope without its tag: `shared.dyn` is shared."""
     return cast(tir.BufferType, buffer.type).scope.data.partition(".")[0]
 
 
 def scopes_of(op: Operation, outermost: Operation | None) -> list[Operation]:
-    """What is around an operation, outermost first, without the scope of the allocation."""
+    """Return the operations around an operation, outermost first, up to the scope of the allocation."""
     scopes: list[Operation] = []
     parent = op.parent_op()
     while parent is not None and parent is not outermost:
@@ -182,7 +185,7 @@ def common_scopes(paths: list[list[Operation]]) -> list[Operation]:
 
 
 def _depends(value: SSAValue, variable: SSAValue) -> bool:
-    """Whether a value is computed from `variable`, through iterators of blocks, too."""
+    """Return whether a value depends on `variable`, also through block iterators."""
     seen: set[SSAValue] = set()
     todo = [value]
     while todo:
@@ -202,10 +205,10 @@ def _depends(value: SSAValue, variable: SSAValue) -> bool:
 
 
 def _is_conditional(store: tir.StoreOp, loop: tir.ForOp) -> bool:
-    """Whether it depends on the loop variable if a store runs.
+    """Return whether the loop variable decides whether a store runs.
 
-    Such are branches, predicates, and the init of a reduction over the loop; but a predicate that keeps the store
-    inside of the buffer leaves nothing out.
+    This includes branches, predicates, and the init of a reduction over the loop, but not a predicate that only keeps
+    the store in bounds.
     """
     op = store.parent_op()
     while op is not None and op is not loop:
@@ -224,7 +227,7 @@ def _is_conditional(store: tir.StoreOp, loop: tir.ForOp) -> bool:
 
 
 def _keeps_inside(block: tir.BlockOp, store: tir.StoreOp) -> bool:
-    """Whether the predicate of a block says only that indices of a store are less than the buffer's extents."""
+    """Return whether the predicate of a block only states that a store's indices are less than the buffer's extents."""
     values: dict[Var, SymExpr] = {}
     op = store.parent_op()
     while op is not None and op is not block.parent_op():
@@ -250,7 +253,7 @@ def _keeps_inside(block: tir.BlockOp, store: tir.StoreOp) -> bool:
 
 
 def _is_carried_by_iterators(accesses: list[tir.LoadOp | tir.StoreOp], loop: tir.ForOp) -> bool:
-    """Whether a block that accesses the buffer says of the loop that its order matters."""
+    """Return whether a block that accesses the buffer has an iterator for the loop that requires sequential order."""
     blocks: set[tir.BlockOp] = set()
     for access in accesses:
         op = access.parent_op()
@@ -263,13 +266,13 @@ def _is_carried_by_iterators(accesses: list[tir.LoadOp | tir.StoreOp], loop: tir
 
 
 def _is_data_of(variable: Var, loop: tir.ForOp) -> bool:
-    """Whether a variable stands for a value that is computed in a loop."""
+    """Return whether a variable represents a value computed in a loop."""
     owner = None if variable.value is None else variable.value.owner
     return isinstance(owner, Operation) and loop.is_ancestor(owner)
 
 
 def _bounds_around(body: Block) -> Analyzer:
-    """What is known of the loop variables and iterators around a body."""
+    """Return an analyzer with the bounds of the loop variables and iterators around a body."""
     analyzer = Analyzer()
     for op in [*scopes_of(cast(Operation, body.parent_op()), None), body.parent_op()]:
         if isinstance(op, tir.ForOp):

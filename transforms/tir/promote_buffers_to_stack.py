@@ -1,9 +1,9 @@
-"""`promote-buffers-to-stack`: buffers of small constant size get the mark `tirax.on_stack`.
+"""`promote-buffers-to-stack`: mark buffers of small constant size as `tirax.on_stack`.
 
     tir.alloc_buffer : !tir.buffer<[64], f32>  ->  tir.alloc_buffer {tirax.on_stack} : !tir.buffer<[64], f32>
 
-`convert-tir-to-scf` takes the others from the heap, and frees them at the end of the region around them. The buffers
-of a function share a limit, as unrolling makes many of one; the first ones come first.
+`convert-tir-to-scf` allocates other buffers on the heap, and frees them at the end of the enclosing region. The buffers
+of a function share a limit, as unrolling duplicates them; the first ones have priority.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ON_STACK = "tirax.on_stack"
 
 @dataclass(frozen=True)
 class PromoteBuffersToStack(Pass):
-    """Mark buffers of up to `max_bytes` bytes, of a function as many as have room in `max_bytes_in_all`."""
+    """Mark buffers of up to `max_bytes` bytes, up to `max_bytes_in_all` for each function."""
 
     name = "promote-buffers-to-stack"
     max_bytes: int = 16384
@@ -43,7 +43,7 @@ class PromoteBuffersToStack(Pass):
 
 
 def _bytes(op: tir.AllocBufferOp | tir.AllocateOp) -> int | None:
-    """The size of a buffer, None where it is no constant."""
+    """Return the size of a buffer, or None if it is not constant."""
     dims, dtype = (
         (op.extents, op.dtype) if isinstance(op, tir.AllocateOp) else (op.result.type.dims, op.result.type.dtype)
     )

@@ -1,11 +1,11 @@
-"""`share-buffers`: buffers that are not needed at the same time share memory, allocated once.
+"""`share-buffers`: share memory between buffers with disjoint live ranges.
 
     %B = alloc_buffer; S(%B); %C = alloc_buffer; T(%B, %C); %D = alloc_buffer; U(%C, %D)
       ->  %B = alloc_buffer; %C = alloc_buffer; S(%B); T(%B, %C); U(%C, %B)
 
-A buffer may take the place of one that is last read in the statement where it is first written, if that statement reads
-each element right before it writes the same one. Allocations move out of serial loops, not out of parallel ones. Memory
-(`tir.allocate`) is shared between bodies, too: two loops that each allocate some have one.
+A buffer may reuse one that is last read in the statement where it is first written, if that statement reads each
+element right before it writes the same one. Allocations are hoisted out of serial loops, not out of parallel ones.
+Memory (`tir.allocate`) is shared between bodies, too: two loops that each allocate use the same memory.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CONCURRENT = (ForKind.PARALLEL, ForKind.THREAD_BINDING)
 class ShareBuffers(Pass):
     """Share allocations of constant size, drop unused memory, and hoist all. Run it after `flatten-buffer`.
 
-    A buffer that takes the place of another one becomes that.
+    A buffer that reuses another one is replaced by it.
     """
 
     name = "share-buffers"
@@ -47,7 +47,7 @@ class ShareBuffers(Pass):
 
 
 def share_memory(func: tir.FuncOp, stay: Sequence[tir.DeclBufferOp] = ()) -> None:
-    """Share what a function allocates, drop what it does not use, and hoist all but the buffers that are to `stay`."""
+    """Share the allocations of a function, drop unused ones, and hoist all but the buffers in `stay`."""
     _drop_unused(func)
     _share_buffers(func)
     _share_below(func.body.block)
@@ -64,7 +64,7 @@ def _share_buffers(func: tir.FuncOp) -> None:
 
 @dataclass
 class _Life:
-    """Memory, the buffers that lie there, and the first and the last statement of a body that access them."""
+    """The live range of memory: its buffers, and the first and the last statement of a body that access them."""
 
     alloc: tir.AllocBufferOp | tir.AllocateOp
     buffers: list[SSAValue]
@@ -88,7 +88,7 @@ class _Life:
         return prod(d.constant or 0 for d in self.dims) * memory_bits(self.dtype)
 
     def grow(self, bits: int) -> None:
-        """Let memory of one extent have at least so many bits."""
+        """Enlarge memory of one extent to at least this many bits."""
         if isinstance(self.alloc, tir.AllocateOp) and bits > self.bits:
             self.alloc.properties["extents_attr"] = dims_attr(
                 [Const(-(-bits // memory_bits(self.dtype)), self.dims[0].dtype)]
@@ -96,7 +96,7 @@ class _Life:
 
 
 def _drop_unused(func: tir.FuncOp) -> None:
-    """Memory of which nothing is read and nothing written is not allocated."""
+    """Remove allocations that are never accessed."""
     for op in [op for op in operations(func) if isinstance(op, tir.AllocateOp)]:
         declared = [use.operation for use in op.result.uses]
         if all(isinstance(d, tir.DeclBufferOp) and not d.result.uses for d in declared):
@@ -106,7 +106,7 @@ def _drop_unused(func: tir.FuncOp) -> None:
 
 
 def _lives(allocs: Sequence[tir.AllocBufferOp | tir.AllocateOp], block: Block) -> list[_Life]:
-    """Memory that may be shared: of constant size, whose address does not outlive the statement that takes it."""
+    """Return memory that may be shared: of constant size, and without addresses that outlive a statement."""
     position = {op: i for i, op in enumerate(block.ops)}
     lives: list[_Life] = []
     for alloc in allocs:
@@ -121,7 +121,7 @@ def _lives(allocs: Sequence[tir.AllocBufferOp | tir.AllocateOp], block: Block) -
 
 
 def _buffers(alloc: tir.AllocBufferOp | tir.AllocateOp) -> list[SSAValue] | None:
-    """The buffers in memory; None where it is used in other ways."""
+    """Return the buffers in memory, or None if it has other uses."""
     if isinstance(alloc, tir.AllocBufferOp):
         return [alloc.result]
     declared = [use.operation for use in alloc.result.uses]
@@ -135,13 +135,13 @@ def _decls(alloc: tir.AllocateOp) -> list[tir.DeclBufferOp]:
 
 
 def _takes_address(op: Operation) -> bool:
-    """Whether an access of an element stands for its address."""
+    """Return whether an access of an element is used only for its address."""
     uses = op.results[0].uses if isinstance(op, tir.LoadOp) else ()
     return any(isinstance(use.operation, tir.CallIntrinOp) and use.operation.address() is not None for use in uses)
 
 
 def _escapes(op: Operation) -> bool:
-    """Whether the address of an element is named: it may be used in later statements."""
+    """Return whether the address of an element is bound to a name, so that later statements may use it."""
     if not _takes_address(op):
         return False
     above: list[Operation] = [use.operation for result in op.results for use in result.uses]
@@ -154,9 +154,9 @@ def _escapes(op: Operation) -> bool:
 
 
 def _share_below(block: Block) -> list[_Life]:
-    """Share memory that is allocated in a body or in a body in it: what of it is left, with its life in the body.
+    """Share memory allocated in a body or nested ones; return the rest, with live ranges in the body.
 
-    Iterations of a loop that runs one after the other do not see each other's memory, which can stand around the loop.
+    Iterations of a serial loop do not see each other's memory, which can be hoisted out of the loop.
     """
     statements = list(block.ops)
     lives = _lives([op for op in statements if isinstance(op, tir.AllocateOp)], block)
@@ -168,7 +168,7 @@ def _share_below(block: Block) -> list[_Life]:
 
 
 def _share(lives: list[_Life], statements: list[Operation]) -> list[_Life]:
-    """Let memory take the place of memory that is not needed any more; gives what is left."""
+    """Let memory reuse memory that is no longer live; return the rest."""
     kept: list[_Life] = []
     for life in sorted(lives, key=lambda x: x.first):
         fitting = [old for old in kept if _fits(old, life) and _is_free(old, life, statements)]
@@ -185,20 +185,20 @@ def _share(lives: list[_Life], statements: list[Operation]) -> list[_Life]:
 
 
 def _statement(op: Operation, block: Block) -> Operation:
-    """The operation of `block` that `op` is in."""
+    """Return the operation of `block` that contains `op`."""
     while op.parent is not block:
         op = cast(Operation, op.parent_op())
     return op
 
 
 _RATIO = 16
-"""Memory takes no place of memory that is so many times larger, or smaller."""
+"""Memory is not shared if the sizes differ by more than this factor."""
 
 
 def _fits(old: _Life, new: _Life) -> bool:
-    """Whether memory can take the place of older one: a buffer of the same elements that is no larger.
+    """Return whether memory can replace older one: a buffer with the same element type that is not larger.
 
-    Memory without a buffer of its own may be of other elements, and may make the older one larger.
+    Memory without its own buffer may have another element type, and may enlarge the older one.
     """
     if old.scope != new.scope:
         return False
@@ -221,7 +221,7 @@ def _is_free(old: _Life, new: _Life, statements: list[Operation]) -> bool:
 
 
 def _in_place(statement: Operation, old: set[SSAValue], new: SSAValue) -> bool:
-    """Whether a statement reads each element of `old` right before it writes the same one of `new`, once."""
+    """Return whether a statement reads each element of `old` right before it writes the same one of `new`, once."""
     accesses = [
         op
         for op in operations(statement)
@@ -239,13 +239,13 @@ def _in_place(statement: Operation, old: set[SSAValue], new: SSAValue) -> bool:
 
 
 def _lie_alike(a: SSAValue, b: SSAValue) -> bool:
-    """Whether elements of the same indices have the same place in memory."""
+    """Return whether elements with the same indices have the same offset in memory."""
     x, y = cast(BufferType, a.type), cast(BufferType, b.type)
     return x == y or (x.dtype == y.dtype and x.rank == y.rank == 1 and x.strides == y.strides)
 
 
 def _is_injective(store: tir.StoreOp, statement: Operation) -> bool:
-    """Whether all iterations of the loops from a statement to a store in it write different elements."""
+    """Return whether all iterations of the loops between a statement and its store write different elements."""
     if any(integer_type(index) is None for index in store.indices):
         return False
     steps = _coefficients(_place(store))
@@ -272,7 +272,7 @@ def _is_injective(store: tir.StoreOp, statement: Operation) -> bool:
 
 
 def _place(store: tir.StoreOp) -> SymExpr:
-    """The number of an element among those of a buffer of constant size: indices within it have different ones."""
+    """Return the linear index of a store into a buffer of constant size, which is injective within bounds."""
     place: SymExpr = Const(0)
     for index, dim in zip(store.indices, cast(BufferType, store.buffer.type).dims, strict=True):
         place = place * (dim.constant or 0) + sym_expr_of(index)
@@ -280,7 +280,7 @@ def _place(store: tir.StoreOp) -> SymExpr:
 
 
 def _coefficients(e: SymExpr) -> dict[SSAValue, int] | None:
-    """The factors of the variables of a linear expression; None for any other."""
+    """Return the coefficients of the variables in a linear expression, or None for other expressions."""
     terms = terms_of(e)
     if not all(isinstance(t, Var) for t, _ in terms):
         return None
@@ -288,7 +288,7 @@ def _coefficients(e: SymExpr) -> dict[SSAValue, int] | None:
 
 
 def _hoist(allocs: Sequence[Operation]) -> None:
-    """Move allocations to the start of the function, or of the concurrent loop around them, in their order."""
+    """Move allocations to the start of the function, or of the concurrent loop around them, in order."""
     for alloc in reversed(allocs):
         target = cast(Block, alloc.parent)
         parent = target.parent_op()
@@ -305,7 +305,7 @@ def _hoist(allocs: Sequence[Operation]) -> None:
 
 
 def _hoist_memory(func: tir.FuncOp, stay: Sequence[tir.DeclBufferOp]) -> None:
-    """Move memory that is not in a block, with what is declared of it but those that are to stay."""
+    """Hoist memory that is not in a block, with its declared buffers except those in `stay`."""
     memory = [a for a in operations(func) if isinstance(a, tir.AllocateOp)]
     outside = [a for a in memory if not isinstance(a.parent_op(), tir.BlockOp)]
     declared = {d for a in outside for d in _decls(a) if d not in stay}

@@ -1,17 +1,17 @@
-"""Two passes that simplify: index arithmetic by what is known, and control flow that is decided.
+"""Two simplification passes: of index arithmetic with known ranges, and of decided control flow.
 
-`simplify-scheduled` writes index arithmetic as short as the ranges of loop variables allow, and decided branches go:
+`simplify-scheduled` simplifies index arithmetic by the ranges of loop variables, and removes decided branches:
 
     for %i to 8 {
       if %i < 8 {store %x, %A[(%i * 4 + 3) floordiv 4]}     ->     for %i to 8 {store %x, %A[%i]}
     }
 
-Inside of a branch, and of a block with a predicate, what the condition says is known, too, and so is what was asserted
-or promised (`T.assume`) before. Only functions that a schedule was given to (`tir.is_scheduled`) are simplified:
-layouts that a schedule changes leave `lane // 16` and `lane % 16` in indices, which would be gathers. What the default
-schedule writes has no such indices, and proving that costs a tenth of a build.
+Inside a branch, and a block with a predicate, the condition is known, too, and so are earlier assertions and
+assumptions (`T.assume`). Only functions with a user's schedule (`tir.is_scheduled`) are simplified: layout changes of a
+schedule leave `lane // 16` and `lane % 16` in indices, which would become gathers. The default schedule creates no such
+indices, and proving that takes a tenth of the build time.
 
-`tir-simplify` knows nothing of ranges: loops of one or no iteration, decided branches and dead values go.
+`tir-simplify` does not use ranges: it removes loops of one or no iteration, decided branches and dead values.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from .walk import (
 )
 
 _INDEX_TYPES = (i1, i32, i64)
-"""What is computed in other types may wrap around."""
+"""Index types; arithmetic in other types may wrap around."""
 _FLOORED = {"truncdiv": "floordiv", "truncmod": "floormod"}
 
 
@@ -100,7 +100,7 @@ def _simplify_loop(loop: tir.ForOp) -> None:
 
 
 def _simplify_if(branch: tir.IfOp) -> None:
-    """`if true {S} else {T}` -> `S`; a condition without effect on anything -> nothing."""
+    """`if true {S} else {T}` -> `S`; a branch without effects -> nothing."""
     decided = sym_expr_of(branch.cond).constant
     if decided is not None:
         inline_branch(branch, bool(decided))
@@ -109,10 +109,10 @@ def _simplify_if(branch: tir.IfOp) -> None:
 
 
 class Simplifier:
-    """Simplifies one function."""
+    """Simplifier of one function."""
 
     EXPRESSIONS: ClassVar[tuple[type[Operation], ...]] = (tir.BinaryExpr, tir.NotOp)
-    """The operations whose values are simplified where they are used."""
+    """The operations whose values are simplified at their uses."""
 
     def __init__(self, func: tir.FuncOp) -> None:
         self.analyzer = Analyzer()
@@ -127,13 +127,13 @@ class Simplifier:
             self.analyzer.bind(free, -inf)
 
     def _know_extents(self, func: tir.FuncOp) -> None:
-        """No extent of a parameter is negative: `n * 32 - 1` elements are there for n of 1 and more."""
+        """Record that extents of parameters are not negative: `n * 32 - 1` elements exist for n >= 1 only."""
         dims = [d for p in func.params if isinstance(p.type, tir.BufferType) for d in p.type.dims]
         for dim in dict.fromkeys(d for d in dims if d.constant is None and not isinstance(d, Var)):
             self.analyzer.assume(OPS["le"](Const(0, dim.dtype), dim))
 
     def block(self, block: Block) -> None:
-        """Simplify the operations of a block; what is learnt of its values is known to its end."""
+        """Simplify the operations of a block; facts about its values hold until its end."""
         with self.analyzer.scope():
             for op in list(block.ops):
                 self._operation(op)
@@ -147,7 +147,7 @@ class Simplifier:
             self.bodies(op)
 
     def bodies(self, op: Operation) -> None:
-        """Simplify what is in a statement that runs any number of times."""
+        """Simplify the regions of a statement that runs any number of times."""
         for region in op.regions:
             for block in region.blocks:
                 self.block(block)
@@ -161,7 +161,7 @@ class Simplifier:
                 op.operands[position] = new
 
     def _simplified(self, value: SSAValue, user: Operation) -> SSAValue:
-        """A shorter form of an integer expression in front of its user; itself where there is none."""
+        """Return a shorter form of an integer expression before its user, or the value itself."""
         dtype = integer_type(value)
         if dtype is None or not isinstance(value.owner, self.EXPRESSIONS):
             return value
@@ -169,7 +169,7 @@ class Simplifier:
         return self.shorter(value, expr, dtype, user) if _is_index(expr) else value
 
     def shorter(self, value: SSAValue, expr: SymExpr, dtype: IntegerType, user: Operation) -> SSAValue:
-        """`given`, the expression of a value, in as few operations as what is known allows."""
+        """Return the value `expr` with as few operations as the known facts allow."""
         known = self.decision(expr)
         simplified = (
             self.analyzer.simplify(expr.fold(_Floored(self.analyzer))) if known is None else Const(int(known), i1)
@@ -182,7 +182,7 @@ class Simplifier:
         return new
 
     def decision(self, condition: SymExpr) -> bool | None:
-        """Whether a condition holds for certain, or does not; None where that is not known."""
+        """Return whether a condition certainly holds or does not; None if unknown."""
         if condition.dtype != i1 or not _is_index(condition):
             return None
         if condition.constant is not None:
@@ -224,7 +224,7 @@ class Simplifier:
             inline_branch(op, known)
 
     def side(self, op: tir.IfOp | tir.IfThenElseOp, condition: SymExpr, holds: bool, known: bool | None) -> None:
-        """Simplify one side of a branch, unless it goes; in it the condition holds, or does not."""
+        """Simplify one side of a branch, unless it is removed, assuming the condition or its negation."""
         region = op.then_region if holds else op.else_region
         if region.first_block is None or known not in (None, holds):
             return
@@ -240,7 +240,7 @@ class Simplifier:
             op.result.replace_all_uses_with(op.true_value if known else op.false_value)
 
     def conversion(self, op: tir.CastOp) -> None:
-        """A number converted to a type that holds it is one."""
+        """Fold the conversion of a number to a type that can hold it."""
         source, t = op.value.owner, op.result.type
         if isinstance(source, tir.ConstOp) and t in (f32, f64) and isinstance(op.value.type, IntegerType):
             inserter(op)(known := tir.ConstOp(float(source.py_value), t))
@@ -250,11 +250,11 @@ class Simplifier:
         self.assume(op.cond)
 
     def assume(self, condition: SSAValue) -> None:
-        """A condition holds from here on."""
+        """Assume a condition from here on."""
         self._learn(sym_expr_of(condition))
 
     def _evaluate(self, op: tir.EvaluateOp) -> None:
-        """What is promised holds from here on; a constant has no effect."""
+        """Assume the condition of `T.assume` from here on; drop a constant, which has no effect."""
         source = op.value.owner
         if isinstance(source, tir.CallExpr) and source.func.data == "assume":
             self.assume(source.call_args[0])
@@ -276,7 +276,7 @@ class Simplifier:
 
 
 def _free_variables(func: tir.FuncOp) -> list[Var]:
-    """The variables that a function neither has as parameters nor as sizes of buffers: they may be negative."""
+    """Return the variables that are neither parameters nor sizes of buffers: they may be negative."""
     sizes = {v for op in func.walk() for value in _values(op) for v in _sizes(value)}
     named = {name_of(p) for p in func.params}
     return [v for v in mentioned_by(func.body.block.ops) if v not in sizes and v.name not in named]
@@ -291,7 +291,7 @@ def _sizes(value: SSAValue) -> set[Var]:
 
 
 def _say(name: SSAValue, block: Block, holds: bool) -> None:
-    """In a branch the name of its condition is a constant."""
+    """Replace the name of a branch's condition by a constant."""
     inside = [use for use in name.uses if block.is_ancestor(use.operation)]
     if inside:
         number = tir.ConstOp(holds, i1)
@@ -301,7 +301,7 @@ def _say(name: SSAValue, block: Block, holds: bool) -> None:
 
 
 class _Floored(Rebuild):
-    """The truncated divisions of what is not negative round down: of these more is known."""
+    """Truncating division as floor division for nonnegative operands, which has more rules."""
 
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
@@ -314,13 +314,13 @@ class _Floored(Rebuild):
 
 
 def condition_of(op: tir.IfOp | tir.IfThenElseOp) -> SSAValue:
-    """The condition of a branch, without a note that it mostly holds."""
+    """Return the condition of a branch, without a `likely` hint."""
     call = op.cond.owner
     return call.call_args[0] if isinstance(call, tir.CallIntrinOp) and call.func.data == "likely" else op.cond
 
 
 def _keeps(op: tir.StoreOp) -> bool:
-    """Whether a store writes what was just read from its place."""
+    """Return whether a store writes back the value just read from the same element."""
     source = op.value.owner
     if not isinstance(source, tir.LoadOp) or source.buffer is not op.buffer or not _is_adjacent(source, op):
         return False
@@ -328,7 +328,7 @@ def _keeps(op: tir.StoreOp) -> bool:
 
 
 def _is_adjacent(expression: Operation, statement: Operation) -> bool:
-    """Whether only expressions stand between the two."""
+    """Return whether only expressions are between the two."""
     following = expression.next_op
     while following is not None and following is not statement and type(following) in tir.EXPRESSION_OPS:
         following = following.next_op
@@ -340,7 +340,7 @@ def _is_index(e: SymExpr) -> bool:
 
 
 def _length(value: SSAValue) -> int:
-    """The number of operations of an expression, as a tree."""
+    """Return the number of operations of an expression, as a tree."""
     if not isinstance(value.owner, tir.BinaryExpr | tir.NotOp):
         return 1
     return 1 + sum(_length(o) for o in value.owner.operands)

@@ -1,7 +1,7 @@
-"""Strides that blocks ask for: `buffer_dim_align = [[0, 1, 32, 8]]` of a block that writes `%B`.
+"""Strides requested by blocks: `buffer_dim_align = [[0, 1, 32, 8]]` of a block that writes `%B`.
 
-The stride of dimension 1 of the first buffer that the block writes is 8 modulo 32, in elements: so that rows of a cache
-begin in different banks, say.
+The stride of dimension 1 of the first buffer that the block writes is 8 modulo 32, in elements: for example to avoid
+bank conflicts between rows.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ _Alignments = dict[int, tuple[int, int]]
 
 
 def align_strides(func: tir.FuncOp) -> None:
-    """Give the buffers that a function allocates the strides that its blocks ask for.
+    """Give the buffers that a function allocates the strides that its blocks request.
 
-    Buffers with strides or an offset stay. Raises `UnsupportedError` for a row that names no buffer or dimension.
+    Buffers with strides or an offset are kept. Raises `UnsupportedError` for an entry with an invalid buffer or
+    dimension.
     """
     for buffer, axes in _alignments_of(func).items():
         t = cast(tir.BufferType, buffer.type)
@@ -36,7 +37,7 @@ def align_strides(func: tir.FuncOp) -> None:
 
 
 def _alignments_of(func: tir.FuncOp) -> dict[SSAValue, _Alignments]:
-    """The buffers that blocks ask strides for: (factor, offset) by dimension."""
+    """Return the requested strides by buffer: (factor, offset) by dimension."""
     alignments: dict[SSAValue, _Alignments] = {}
     for block in operations(func):
         if not isinstance(block, tir.BlockOp) or block.annotations is None or ALIGN not in block.annotations.data:
@@ -57,14 +58,14 @@ def _alignments_of(func: tir.FuncOp) -> dict[SSAValue, _Alignments]:
 
 
 def _rows(attr: Attribute) -> list[list[int]]:
-    """A list of lists of integers as Python values; what is none of these is left out."""
+    """Return a list of lists of integers as Python values, dropping other entries."""
     rows = cast("Iterable[Attribute]", attr) if isinstance(attr, ArrayAttr) else ()
     lists = [cast("Iterable[Attribute]", r) for r in rows if isinstance(r, ArrayAttr)]
     return [[cast("IntegerAttr[IntegerType]", v).value.data for v in r if isinstance(v, IntegerAttr)] for r in lists]
 
 
 def _strides(dims: Iterable[SymExpr], axes: Mapping[int, tuple[int, int]]) -> list[SymExpr]:
-    """Strides from the last dimension to the first, each moved up to the next that is wanted."""
+    """Return the strides, each rounded up to the next requested one."""
     extents = list(dims)
     stride: SymExpr = Const(1, extents[0].dtype)
     strides: list[SymExpr] = []

@@ -1,7 +1,7 @@
-"""How values that no machine computes with are stored as integers, and how these are converted by arithmetic on bits.
+"""Integer representations of values in types without arithmetic, and their conversions by bit operations.
 
-Rounding is that of float32 to the nearest, to even where two are equally near; what is too great becomes infinity, or
-NaN where the type has none: as `ml_dtypes` converts.
+Conversion rounds float32 to nearest, ties to even; overflow becomes infinity, or NaN in types without infinity, as in
+`ml_dtypes`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ...handles.tir import prim_expr as tx
 from ...handles.tir.prim_expr import PrimExpr
 
 _INFINITY = 0xFF << 23
-"""The magnitude of infinity in float32, above which all is NaN."""
+"""The bits of infinity in float32; greater magnitudes are NaN."""
 
 
 @dataclass(frozen=True)
 class Codec:
-    """The integer type that values are stored as, and expressions: bits -> int32 or float32, any other type -> bits."""
+    """The storage integer type, and expressions to decode (bits -> int32 or float32) and encode (any type -> bits)."""
 
     bits: IntegerType
     decode: Callable[[PrimExpr], PrimExpr]
@@ -32,7 +32,7 @@ class Codec:
 
 
 def reinterpreted(value: PrimExpr, dtype: Attribute) -> PrimExpr:
-    """The same bits as another type."""
+    """Return the same bits as another type."""
     return PrimExpr(tir.ReinterpretOp(value.ssa, dtype).result)
 
 
@@ -81,13 +81,13 @@ def _encode(form: NarrowFloat, value: PrimExpr) -> PrimExpr:
 
 
 def _subnormal(magnitude: PrimExpr, form: NarrowFloat) -> PrimExpr:
-    """How many of the least steps of the narrow type: a great number added rounds away what is less than one."""
+    """Return the magnitude in subnormal steps of the narrow type: adding a large number rounds the fraction away."""
     steps = reinterpreted(magnitude, f32) * tx.const(2.0 ** (form.bias - 1 + form.mantissa), f32)
     return reinterpreted(steps + tx.const(2.0**23, f32), ui32) - ((127 + 23) << 23)
 
 
 def _normal(magnitude: PrimExpr, form: NarrowFloat) -> PrimExpr:
-    """The upper bits, rounded: half a step is added, less one where the last bit that stays is even."""
+    """Return the upper bits, rounded: half a step is added, minus one if the last remaining bit is even."""
     cut = 23 - form.mantissa
     return (_rounded(magnitude, cut) >> cut) - ((127 - form.bias) << form.mantissa)
 
@@ -97,7 +97,7 @@ def _rounded(bits: PrimExpr, cut: int) -> PrimExpr:
 
 
 def _decode_bfloat16(bits: PrimExpr) -> PrimExpr:
-    """The upper half of a float32."""
+    """Return the float32 whose upper half are these bits."""
     return reinterpreted(bits.astype(ui32) << 16, f32)
 
 

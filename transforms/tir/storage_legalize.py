@@ -1,15 +1,15 @@
-"""`lower-narrow-types`, `bf16-storage-legalize`, `fp8-storage-legalize`: values of narrow types are stored as integers.
+"""`lower-narrow-types`, `bf16-storage-legalize`, `fp8-storage-legalize`: store values of narrow types as integers.
 
-No machine computes with floats of 8 or 4 bits and integers of 4 or 2: they are stored and converted. A buffer of them
-becomes one of bytes (`int4` has one byte an element, its low half), and a conversion becomes arithmetic on the bits:
+CPUs do not compute with floats of 8 or 4 bits and integers of 4 or 2: they are only stored and converted. Their buffers
+become buffers of bytes (`int4` uses one byte for each element, the low half), and conversions become bit arithmetic:
 
     %x = tir.load %A[%i] : f8E4M3FN            %b = tir.load %A[%i] : ui8
     %y = tir.cast %x : f8E4M3FN -> f32    ->   %y = sign and magnitude of %b, shifted to where f32 has them
     %x = tir.load %A[%i] : bf16                %b = tir.load %A[%i] : ui16
     %y = tir.cast %x : bf16 -> f32        ->   %y = reinterpret(cast(%b) << 16) : f32
 
-Rounding is that of float32 to the nearest, to even where two are equally near; what is too great becomes infinity, or
-NaN where the type has none: as `ml_dtypes` converts. Anything else done to these types is a diagnostic.
+Conversion rounds float32 to nearest, ties to even; overflow becomes infinity, or NaN in types without infinity, as in
+`ml_dtypes`. Any other operation on these types is an error.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ _MOVES = (
     tir.WritesOp,
     tir.BlockOp,
 )
-"""What does not look at the values."""
+"""Operations that do not inspect the values."""
 _CONVERTED = (tir.CastOp, tir.ConstOp)
 
 
 def store_as_bits(func: tir.FuncOp, codecs: Mapping[Attribute, Codec], hint: str) -> None:
-    """Store values of the types of `codecs` as integers and convert them by arithmetic, in place.
+    """Store values of the types in `codecs` as integers and convert them by arithmetic, in place.
 
     Raises `UnsupportedError` with `hint` for an operation that computes with such values.
     """
@@ -92,7 +92,7 @@ class _Storage:
                 self._convert(op, source, target)
 
     def _stored(self, t: Attribute) -> Attribute | None:
-        """The type of `codecs` that a type is, or is made of; None where it is of none."""
+        """Return the type in `codecs` of a scalar or vector type, or None."""
         inner = t.dtype if isinstance(t, tir.BufferType | tir.HandleType) else scalar_of(t)
         return inner if inner in self.codecs else None
 
@@ -135,7 +135,7 @@ class _Storage:
         return like(self.codecs[scalar_of(t)].bits, t)
 
     def _convert(self, op: tir.CastOp, source: Attribute, target: Attribute) -> None:
-        """The conversion of one value by arithmetic, or of each lane of a vector."""
+        """Convert a value by arithmetic, lane by lane for a vector."""
         scalars = scalar_of(source), scalar_of(target)
         codecs = [self.codecs.get(t) for t in scalars]
         value = placeholder = PrimExpr(placeholder_value(scalar_of(op.value.type)))
@@ -152,11 +152,11 @@ class _Storage:
 
 
 _NATIVE_FROM = {"bfloat16": 80, "float8": 89}
-"""The first architecture of NVIDIA's GPUs that computes in such floats."""
+"""The first NVIDIA GPU architecture that computes in these types."""
 
 
 def computes_in(func: tir.FuncOp, kind: str) -> bool:
-    """Whether a function is for a GPU that computes in bfloat16, or in floats of 8 bits, without conversions."""
+    """Return whether a function targets a GPU with native arithmetic in bfloat16, or in 8-bit floats."""
     target = None if func.func_attrs is None else func.func_attrs.data.get("target")
     arch = target.described.data.get("arch") if isinstance(target, tir.TargetAttr) else None
     number = re.fullmatch(r"sm_(\d+)a?", arch.data) if isinstance(arch, StringAttr) else None
@@ -164,12 +164,12 @@ def computes_in(func: tir.FuncOp, kind: str) -> bool:
 
 
 def like(dtype: Attribute, t: Attribute) -> Attribute:
-    """`dtype`, or a vector of it with as many lanes as `t`."""
+    """Return `dtype`, or a vector of it with as many lanes as `t`."""
     return dtype if lanes_of(t) == 1 else VectorType(dtype, [lanes_of(t)])
 
 
 def _place_lanes(value: SSAValue, block: Block, mapping: dict[SSAValue, SSAValue], lanes: int) -> SSAValue:
-    """`place` of an expression on scalars, done with vectors."""
+    """Materialize a scalar expression with vectors; see `place`."""
     if value in mapping:
         return mapping[value]
     op = value.owner
@@ -191,7 +191,7 @@ def _replace(op: Operation, expr: PrimExpr) -> None:
 
 
 def _replace_by(op: Operation, block: Block, value: SSAValue) -> None:
-    """What computes `value` in place of an operation."""
+    """Replace an operation by the code that computes `value`."""
     inline_before(block, op)
     set_name(value, name_of(value) or name_of(op.results[0]))
     op.results[0].replace_all_uses_with(value)
@@ -200,11 +200,10 @@ def _replace_by(op: Operation, block: Block, value: SSAValue) -> None:
 
 @dataclass(frozen=True)
 class BF16StorageLegalize(Pass):
-    """Make buffers and values of bfloat16 such of uint16; a float32 is rounded to the nearest, to even.
+    """Store buffers and values of bfloat16 as uint16; float32 is rounded to nearest even.
 
-    Parameters, too: who calls the function passes the same memory. A function stays as it is whose target computes in
-    bfloat16. Raises `UnsupportedError` for what is computed in
-    bfloat16, which `bf16-compute-legalize` removes.
+    Parameters are converted, too: callers pass the same memory. Functions whose target computes in bfloat16 are
+    unchanged. Raises `UnsupportedError` for arithmetic in bfloat16, which `bf16-compute-legalize` removes.
     """
 
     name = "bf16-storage-legalize"
@@ -217,9 +216,9 @@ class BF16StorageLegalize(Pass):
 
 @dataclass(frozen=True)
 class FP8StorageLegalize(Pass):
-    """Make buffers and values of 8 bit floats such of uint8, as `lower-narrow-types` does with integers of 4 bits, too.
+    """Store buffers and values of 8-bit floats as uint8, like `lower-narrow-types`, which also handles 4-bit integers.
 
-    Raises `UnsupportedError` for what is computed in such types, which `fp8-compute-legalize` removes.
+    Raises `UnsupportedError` for arithmetic in such types, which `fp8-compute-legalize` removes.
     """
 
     name = "fp8-storage-legalize"
@@ -232,7 +231,7 @@ class FP8StorageLegalize(Pass):
 
 @dataclass(frozen=True)
 class LowerNarrowTypes(Pass):
-    """Store 8 bit floats and 4 bit integers as bytes, and convert them by arithmetic on bits.
+    """Store 8-bit floats and 4-bit integers as bytes, and convert them by bit arithmetic.
 
     Raises `UnsupportedError` for other operations on them.
     """

@@ -1,9 +1,9 @@
-"""`unroll-loop`: loops are written out, where that was asked for and does not become too long.
+"""`unroll-loop`: unroll loops on request, up to a maximum length.
 
-Written out are loops of kind `unrolled`, and serial ones of constant extent that make no more than `auto_max_step`
-statements: the innermost loops first, then those around them as long as no loop remains inside. Inside of
-`tir.attr "pragma_auto_unroll_max_step" %n {…}` the limit is `n`, and inside of `tir.attr "pragma_unroll_explicit" %b`
-loops that were found by counting are written out where b is not 0, else only marked as `unrolled`. These attributes go.
+Unrolled are loops of kind `unrolled`, and serial ones of constant extent that result in at most `auto_max_step`
+statements: innermost loops first, then those around them as long as no loop remains inside. Inside
+`tir.attr "pragma_auto_unroll_max_step" %n {…}` the limit is `n`; inside `tir.attr "pragma_unroll_explicit" %b`, loops
+selected by the limit are unrolled if b is not 0, else only marked as `unrolled`. These attributes are removed.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ MAX_STEP, EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
 
 @dataclass(frozen=True)
 class UnrollLoop(Pass):
-    """Write loops out. The options are those of TVM's `tir.UnrollLoop`; `only_mark` leaves the writing to the lowering.
+    """Unroll loops. The options are those of TVM's `tir.UnrollLoop`; `only_mark` leaves the unrolling to the lowering.
 
-    With `only_mark` a vectorized loop counts as one step, too: TVM has made vectors of it when it comes here.
+    With `only_mark`, a vectorized loop counts as one step, too: in TVM it has already become vectors here.
 
-    Raises `UnsupportedError` for a loop of kind `unrolled` whose extent is no constant, `LimitError` for one that
-    becomes longer than `unroll.statements`.
+    Raises `UnsupportedError` for a loop of kind `unrolled` with a non-constant extent, `LimitError` for one that
+    exceeds `unroll.statements`.
     """
 
     name = "unroll-loop"
@@ -53,14 +53,14 @@ class UnrollLoop(Pass):
 
 @dataclass
 class _Size:
-    """How long a piece of program is: statements, loops written out and loops left inside of each other."""
+    """The size of a program part: statements, unrolled loops, and the nesting depth of remaining loops."""
 
     steps: int = 0
     unrolled: int = 0
     loops: int = 0
 
     def then(self, other: _Size) -> _Size:
-        """Both, one after the other."""
+        """Return the size of both in sequence."""
         return _Size(self.steps + other.steps, max(self.unrolled, other.unrolled), max(self.loops, other.loops))
 
 
@@ -88,7 +88,7 @@ class _Unroller:
         return total
 
     def _pragma(self, note: tir.AttrOp) -> _Size:
-        """The body of a note with other options; the note goes."""
+        """Process the body of a pragma with its options, and remove the pragma."""
         value = bound_expr(note.value).constant
         if value is None:
             raise UnsupportedError(f"{note.key.data} is no constant", location=location_of(note))
@@ -139,7 +139,7 @@ class _Unroller:
 
 
 def write_out(loop: tir.ForOp, count: int) -> None:
-    """The body of a loop `count` times, one after the other."""
+    """Replace a loop by `count` copies of its body."""
     insert = inserter(loop)
     build = Materializer(insert)
     dtype = cast(IntegerType, loop.loop_var.type)

@@ -1,11 +1,10 @@
-"""`unroll-marked-loops`: loops of kind `unrolled` are written out, when a tensor function is what it shall be.
+"""`unroll-marked-loops`: unroll loops of kind `unrolled`, as the last transformation of a tensor function.
 
     for unrolled %i to 2 {store %x, %A[%i * 4 + %j]}  ->  store %x, %A[0 * 4 + %j]; store %x, %A[1 * 4 + %j]
 
-Which loops these are was said by a schedule or found by `mark-unrolled-loops`. A loop whose extent is no constant, not
-even where the loops around it are written out, or above 512, or that becomes longer than the limit
-`unroll.statements` stays as it is: the kind is a wish here, unlike in
-`unroll-loop`, and such a loop runs serially. Expressions that do not depend on the loop are not repeated.
+A schedule or `mark-unrolled-loops` sets the kind. Loops are kept if the extent is not constant even after unrolling the
+loops around them, if it exceeds 512, or if the result exceeds the limit `unroll.statements`: unlike in `unroll-loop`,
+the kind is only a hint here, and such a loop runs serially. Loop-invariant expressions are not repeated.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _LIMIT = 512
 
 @dataclass(frozen=True)
 class UnrollMarkedLoops(Pass):
-    """Write loops of kind `unrolled` out, outer ones first: their variables may be in the extents of inner ones."""
+    """Unroll loops of kind `unrolled`, outer ones first: their variables may occur in the extents of inner ones."""
 
     name = "unroll-marked-loops"
 
@@ -48,7 +47,7 @@ class UnrollMarkedLoops(Pass):
 
 
 def _count(loop: tir.ForOp, values: dict[SSAValue, SSAValue]) -> int | None:
-    """How often a loop is to be written out where values have become others; None if not at all."""
+    """Return how often to unroll a loop after substituting values, or None if not at all."""
     if loop.kind is not ForKind.UNROLLED:
         return None
     extent = loop.extent
@@ -57,21 +56,21 @@ def _count(loop: tir.ForOp, values: dict[SSAValue, SSAValue]) -> int | None:
 
 
 def _written(loop: tir.ForOp) -> int:
-    """How many statements the loop, with those in it, becomes at the most."""
+    """Return the maximum number of statements of the unrolled loop, including nested ones."""
     count = _count(loop, {})
     inside = [_written(op) if isinstance(op, tir.ForOp) else 1 for op in loop.body.block.ops if not op.results]
     return (1 if count is None else count) * max(sum(inside), 1)
 
 
 def _move_out(loop: tir.ForOp) -> None:
-    """Move what is the same each time before a loop, out of the loops in it as well."""
+    """Hoist loop-invariant operations out of a loop and its nested loops."""
     for inner in outermost(loop.body.block.ops, ForKind.UNROLLED):
         _move_out(inner)
     move_out(loop)
 
 
 class _WriteOut:
-    """Puts copies in place of a loop and of the loops directly in it; `rest` are the marked loops that are left."""
+    """Unroller of a loop and of the loops directly inside it; `rest` are the remaining marked loops."""
 
     def __init__(self, loop: tir.ForOp):
         self.rest: list[tir.ForOp] = []
@@ -110,7 +109,7 @@ class _WriteOut:
             self.rest += outermost([copy], ForKind.UNROLLED)
 
     def _once(self, op: Operation, operands: list[SSAValue]) -> SSAValue:
-        """What index arithmetic gives, for which no second operation is made."""
+        """Return the value of index arithmetic, reusing an existing operation."""
         dtype = op.results[0].type
         value = folded(type(op), operands)
         if isinstance(value, SSAValue):

@@ -1,11 +1,11 @@
-"""Which loops can become vectors, and of how many lanes.
+"""Vectorization analysis: which loops can become vectors, and the number of lanes.
 
-In the body of a vectorized loop a value is uniform or varies with the loop variable. A loop becomes vectors where
-every store is of neighbouring places (its index grows by one with the loop variable), and nothing varying decides how
-often something runs; where a varying condition decides whether something runs there are no uniform loads (which would
-run though no lane does). Loads of neighbouring places are loads of vectors; of every second, third or fourth place,
-and of places backwards, loads and shuffles; of other places the lanes are gathered (`gathers`), where no
-varying condition decides whether they are. Any other loop stays a loop of scalars, which means the same.
+In the body of a vectorized loop a value is uniform or varies with the loop variable. A loop can be vectorized if every
+store is contiguous (its index grows by one with the loop variable), and no varying value decides how often something
+runs; branches on varying conditions must contain no uniform loads (which would run even without active lanes).
+Contiguous loads become vector loads; loads with a stride of two to four, or backwards, become loads and shuffles; other
+loads are gathers (`gathers`), which must not be under a varying condition. Any other loop stays scalar, with the same
+meaning.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from ...ir.affine.values import sym_expr_of
 from .walk import is_pure
 
 STRIDES = (1, 2, 3, 4, -1)
-"""Steps between lanes at which vectors are loaded as such, and perhaps shuffled: those that can be masked."""
+"""Lane strides that are loaded as vectors, possibly with shuffles: these loads can be masked."""
 _INTEGER = frozenset[type[Operation]]((*tir.BINARY.values(), tir.CastOp, tir.SelectOp))
 _PURE = _INTEGER | {tir.NotOp, tir.CallIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.LetOp}
 _ONCE = _PURE | {tir.CallLLVMIntrinOp, tir.AllocBufferOp, tir.BufferDataOp, tir.DeclBufferOp, ValueOp}
-"""What may be done once for all lanes where it does not vary; calls with effects may not."""
+"""Operations that may run once for all lanes if uniform; calls with side effects may not."""
 _LANEWISE = frozenset(f"llvm.{name}" for name in ["fma", "fmuladd", "sqrt", "fabs", "exp", "log", "pow"])
-"""LLVM's intrinsics that take vectors for scalars."""
+"""LLVM intrinsics that also accept vectors."""
 _ADDRESSES = ("address_of", "tvm_access_ptr", "handle_add_byte_offset", "isnullptr")
 
 
@@ -42,12 +42,12 @@ def _values() -> set[SSAValue]:
 
 @dataclass
 class VectorPlan:
-    """What was found out about a loop: the values that vary, and the widest elements in memory, in bits.
+    """The analysis of a loop: the varying values, and the width of the widest elements in memory, in bits.
 
-    `serial` are branches that run lane by lane; where the target `predicates`, those by `lane < limit` need not, if all
-    that they access is at the lane. `numbers` are those of the varying values that are computed from the loop variable
-    by arithmetic alone. Where it `gathers`, only full vectors can run: lanes that do not run may not be loaded. Without
-    `masks` no condition may vary; then lanes may be stored at any places.
+    `serial` are branches that run lane by lane; if the target `predicates`, those on `lane < limit` need not, provided
+    that they access only elements of the lane. `numbers` are the varying values computed from the loop variable by
+    arithmetic alone. With `gathers`, only full vectors can run: inactive lanes must not be loaded. Without `masks`, no
+    condition may vary; then lanes may be stored at arbitrary positions.
     """
 
     lane: SSAValue
@@ -64,7 +64,7 @@ class VectorPlan:
     _exprs: tuple[dict[SSAValue, SymExpr], dict[SSAValue, SymExpr]] = field(default_factory=lambda: ({}, {}))
 
     def slope(self, value: SSAValue, *, through_casts: bool = True) -> int | None:
-        """By how much an integer grows with the loop variable; None where that is not one constant.
+        """Return by how much an integer grows with the loop variable, or None if that is not constant.
 
         Indices are read `through_casts`, as if their arithmetic never overflowed.
         """
@@ -79,7 +79,7 @@ class VectorPlan:
         return self._slopes[key]
 
     def _linear(self, op: Operation, through_casts: bool) -> int | None:
-        """The slope of a sum, or of a product with a constant, which most indices are."""
+        """Return the slope of a sum, or of a product with a constant, the common forms of indices."""
         if type(op) is tir.MulOp and type(op.rhs.owner) is tir.ConstOp:
             slope = self.slope(op.lhs, through_casts=through_casts)
             return None if slope is None else slope * int(op.rhs.owner.py_value)
@@ -96,7 +96,7 @@ class VectorPlan:
         return (expr.substitute({var: add(var, 1)}) - expr).constant
 
     def block(self, block: Block) -> bool:
-        """Whether all operations of a block have a form for vectors; notes what they need."""
+        """Return whether all operations of a block can be vectorized, and record their requirements."""
         return all(self._operation(op) for op in block.ops)
 
     def _regions(self, op: Operation) -> bool:
@@ -114,29 +114,29 @@ class VectorPlan:
         return type(op) in (_PURE if varies else _ONCE)
 
     def loop(self, op: tir.ForOp, varies: bool) -> bool:
-        """A loop runs as often in each lane."""
+        """Return whether a loop has the same trip count in each lane."""
         return not varies and self._regions(op)
 
     def call(self, op: tir.CallIntrinOp, varies: bool) -> bool:
-        """Addresses are computed for no lane."""
+        """Return whether an intrinsic can be vectorized; addresses are not computed by lane."""
         if varies:
             self._note(op)
         return op.func.data not in _ADDRESSES and type(op.result.type) is not VectorType
 
     def llvm_call(self, op: tir.CallLLVMIntrinOp, varies: bool) -> bool:
-        """Some intrinsics do the same in each lane; of others it is not known."""
+        """Return whether an LLVM intrinsic works lane-wise; unknown ones do not."""
         if varies:
             self._note(op)
         return not varies or op.func.data in _LANEWISE
 
     def _note(self, op: Operation) -> None:
-        """The results of an operation vary."""
+        """Record that the results of an operation vary."""
         self.varying.update(op.results)
         if type(op) in _INTEGER and all(o in self.numbers or o not in self.varying for o in op.operands):
             self.numbers.update(r for r in op.results if isinstance(r.type, IntegerType))
 
     def branches(self, op: tir.IfOp | tir.IfThenElseOp, varies: bool) -> bool:
-        """A varying condition decides which lanes run."""
+        """Return whether a branch can be vectorized; a varying condition selects the active lanes."""
         if isinstance(op, tir.IfThenElseOp) and not varies and self._is_uniform(op):
             return self.masks and not self._masked
         if not self.masks:
@@ -158,7 +158,7 @@ class VectorPlan:
         return fits
 
     def _can_be_repeated(self, op: tir.IfOp) -> bool:
-        """Whether what varies in a branch can be computed where it stands, lane by lane."""
+        """Return whether the varying inputs of a branch can be recomputed at the branch, lane by lane."""
         return all(self._computed_before(op, value) for value in self.inputs(op))
 
     def _computed_before(self, op: Operation, value: SSAValue) -> bool:
@@ -172,13 +172,13 @@ class VectorPlan:
         return all(self._computed_before(op, o) for o in producer.operands if o in self.varying)
 
     def inputs(self, op: Operation) -> list[SSAValue]:
-        """What varies and is used in an operation, and made outside of it."""
+        """Return the varying values that an operation uses and that are defined outside it."""
         inside = set(op.walk())
         used = dict.fromkeys(o for each in inside for o in each.operands if o in self.varying)
         return [v for v in used if v.owner not in inside]
 
     def _is_predicable(self, op: tir.IfOp) -> bool:
-        """Whether a branch by `lane < limit` accesses nothing but the place of its lane."""
+        """Return whether a branch on `lane < limit` accesses only elements of its lane."""
         cond = op.cond.owner
         if not isinstance(cond, tir.LtOp) or op.has_else or self.slope(cond.rhs) != 0 or self.slope(cond.lhs) != 1:
             return False
@@ -187,11 +187,11 @@ class VectorPlan:
         return bool(accesses) and all(len(o.indices) == 1 and sym_expr_of(o.indices[0]) == at for o in accesses)
 
     def _is_uniform(self, op: tir.IfThenElseOp) -> bool:
-        """Whether nothing in a lazy expression varies: then it is one branch for all lanes."""
+        """Return whether nothing in a conditional expression varies, so that it is one branch for all lanes."""
         return all(self.varying.isdisjoint(inner.operands) for inner in op.walk())
 
     def access(self, op: tir.LoadOp | tir.StoreOp, varies: bool) -> bool:
-        """Lanes are loaded from anywhere, and stored side by side."""
+        """Return whether an access can be vectorized: loads from arbitrary positions, stores to contiguous ones."""
         indices = list(op.indices)
         index = indices[-1] if indices else None
         slope = 0 if index is None else self.slope(index)
@@ -211,7 +211,7 @@ class VectorPlan:
 
 
 def _is_read_at(load: Operation, op: Operation) -> bool:
-    """Whether a load, in the block of `op`, reads the same where `op` stands."""
+    """Return whether a load, in the block of `op`, reads the same value at `op`."""
     between = load.next_op
     while between is not None and between is not op:
         if not is_pure(between):
@@ -221,7 +221,7 @@ def _is_read_at(load: Operation, op: Operation) -> bool:
 
 
 def _memory_bits(buffer: SSAValue) -> int:
-    """Bits of an element in memory: a bool takes eight."""
+    """Return the bits of an element in memory; a bool takes eight."""
     return max(8, bit_width(cast(BufferType, buffer.type).dtype))
 
 
@@ -238,6 +238,6 @@ _RULES: dict[type[Operation], Callable[[VectorPlan, Any, bool], bool]] = {
 
 
 def vector_plan(loop: tir.ForOp, *, masks: bool = True, predicates: bool = False) -> VectorPlan | None:
-    """The plan for a loop that can become vectors, None where it cannot."""
+    """Return the plan for a loop that can be vectorized, or None."""
     plan = VectorPlan(loop.loop_var, masks, {loop.loop_var}, {loop.loop_var}, predicates=predicates)
     return plan if plan.block(loop.body.block) else None

@@ -1,7 +1,7 @@
-"""The body of a loop for several values of its variable at once: operations on vectors, by a `VectorPlan`.
+"""Code generation of vectorized loop bodies, following a `VectorPlan`.
 
-A value that varies has two forms, made where they are needed: the vector of all lanes, and, for indices, the scalar of
-the first lane, from which lanes are counted on. Statements that a varying condition guards have a mask.
+A varying value has two forms, created on demand: the vector of all lanes, and, for indices, the scalar of the first
+lane, from which consecutive lanes follow. Statements under a varying condition have a mask.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from .walk import copied, folded
 
 
 class VectorWriter:
-    """Writes a body for `lanes` lanes, at least two, from `at` on, by `insert`; `number` gives integer constants."""
+    """Writer of a vectorized body for `lanes` lanes (at least two) from `at` on, through `insert`.
+
+    `number` returns integer constants.
+    """
 
     def __init__(
         self,
@@ -55,7 +58,7 @@ class VectorWriter:
                 self.copy(op)
 
     def copy(self, op: Operation) -> None:
-        """An operation that is done once for all lanes."""
+        """Copy a uniform operation, which runs once for all lanes."""
         self.insert(op.clone(self._same) if op.regions else op.clone_without_regions(self._same))
 
     def _add(self, op: Operation) -> SSAValue:
@@ -65,7 +68,7 @@ class VectorWriter:
     # the two forms of values
 
     def first(self, value: SSAValue) -> SSAValue:
-        """An integer in the first lane."""
+        """Return an integer in the first lane."""
         if value not in self.plan.varying:
             return self._same.get(value, value)
         lowered = self._firsts.get(value)
@@ -81,7 +84,7 @@ class VectorWriter:
         return self._add(copied(op, operands)) if known is None else known
 
     def vector(self, value: SSAValue) -> SSAValue:
-        """A value in all lanes."""
+        """Return a value in all lanes."""
         lowered = self._vectors.get(value)
         if lowered is None:
             lowered = self._vectors[value] = self._vector(value)
@@ -118,7 +121,7 @@ class VectorWriter:
         return self._ramps[key]
 
     def first_lanes(self, count: SSAValue) -> SSAValue:
-        """The mask of the first `count` lanes."""
+        """Return the mask of the first `count` lanes."""
         ramp = self._ramp(self.number(0, count.type), 1)
         return self._add(tir.LtOp(ramp, self._add(tir.BroadcastOp(count, self.lanes))))
 
@@ -161,7 +164,7 @@ class VectorWriter:
             self._vectors[op.result] = let.result
 
     def loop(self, op: tir.ForOp) -> None:
-        """A loop of as many iterations in each lane."""
+        """Write a loop whose trip count is the same in each lane."""
         body = Block(arg_types=[op.loop_var.type])
         set_name(body.args[0], name_of(op.loop_var))
         self._same[op.loop_var] = body.args[0]
@@ -198,7 +201,7 @@ class VectorWriter:
         return self._add(tir.CallIntrinOp("get_active_lane_mask", [self.first(o) for o in cond.operands], mask))
 
     def _lane_by_lane(self, op: tir.IfOp) -> None:
-        """A loop over the lanes, in which what varies is computed again."""
+        """Write a loop over the lanes that recomputes the varying inputs."""
         body = Block(arg_types=[self.plan.lane.type])
         lane = body.args[0]
         set_name(lane, f"{name_of(self.plan.lane) or 'i'}_s")
@@ -210,7 +213,7 @@ class VectorWriter:
         self.insert(tir.ForOp(loop.min, loop.extent, Region(body)))
 
     def _varying_producers(self, op: tir.IfOp) -> list[Operation]:
-        """The operations before `op` that what varies in it is made of, in order."""
+        """Return the operations before `op` that compute its varying inputs, in order."""
         producers: dict[Operation, None] = {}
 
         def visit(value: SSAValue) -> None:
@@ -224,7 +227,7 @@ class VectorWriter:
         return list(producers)
 
     def choice(self, op: tir.IfThenElseOp) -> None:
-        """Both sides, each for its lanes, and of each lane the one that counts."""
+        """Write both sides, each under its mask, and select lane by lane."""
         if op.result not in self.plan.varying:
             self.copy(op)
             return
@@ -239,7 +242,7 @@ class VectorWriter:
         self._vectors[op.result] = self._add(tir.SelectOp(cond, then, other))
 
     def _one_side(self, op: tir.IfThenElseOp) -> None:
-        """One side for all lanes: the condition does not vary."""
+        """Write a conditional expression whose condition is uniform."""
         sides = [Region(Block()), Region(Block())]
         for new, old in zip(sides, op.regions, strict=True):
             with self._inside(new.block):
@@ -252,7 +255,7 @@ class VectorWriter:
 
     @contextmanager
     def _masked(self, mask: SSAValue) -> Generator[None]:
-        """For those of the lanes that run where `mask` holds."""
+        """Restrict the active lanes to those where `mask` holds."""
         outer = self.mask
         self.mask = mask if outer is None else self._add(tir.AndOp(outer, mask))
         yield
@@ -260,7 +263,7 @@ class VectorWriter:
 
     @contextmanager
     def _inside(self, block: Block) -> Generator[None]:
-        """At the end of `block`; what is made there is not seen after it."""
+        """Write at the end of `block`; values created there are not visible after it."""
         outer = self.insert, self._firsts, self._vectors, self._ramps
         self.insert = block.add_op
         self._firsts, self._vectors, self._ramps = dict(self._firsts), dict(self._vectors), dict(self._ramps)
@@ -269,11 +272,11 @@ class VectorWriter:
 
 
 _LONG = 32
-"""Integers of so many bits are counted on from the first lane as if they never overflowed."""
+"""Integers of this many bits are extended from the first lane as if they never overflowed."""
 
 
 def _nothing(writer: VectorWriter, op: Operation) -> None:
-    """What a region yields is read where its operation is written."""
+    """Ignore a yield: its operand is read where the enclosing operation is written."""
 
 
 _RULES: dict[type[Operation], Callable[[VectorWriter, Any], None]] = {

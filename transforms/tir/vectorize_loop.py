@@ -1,20 +1,21 @@
-"""`vectorize-loop` and `vectorize-for-target`: loops of kind `vectorized` become operations on vectors.
+"""`vectorize-loop` and `vectorize-for-target`: turn loops of kind `vectorized` into vector operations.
 
     for vectorized %i to 8 {store load %A[%j * 8 + %i], %B[%i]}
       ->  store load %A[ramp(%j * 8, 1, 8)], %B[ramp(0, 1, 8)]
 
-By `vectorize-loop` a loop becomes one vector of as many lanes as it has iterations, as in TVM, or of a multiple of
-`T.vscale()` lanes where the target has such vectors; a branch that varies from lane to lane runs lane by lane, or, by
-`PassContext(config={"tir.enable_buffer_level_predication": True})`, under a mask. By
-`vectorize-for-target` vectors of the target's width, up to eight of them in a loop to be unrolled, more in a serial
-one. The lanes that are left over are a shorter vector, or one under a mask:
+`vectorize-loop` turns a loop into one vector with as many lanes as iterations, as in TVM, or with a multiple of
+`T.vscale()` lanes if the target has scalable vectors; a branch on a varying condition runs lane by lane, or, with
+`PassContext(config={"tir.enable_buffer_level_predication": True})`, under a mask.
+
+`vectorize-for-target` uses vectors of the target's width: up to eight of them in a loop to be unrolled, more in a
+serial one. The tail is a shorter vector, or a masked one:
 
     for vectorized %i to n {…}
       ->  for %v to n // 16 {… ramp(%v * 16, 1, 16)};  if n % 16 > 0 {… where ramp(0, 1, 16) < broadcast(n % 16)}
 
-What varies from lane to lane and decides whether something runs becomes a mask, too. What the loop variable does not
-reach is computed once, and broadcast. A loop with something in it that has no form for vectors (`vector_plan`) becomes
-a serial loop.
+A varying condition that decides whether something runs becomes a mask, too. Values that do not depend on the loop
+variable are computed once, and broadcast. A loop that contains an operation without a vector form (`vector_plan`)
+becomes a serial loop.
 """
 
 from __future__ import annotations
@@ -45,15 +46,15 @@ from .vector_writer import VectorWriter
 from .walk import bound_expr, erase_with_tree, functions, move_out, outermost, remove_dead
 
 _WRITTEN_OUT = 8
-"""A loop of up to so many vectors is written out."""
+"""Maximum number of vectors in a loop that is unrolled."""
 
 
 @dataclass(frozen=True)
 class VectorizeLoop(Pass):
-    """Vectorize loops of kind `vectorized`; with `enable_vectorize` false these are made serial.
+    """Vectorize loops of kind `vectorized`; with `enable_vectorize` false these become serial.
 
-    Raises `UnsupportedError` for a vectorized loop whose extent is neither a constant nor, for a target with vectors
-    of lengths that the machine sets, a multiple of `T.vscale()`.
+    Raises `UnsupportedError` for a vectorized loop whose extent is neither a constant nor, for a target with scalable
+    vectors, a multiple of `T.vscale()`.
     """
 
     name = "vectorize-loop"
@@ -67,7 +68,7 @@ class VectorizeLoop(Pass):
 
 @dataclass(frozen=True)
 class VectorizeForTarget(Pass):
-    """Loops of kind `vectorized` become vectors as wide as those of the target."""
+    """Vectorize loops of kind `vectorized` with vectors of the target's width."""
 
     name = "vectorize-for-target"
     target: str = "llvm"
@@ -79,7 +80,7 @@ class VectorizeForTarget(Pass):
 
 
 def _each_loop(func: tir.FuncOp, vectorize: Callable[[tir.ForOp], bool]) -> bool:
-    """Make vectors of vectorized loops, serial ones of those that cannot be; whether there are any."""
+    """Vectorize loops, or make them serial if not possible; return whether there were any."""
     loops = list(outermost(func.body.block.ops, ForKind.VECTORIZED))
     for loop in loops:
         loop.properties.pop("kind_attr")
@@ -89,7 +90,7 @@ def _each_loop(func: tir.FuncOp, vectorize: Callable[[tir.ForOp], bool]) -> bool
 
 
 def _one_vector(loop: tir.ForOp) -> bool:
-    """A vector in place of a loop; false where that cannot be done, and the loop is serial now."""
+    """Replace a loop by one vector; return False if that is not possible, and the loop is now serial."""
     target = _target_of(loop)
     lanes, scalable = _lanes(loop, target)
     move_out(loop)
@@ -105,7 +106,7 @@ def _one_vector(loop: tir.ForOp) -> bool:
 
 
 def _lanes(loop: tir.ForOp, target: Target | str | None) -> tuple[int, bool]:
-    """How many lanes a loop becomes, and whether times what the machine has."""
+    """Return the number of lanes of a loop, and whether it is a multiple of vscale."""
     extent = loop.extent
     lanes = bound_expr(extent).constant
     if lanes is not None:
@@ -130,7 +131,7 @@ def _described(extent: SymExpr | SSAValue) -> str:
 
 
 def _refuse_vectors_in(loop: tir.ForOp, scalable: bool) -> None:
-    """A serial loop of so many iterations as the machine has lanes would do the same; who wrote it meant vectors."""
+    """Raise `UnsupportedError` for vectors in a loop to be vectorized; a serial loop would ignore the user's intent."""
     vectors = (r for op in loop.body.walk() for r in op.results if isinstance(r.type, VectorType))
     vector = next((v for v in vectors if scalable or is_scalable(v.type)), None)
     if vector is None:
@@ -155,7 +156,7 @@ def _refuse_scalable_elements(loop: tir.ForOp) -> None:
 
 
 def _target_of(op: Operation) -> Target | str | None:
-    """What code is written for: by a note around `op`, by the function, by the target that was entered."""
+    """Return the target of an operation: from an attribute around it, from its function, or the current target."""
     around = op.parent_op()
     while around is not None:
         noted = _noted_target(around)
@@ -177,13 +178,13 @@ def _noted_target(op: Operation) -> Target | str | None:
 
 
 def _predicates(target: Target | str | None) -> bool:
-    """Whether branches may become masks: as it is configured, else where the target has them for all vectors."""
+    """Return whether branches may become masks: by configuration, else if the target can mask all vectors."""
     chosen = (PassContext.current().config or {}).get("tir.enable_buffer_level_predication")
     return has_scalable_vectors(target) if chosen is None else bool(chosen)
 
 
 def _vectors(loop: tir.ForOp, bits: int) -> bool:
-    """Vectors of up to so many bits in place of a loop; false where that cannot be done, and the loop is serial now."""
+    """Replace a loop by vectors of up to `bits` bits; return False if impossible: the loop is then serial."""
     move_out(loop)
     plan = vector_plan(loop)
     if plan is None or bits < 2 * plan.widest:
@@ -196,7 +197,7 @@ def _vectors(loop: tir.ForOp, bits: int) -> bool:
 
 
 class _Strips:
-    """Writes the vectors of a loop before it, `width` lanes at once."""
+    """Writer of the vectors of a loop before it, `width` lanes at once."""
 
     def __init__(self, loop: tir.ForOp, plan: VectorPlan, width: int, scalable: bool = False):
         self.loop = loop
@@ -209,7 +210,7 @@ class _Strips:
         self.first, self.extent = bound_expr(loop.min), bound_expr(loop.extent)
 
     def full_vectors(self, count: SymExpr) -> None:
-        """So many full vectors."""
+        """Write this many full vectors."""
         if count.constant == 1:
             self._vector(self.insert, self.first, self.width)
         elif count.constant != 0:
@@ -222,7 +223,7 @@ class _Strips:
             self.insert(tir.ForOp(Const(0, self.dtype), self._bound(count), Region(body), kind))
 
     def rest(self) -> None:
-        """The lanes that are left over: a shorter vector, masked where their number is no power of two."""
+        """Write the tail: a shorter vector, masked if its length is not a power of two."""
         count = self.extent % self.width
         if count.constant == 0:
             return
@@ -246,7 +247,7 @@ class _Strips:
     def _vector(
         self, insert: Callable[[Operation], object], start: SymExpr, lanes: int, room: SymExpr | None = None
     ) -> None:
-        """The body once for `lanes` values of the loop variable from `start`, of which the first `room` run."""
+        """Write the body once for `lanes` values of the loop variable from `start`, with the first `room` active."""
         at = self._value(start) if room is not None else Materializer(insert)(start, self.dtype)
         writer = VectorWriter(self.plan, at, lanes, insert, self._number, self.scalable)
         if room is not None:
@@ -254,7 +255,7 @@ class _Strips:
         writer.block(self.loop.body.block)
 
     def _value(self, expr: SymExpr) -> SSAValue:
-        """An expression as a value before the loop: one over sizes as it is, since sizes are not negative."""
+        """Return an expression as a value before the loop; one over sizes is unchanged, as sizes are not negative."""
         sizes = [v.value is None for v in expr.free_vars()]
         if not sizes or not all(sizes) or expr.dtype != self.dtype:
             return self.build(expr, self.dtype)
@@ -265,5 +266,5 @@ class _Strips:
         return self.build(Const(value), cast(IntegerType, dtype))
 
     def _bound(self, bound: SymExpr) -> SymExpr | SSAValue:
-        """A bound of a loop: an expression over sizes as it is, one over values as a value."""
+        """Return a loop bound: an expression over sizes unchanged, one over values as a value."""
         return self.build(bound, self.dtype) if any(v.value is not None for v in bound.free_vars()) else bound

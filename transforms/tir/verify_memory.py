@@ -1,4 +1,4 @@
-"""`verify-memory`: a function for a device touches its memory only from the threads of the device."""
+"""`verify-memory`: check that functions for a device access its memory only from device threads."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ _DEVICES = ("cuda", "rocm", "metal", "vulkan", "opencl", "webgpu")
 
 
 class MemoryAccessError(TiraxError):
-    """The host touches memory of a device."""
+    """The host accesses device memory."""
 
 
 @dataclass(frozen=True)
 class VerifyMemory(Pass):
-    """Check the functions whose attribute `target` names a device. Raises `MemoryAccessError` for the first access
-    outside of loops that are bound to threads; functions for the host access what they like."""
+    """Check the functions whose attribute `target` names a device.
+
+    Raises `MemoryAccessError` for the first access outside of loops bound to threads; host functions are not checked.
+    """
 
     name = "verify-memory"
 
@@ -42,7 +44,7 @@ class VerifyMemory(Pass):
 
 
 def outside_of_threads(func: tir.FuncOp) -> tir.LoadOp | tir.StoreOp | None:
-    """The first access of a device's memory that no loop over threads is around; None where there is none."""
+    """Return the first access of device memory that is not inside a loop over threads, or None."""
     target = None if func.func_attrs is None else func.func_attrs.data.get("target")
     if not isinstance(target, StringAttr | tir.TargetAttr):
         return None

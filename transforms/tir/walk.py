@@ -1,4 +1,4 @@
-"""What the passes on tir share: functions of a module, moving operations, removing what nothing uses."""
+"""Helpers for passes on tir: functions of a module, moving operations, removing unused ones."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from ...ir.rewriting.edit import inline_before, insert_all_before
 
 
 def functions(module: ModuleOp) -> list[tir.FuncOp]:
-    """The tir functions of a module."""
+    """Return the tir functions of a module."""
     return [op for op in module.body.block.ops if isinstance(op, tir.FuncOp)]
 
 
 def is_scheduled(func: tir.FuncOp) -> bool:
-    """Whether a schedule was given to a function, which the default schedule then leaves alone."""
+    """Return whether a function has a user's schedule, so that the default schedule skips it."""
     return func.func_attrs is not None and "tir.is_scheduled" in func.func_attrs.data
 
 
 def memory_bits(dtype: Attribute) -> int:
-    """Bits of an element, or of a vector of them, in memory: a bool takes eight, an address 64."""
+    """Return the bits of an element, or of a vector, in memory: a bool takes eight, an address 64."""
     if isinstance(dtype, tir.HandleType):
         return 64
     return max(8, bit_width(scalar_of(dtype))) * lanes_of(dtype)
 
 
 def erase_with_tree(op: Operation) -> None:
-    """Erase an operation that nothing uses."""
+    """Erase an unused operation and the expressions that only it used."""
     op.detach()
     op.erase(safe_erase=False)
 
@@ -53,29 +53,29 @@ def _removable(op: Operation) -> bool:
 
 
 def _only_reads(op: Operation) -> bool:
-    """Whether an operation does nothing but read: a choice between elements, say."""
+    """Return whether an operation has no effect other than reading, for example a choice between elements."""
     if isinstance(op, tir.LoadOp | tir.YieldOp) or is_side_effect_free(op):
         return True
     return isinstance(op, tir.IfThenElseOp) and all(_only_reads(i) for r in op.regions for b in r.blocks for i in b.ops)
 
 
 def is_pure(owner: Operation | Block) -> bool:
-    """Whether what computes a value has no effect; reading has none."""
+    """Return whether computing a value has no effect; reading has none."""
     return isinstance(owner, Block | tir.LoadOp) or is_side_effect_free(owner)
 
 
 def is_empty(region: Region) -> bool:
-    """Whether only expressions stand in a region."""
+    """Return whether a region contains only expressions."""
     return region.first_block is None or all(is_pure(op) for op in region.block.ops)
 
 
 def may_initialize(loop: tir.ForOp) -> bool:
-    """Whether a loop without iterations is not nothing: it may be over what blocks in it reduce, which have inits."""
+    """Return whether a loop without iterations may have an effect: an init of blocks that reduce over it."""
     return any(isinstance(op, tir.InitOp) for op in operations(loop))
 
 
 def inline_branch(op: tir.IfOp | tir.IfThenElseOp, holds: bool) -> None:
-    """What one side of a branch does, or computes, in place of the branch."""
+    """Replace a branch by one of its sides."""
     region = op.then_region if holds else op.else_region
     block = region.first_block
     if block is not None:
@@ -88,12 +88,12 @@ def inline_branch(op: tir.IfOp | tir.IfThenElseOp, holds: bool) -> None:
 
 
 def remove_dead(root: Operation) -> None:
-    """Remove expressions below `root` whose values nothing uses (loads too: reading has no effect)."""
+    """Remove unused expressions below `root` (also loads: reading has no effect)."""
     _erase_unused(operations(root)[1:])
 
 
 def erase_with_operands(op: Operation) -> None:
-    """Erase an operation that nothing uses, and expressions that only it used."""
+    """Erase an unused operation, and expressions that only it used."""
     owners = [o.owner for o in op.operands]
     erase_with_tree(op)
     _erase_unused([o for o in owners if isinstance(o, Operation)])
@@ -110,24 +110,24 @@ def _erase_unused(todo: list[Operation]) -> None:
 
 
 def blocks_inside_out(root: Operation) -> Iterator[tir.BlockOp]:
-    """The tir blocks below `root`, inner ones first."""
+    """Yield the tir blocks below `root`, inner ones first."""
     blocks = [op for op in operations(root) if isinstance(op, tir.BlockOp)]
     yield from reversed(blocks)
 
 
 def values_of(op: Operation) -> list[SSAValue]:
-    """What an operation defines."""
+    """Return the values that an operation defines."""
     return [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
 
 
 def integer_type(value: SSAValue) -> IntegerType | None:
-    """The type of an integer; None for other values."""
+    """Return the type of an integer, or None for other values."""
     t: Attribute = value.type
     return cast(IntegerType, t) if isinstance(t, IntegerType) else None
 
 
 def outermost(ops: Iterable[Operation], kind: ForKind) -> Iterator[tir.ForOp]:
-    """The loops of a kind among and in `ops` that stand in no other one."""
+    """Yield the loops of a kind among and inside `ops` that are not inside another one."""
     for op in ops:
         if isinstance(op, tir.ForOp) and op.kind is kind:
             yield op
@@ -138,9 +138,9 @@ def outermost(ops: Iterable[Operation], kind: ForKind) -> Iterator[tir.ForOp]:
 
 
 def move_out(loop: tir.ForOp) -> None:
-    """Move expressions that are the same in each iteration, and read nothing, before a loop.
+    """Hoist loop-invariant expressions without loads out of a loop.
 
-    What may divide by a size stays where the loop may not run at all: sizes are not 0 where something runs.
+    Possible divisions by a size stay if the loop may not run at all: sizes are nonzero only where something runs.
     """
     count = bound_expr(loop.extent).constant
     runs = count is not None and count > 0
@@ -162,7 +162,7 @@ def _reads_operands_alone(kind: type[Operation]) -> bool:
 
 
 def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
-    """An operation without regions on other operands."""
+    """Copy an operation without regions, with other operands."""
     types = [r.type for r in op.results]
     copy = make(
         type(op),
@@ -178,7 +178,7 @@ def copied(op: Operation, operands: Sequence[SSAValue]) -> Operation:
 
 
 def folded(kind: type[Operation], operands: Sequence[SSAValue]) -> SSAValue | int | None:
-    """A sum, difference or product of integers, where that is known or one of them; else None."""
+    """Return an integer sum, difference or product if it is a constant or one of the operands, else None."""
     rule = _FOLDS.get(kind)
     if rule is None:
         return None
@@ -204,25 +204,25 @@ def _integer(value: SSAValue) -> int | None:
 
 
 def _divides(op: Operation) -> bool:
-    """Whether an expression may divide by what is no constant."""
+    """Return whether an expression may divide by a non-constant."""
     if isinstance(op, tir.DivOp | tir.TruncModOp | tir.FloorDivOp | tir.FloorModOp):
         return not isinstance(op.rhs.owner, tir.ConstOp)
     return isinstance(op, ValueOp) and not isinstance(op.expr.data, Var)
 
 
 def bound_expr(bound: SymExpr | SSAValue) -> SymExpr:
-    """A bound of a loop as an expression."""
+    """Return a bound of a loop as an expression."""
     return bound if isinstance(bound, SymExpr) else sym_expr_of(bound)
 
 
 def bind_threads(analyzer: Analyzer, launch: tir.LaunchThreadOp) -> None:
-    """Tell the analyzer of which range the number of a thread is."""
+    """Add the range of a thread index to the analyzer."""
     variable = Var(launch.index, cast(IntegerType, launch.index.type))
     analyzer.bind_range(variable, as_expr(0, variable.dtype), sym_expr_of(launch.extent))
 
 
 def bind_loop(analyzer: Analyzer, loop: tir.ForOp) -> None:
-    """Tell the analyzer of which range the variable of a loop is."""
+    """Add the range of a loop variable to the analyzer."""
     variable = Var(loop.loop_var, cast(IntegerType, loop.loop_var.type))
     analyzer.bind_range(variable, bound_expr(loop.min), bound_expr(loop.extent))
 

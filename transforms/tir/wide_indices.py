@@ -1,5 +1,5 @@
-"""Indices are computed in 32 bits and more: what a pass makes of one (`index * stride + …`, `index < extent`) may be
-more than 8 or 16 bits hold, and is more than bit 31 of an unsigned one.
+"""Widening of narrow indices to at least 32 bits: expressions that passes build from them (`index * stride + …`,
+`index < extent`) may exceed 8 or 16 bits, or bit 31 of an unsigned index.
 
     load %A[%i : ui8]     ->     load %A[cast %i : i32]
 """
@@ -20,7 +20,7 @@ _WIDE = frozenset[Attribute]((i32, i64))
 
 
 def widen_indices(func: tir.FuncOp) -> None:
-    """Convert indices of less than 32 bits, and unsigned ones of 32, to a signed type that holds them all."""
+    """Convert indices of less than 32 bits, and unsigned ones of 32, to a signed type that holds all their values."""
     for op in operations(func):
         if isinstance(op, _INDEXED):
             narrow = [v for v in op.indices if _widened(v) is not None]
@@ -34,7 +34,7 @@ def widen_indices(func: tir.FuncOp) -> None:
 
 
 def _widened(index: SSAValue) -> Attribute | None:
-    """The type to convert an index to; None where it may stay."""
+    """Return the type to convert an index to, or None if it is wide enough."""
     element = scalar_of(index.type)
     if element in _WIDE or bit_width(element) > 32:
         return None

@@ -1,4 +1,4 @@
-"""Putting a loss behind a function."""
+"""Append a loss to a function."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from .blocks import bind_outputs, dataflow_block, make_unique
 
 @dataclass(frozen=True)
 class AppendLoss(Pass):
-    """Adds a function that computes what `func_name` does, and then a loss of its first results.
+    """Add a function that computes `func_name` followed by a loss of its first results.
 
     def f(x): …; return (out, state)  ->  def f_loss(x, targets): …; return (loss, state)
 
-    `loss_function`: a function (predictions…, targets…) -> a scalar; both functions have one dataflow block.
-    `num_backbone_outputs`: how many results of the backbone are its predictions; the others are results of the new
-    function, too. `new_func_name`: its name, `<func_name>_loss` where None.
+    `loss_function`: a function (predictions…, targets…) -> a scalar; both functions have a single dataflow block.
+    `num_backbone_outputs`: the number of results of the backbone that are predictions; the new function also returns
+    the others. `new_func_name`: its name, by default `<func_name>_loss`.
     """
 
     name = "append-loss"
@@ -60,13 +60,13 @@ class AppendLoss(Pass):
 
 
 def _results(func: relax.FuncOp) -> list[SSAValue]:
-    """What a function returns: the fields of a tuple that is written out, or its one result."""
+    """Return the results of a function: the fields of an explicit tuple, or the single result."""
     value = func.return_op.value
     return list(value.owner.fields_) if isinstance(value.owner, relax.TupleOp) else [value]
 
 
 def _inner(value: SSAValue, dataflow: relax.DataflowOp) -> SSAValue:
-    """The value inside of a dataflow block that one of its outputs is."""
+    """Return the value inside a dataflow block for one of its outputs."""
     if value.owner is not dataflow:
         return value
     return dataflow.output_op.values_[list(dataflow.outputs).index(value)]  # pyright: ignore[reportArgumentType]
@@ -96,7 +96,7 @@ def _append(func: relax.FuncOp, loss: relax.FuncOp, count: int) -> None:
 
 
 def _check(func: relax.FuncOp, loss: relax.FuncOp, results: Sequence[SSAValue], count: int) -> None:
-    """Raise where the loss does not fit behind the function."""
+    """Raise if the loss cannot be appended to the function."""
     if not 0 < count <= min(len(results), len(loss.params)):
         raise TiraxError(
             "num_backbone_outputs does not fit",
@@ -118,13 +118,13 @@ def _check(func: relax.FuncOp, loss: relax.FuncOp, results: Sequence[SSAValue], 
 
 
 def _symbolically(param: SSAValue, value: SSAValue) -> bool:
-    """Whether a parameter takes a value, its symbolic variables being what the value's extents are."""
+    """Return whether a parameter accepts a value, with its symbolic variables bound to the value's extents."""
     bindings = bind_variables([param.type], [value.type])
     return is_base_of(SymbolSubstitution(bindings).attribute(param.type), value.type)
 
 
 def _rename_symbols(func: relax.FuncOp, loss: relax.FuncOp, results: Sequence[SSAValue]) -> None:
-    """Let the loss's symbolic variables be what the predictions make of them, others new ones."""
+    """Bind the loss's symbolic variables to the predictions' extents, and rename the others to new ones."""
     bindings = bind_variables([p.type for p in loss.params[: len(results)]], [v.type for v in results])
     names = NameSupply([str(v.name) for v in function_symbols(func)])
     for v in function_symbols(loss):
@@ -134,7 +134,7 @@ def _rename_symbols(func: relax.FuncOp, loss: relax.FuncOp, results: Sequence[SS
 
 
 def _return(func: relax.FuncOp, dataflow: relax.DataflowOp, values: Sequence[SSAValue]) -> None:
-    """Let a function return `values`, which are values of its dataflow block or parameters."""
+    """Make a function return `values`, which are values of its dataflow block or parameters."""
     block, last = dataflow.body.block, func.return_op
     old_tuple: Operation | None = last.value.owner if isinstance(last.value.owner, relax.TupleOp) else None
     erase(last)

@@ -1,4 +1,4 @@
-"""Functions of one dataflow block: what differentiation and losses are built on."""
+"""Functions with a single dataflow block, which differentiation and losses require."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...ir.locations import location_of
 
 
 def dataflow_block(func: relax.FuncOp) -> relax.DataflowOp:
-    """The one dataflow block of a function, which holds all its bindings. Raises `TiraxError` for other functions."""
+    """Return the single dataflow block of a function with all its bindings. Raises `TiraxError` for other functions."""
     bindings = [op for op in func.body.block.ops if not (isinstance(op, relax.ReturnOp) or relax.is_inline(op))]
     if len(bindings) != 1 or not isinstance(bindings[0], relax.DataflowOp):
         others = [op for op in bindings if not isinstance(op, relax.DataflowOp)] or bindings[1:]
@@ -26,7 +26,7 @@ def dataflow_block(func: relax.FuncOp) -> relax.DataflowOp:
 
 
 def bind_outputs(dataflow: relax.DataflowOp) -> None:
-    """Bind each output of a block to a variable of its outer name, so that this has a gradient of its own."""
+    """Bind each output of a block to a variable of its outer name, so that it has its own gradient."""
     end = dataflow.output_op
     seen = set[SSAValue]()
     for i, (value, outer) in enumerate(zip(end.values_, dataflow.outputs, strict=True)):
@@ -41,7 +41,7 @@ def bind_outputs(dataflow: relax.DataflowOp) -> None:
 
 
 def make_unique(func: relax.FuncOp, new: set[Operation]) -> None:
-    """Give those of the new bindings whose name is taken a name of their own, `lv_1` for `lv`."""
+    """Rename new bindings whose names are already used, as `lv_1` for `lv`."""
     taken = {name_of(v) for v in func.params}
     for op in func.walk():
         if op not in new and not isinstance(op, relax.DataflowOp):

@@ -1,7 +1,7 @@
-"""Checkpointing: what the gradient computes again instead of keeping it (Chen et al., 2016).
+"""Checkpointing: values that the gradient recomputes instead of storing them (Chen et al., 2016).
 
-Between `start_checkpoint` and `end_checkpoint` of its inputs and outputs a part of a program keeps nothing: where the
-gradient needs a value of the part, the bindings that lead to it from the inputs are repeated, as `lv1_cp`.
+Values between the inputs, marked `start_checkpoint`, and the outputs, marked `end_checkpoint`, are not stored: if the
+gradient needs one of them, the bindings that lead to it from the inputs are repeated, as `lv1_cp`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .expressions import Tape
 
 
 def remove_marks(block: Block) -> set[SSAValue]:
-    """Remove the marks of checkpoints from a block; the values that are to be computed again."""
+    """Remove checkpoint markers from a block, and return the values to be recomputed."""
     inside = set[SSAValue]()
     kept = set[SSAValue]()
     opened = set[SSAValue]()
@@ -43,14 +43,14 @@ def remove_marks(block: Block) -> set[SSAValue]:
 
 
 class Recomputation:
-    """Gives the values that the gradient uses: those that are kept as they are, copies of the others."""
+    """Provider of the values that the gradient uses: stored ones unchanged, copies of the others."""
 
     def __init__(self, tape: Tape, inside: set[SSAValue]):
         self._tape, self._inside = tape, inside
         self._copies: dict[SSAValue, SSAValue] = {}
 
     def value(self, value: SSAValue) -> SSAValue:
-        """The value, or what stands for it after it has been computed again, with all that it needs."""
+        """Return the value, or its copy after recomputing it and everything it needs."""
         stack = [value]
         while stack:
             last = stack[-1]

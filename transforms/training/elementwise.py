@@ -1,4 +1,4 @@
-"""Gradients of element-wise operators: tables for those of one and of two arguments."""
+"""Gradients of element-wise operators: tables for unary and binary ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _zero(x: Expr) -> Expr:
 
 
 def _normal_density(x: Expr) -> Expr:
-    """exp(-x * x / 2) / sqrt(2 * pi)"""
+    """Return exp(-x * x / 2) / sqrt(2 * pi)."""
     return call("exp", -0.5 * (x * x)) * (1 / math.sqrt(2 * math.pi))
 
 
@@ -95,7 +95,7 @@ def _power(g: Expr, x: Expr, y: Expr, z: Expr) -> tuple[Expr, Expr]:
 
 
 def _steps(round_: str) -> Callable[[Expr, Expr, Expr, Expr], tuple[Expr, Expr]]:
-    """Of a remainder: x minus the multiple of y that rounding the quotient gives."""
+    """Return the gradients of a remainder: x minus the multiple of y by the rounded quotient."""
     return lambda g, x, y, z: (g, -g * call(round_, x / y))
 
 
@@ -141,21 +141,21 @@ def ewise_fma(s: Site) -> Gradients:
 
 @gradient("astype")
 def astype(s: Site) -> Gradients:
-    """astype(x) -> g in the dtype of x; none through integers, which change in steps"""
+    """astype(x) -> g in the dtype of x; none through integers, which are piecewise constant"""
     through = is_float(tensor(s.args[0]).element) and is_float(tensor(s.out).element)  # pyright: ignore[reportArgumentType]
     return [call("astype", s.grad, dtype=tensor(s.args[0]).element) if through else None]
 
 
 @gradient("clip")
 def clip(s: Site) -> Gradients:
-    """clip(x, low, high) -> g where x is inside of the bounds, else 0"""
+    """clip(x, low, high) -> g where x is within the bounds, else 0"""
     x, low, high = s.args
     inside = call("logical_and", x >= _bound(low, x), x <= _bound(high, x))
     return [where(inside, s.grad, _zero(x)), None, None]
 
 
 def _bound(value: Expr, like: Expr) -> Expr:
-    """A prim value as a tensor of rank 0."""
+    """Return a prim value as a tensor of rank 0."""
     attr = cast(relax.PrimValueOp, value.op_handle).value
     return extent(attr.data, tensor(like).element) if isinstance(attr, SymAttr) else number(attr.value.data, like)
 

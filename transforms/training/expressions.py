@@ -1,7 +1,7 @@
-"""Building gradients: small functions that give detached expressions, and the tape that places them.
+"""Building blocks of gradients: functions that return detached expressions, and the tape that inserts them.
 
-A rule writes what it means, `g * (1 - y * y)`, and the tape puts it into the dataflow block, binding by binding. One
-expression that is used twice is bound once.
+A rule is written as a formula, `g * (1 - y * y)`, and the tape inserts it into the dataflow block, binding by binding.
+An expression that is used twice is bound once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Dims = tuple[SymExpr, ...]
 
 
 def call(name: str, *args: Any, **attrs: Any) -> Expr:
-    """A detached call of the operator `relax.<name>`; a list stands for the fields of a tuple argument."""
+    """Return a detached call of the operator `relax.<name>`; a list provides the fields of a tuple argument."""
     values: list[Any] = []
     for a in args:
         fields = cast("list[Expr]", a) if isinstance(a, list) else None
@@ -35,44 +35,44 @@ def call(name: str, *args: Any, **attrs: Any) -> Expr:
 
 
 def tensor(x: Expr) -> TensorType:
-    """The struct info of a tensor."""
+    """Return the struct info of a tensor."""
     return cast(TensorType, x.ssa.type)
 
 
 def dims(x: Expr) -> Dims:
-    """The extents of a tensor of known shape."""
+    """Return the extents of a tensor of known shape."""
     extents = tensor(x).dims
     assert extents is not None  # `Gradient` refuses operands of unknown shape
     return extents
 
 
 def rank(x: Expr) -> int:
-    """How many dimensions a tensor of known shape has."""
+    """Return the rank of a tensor of known shape."""
     return len(dims(x))
 
 
 def shape(extents: Sequence[ExprLike]) -> Expr:
-    """A shape value."""
+    """Return a shape value."""
     return to_expr(relax.ShapeOp(extents).result)
 
 
 def prim(value: ExprLike) -> Expr:
-    """A scalar value."""
+    """Return a scalar value."""
     return to_expr(relax.PrimValueOp(value).result)
 
 
 def number(value: float, like: Expr) -> Expr:
-    """A constant tensor of rank 0, of the dtype of `like`."""
+    """Return a constant tensor of rank 0, with the dtype of `like`."""
     return constant(value, tensor(like).element)
 
 
 def constant(value: Any, dtype: Attribute | None) -> Expr:
-    """A constant tensor."""
+    """Return a constant tensor."""
     return Constant.on(relax.ConstantOp.of(value, cast(Attribute, dtype)).result)
 
 
 def extent(value: SymExpr, dtype: Attribute | None) -> Expr:
-    """An extent, or a product of extents, as a tensor of rank 0."""
+    """Return an extent, or a product of extents, as a tensor of rank 0."""
     if value.constant is not None:
         return constant(value.constant, dtype)
     # the one element of the range from n to n + 1
@@ -80,12 +80,12 @@ def extent(value: SymExpr, dtype: Attribute | None) -> Expr:
 
 
 def count(x: Expr, axes: Sequence[int]) -> SymExpr:
-    """How many elements are along `axes`."""
+    """Return the number of elements along `axes`."""
     return product([Const(1, i64), *(dims(x)[a] for a in axes)])
 
 
 def zeros(t: Attribute) -> Expr:
-    """Zeros of a type: a tensor of known shape, or a tuple of such ones."""
+    """Return zeros of a type: a tensor of known shape, or a tuple of these."""
     if isinstance(t, TupleType):
         return Tuple([zeros(f) for f in t.types])
     if not isinstance(t, TensorType) or t.dims is None or t.element is None:
@@ -94,54 +94,54 @@ def zeros(t: Attribute) -> Expr:
 
 
 def zeros_like(x: Expr) -> Expr:
-    """Zeros in the shape of x."""
+    """Return zeros in the shape of x."""
     return zeros(x.ssa.type) if tensor(x).dims is not None else call("zeros_like", x)
 
 
 def where(condition: Expr, yes: Expr, no: Expr) -> Expr:
-    """`yes` where the condition holds, else `no`."""
+    """Return `yes` where the condition holds, else `no`."""
     return call("where", condition, yes, no)
 
 
 def total(x: Expr, axes: Sequence[int] | None = None, keepdims: bool = False) -> Expr:
-    """The sum along `axes`, all where None; x itself where there is none."""
+    """Return the sum along `axes`, all of them if None; x itself if there are none."""
     if axes is not None and not axes:
         return x
     return call("sum", x, axis=axes if axes is None else list(axes), keepdims=keepdims)
 
 
 def mean(x: Expr, axes: Sequence[int]) -> Expr:
-    """The mean along `axes`, which stay as extent 1."""
+    """Return the mean along `axes`, which are kept with extent 1."""
     return call("mean", x, axis=list(axes), keepdims=True) if axes else x
 
 
 def reshape(x: Expr, to: Sequence[ExprLike]) -> Expr:
-    """x in another shape."""
+    """Return x in another shape."""
     return call("reshape", x, shape(to))
 
 
 def broadcast(x: Expr, to: Sequence[ExprLike]) -> Expr:
-    """x repeated to fill a shape."""
+    """Return x broadcast to a shape."""
     return call("broadcast_to", x, shape(to))
 
 
 def permute(x: Expr, axes: Sequence[int]) -> Expr:
-    """x with dimension i of the result being dimension axes[i]; x itself where that changes nothing."""
+    """Permute dimensions: dimension i of the result is dimension axes[i] of x; x itself if nothing changes."""
     return x if list(axes) == list(range(len(axes))) else call("permute_dims", x, axes=list(axes))
 
 
 def inverse(axes: Sequence[int]) -> list[int]:
-    """The permutation that undoes `axes`: which of them comes first, second, … in increasing order."""
+    """Return the inverse of the permutation `axes`; for other distinct axes, the order that sorts them."""
     return sorted(range(len(axes)), key=lambda i: axes[i])
 
 
 def field(value: Expr, index: int) -> Expr:
-    """A field of a tuple."""
+    """Return a field of a tuple."""
     return value[index]
 
 
 def added(a: Expr, b: Expr) -> Expr:
-    """a + b, field by field where they are tuples."""
+    """Return a + b, field by field for tuples."""
     t = a.ssa.type
     if isinstance(t, TupleType):
         return Tuple([added(field(a, i), field(b, i)) for i in range(len(t.types))])
@@ -149,14 +149,14 @@ def added(a: Expr, b: Expr) -> Expr:
 
 
 def is_differentiable(t: Attribute) -> bool:
-    """Whether values of a type have gradients: tensors of floating point, and tuples with such a field."""
+    """Return whether values of a type have gradients: floating-point tensors, and tuples with such a field."""
     if isinstance(t, TupleType):
         return any(map(is_differentiable, t.types))
     return isinstance(t, TensorType) and (t.element is None or is_float(t.element))
 
 
 class Tape:
-    """Places detached expressions before the end of a dataflow block; their names are `lv`, `lv1`, …"""
+    """Inserter of detached expressions before the end of a dataflow block; names are `lv`, `lv1`, …"""
 
     def __init__(self, end: Operation):
         self._end = end
@@ -164,7 +164,7 @@ class Tape:
         self.placed: list[Operation] = []
 
     def bind(self, expr: Expr, name: str) -> SSAValue:
-        """Bind an expression to a variable like `name`; what it uses is bound before it."""
+        """Bind an expression to a variable named like `name`, after binding its operands."""
         value = expr.ssa
         op = value.op if isinstance(value, OpResult) and value.op.parent is None else relax.BindOp(value)
         self.operands(op)
@@ -172,21 +172,21 @@ class Tape:
         return op.results[0]
 
     def normalize(self, expr: Expr) -> Expr:
-        """The expression with its operands bound; itself it is not bound."""
+        """Return the expression with its operands bound; the expression itself is not bound."""
         value = expr.ssa
         if isinstance(value, OpResult) and value.op.parent is None:
             self.operands(value.op)
         return expr
 
     def operands(self, op: Operation) -> None:
-        """Place the detached operands of a detached op, and theirs, in the order of their use."""
+        """Insert the detached operands of a detached op, recursively, in order of use."""
         for value in op.operands:
             if isinstance(value, OpResult) and value.op.parent is None:
                 self.operands(value.op)
                 self.insert(value.op, None if isinstance(value.op, relax.INLINE_OPS) else self._names.fresh("lv"))
 
     def insert(self, op: Operation, name: str | None) -> None:
-        """Insert an op whose operands stand in the block."""
+        """Insert an op whose operands are in the block."""
         block = self._end.parent
         assert block is not None
         block.insert_op_before(op, self._end)
@@ -195,7 +195,7 @@ class Tape:
 
 
 def discard(expr: Expr) -> None:
-    """Let a detached expression that nothing uses go, and what only it used."""
+    """Drop an unused detached expression, and the operands that only it used."""
     stack = [expr.ssa]
     while stack:
         value = stack.pop()
@@ -206,5 +206,5 @@ def discard(expr: Expr) -> None:
 
 
 def handle(value: SSAValue) -> Expr:
-    """The handle on a value of the block."""
+    """Return the handle of a value of the block."""
     return to_expr(value) if isinstance(value, OpResult) and relax.is_inline(value.op) else Var.on(value)

@@ -36,16 +36,16 @@ from .te_gradients import te_gradient
 
 @dataclass(frozen=True)
 class Gradient(Pass):
-    """Adds `f_adjoint`, which computes what the function `f` does and the gradients of a result by parameters.
+    """Add `f_adjoint`, which returns the results of the function `f` and the gradients of one of them.
 
     def f(x, y): …; return z  ->  def f_adjoint(x, y): …; return (z, (x_adjoint, y_adjoint))
 
-    `func_name`: the function; it has one dataflow block, and returns a value of it or a tuple of such values.
-    `require_grads`: parameters and variables of the block, or their names; all parameters where None. `target_index`:
-    which field of the result is differentiated, a scalar of floating point. Integers have zeros for a gradient. Parts
-    between `grad.start_checkpoint` and `grad.end_checkpoint` are computed again rather than kept.
+    `func_name`: the function; it has a single dataflow block, and returns a value of it or a tuple of such values.
+    `require_grads`: parameters and variables of the block, or their names, by default all parameters. `target_index`:
+    the field of the result that is differentiated, a floating-point scalar. The gradient of an integer is zeros. Parts
+    between `grad.start_checkpoint` and `grad.end_checkpoint` are recomputed rather than stored.
 
-    Raises `UnsupportedError`, which lists every operator on the way that has no gradient.
+    Raises `UnsupportedError`, which lists every operator on the path that has no gradient.
     """
 
     name = "gradient"
@@ -75,7 +75,7 @@ class Gradient(Pass):
 
 
 def _names(params: Any) -> tuple[str, ...] | None:
-    """Parameters, given as variables or names, by name. Raises `TiraxError` for one that is given twice."""
+    """Return the names of parameters, given as variables or names. Raises `TiraxError` for a duplicate."""
     if params is None:
         return None
     items = [params] if isinstance(params, Var | str) else list(cast("Sequence[Any]", params))
@@ -103,13 +103,13 @@ def _differentiate(func: relax.FuncOp, names: tuple[str, ...] | None, target_ind
 
 
 def _forget_gradients(func: relax.FuncOp) -> None:
-    """`call_tir_with_grad` -> `call_tir`: what names their gradients has served."""
+    """`call_tir_with_grad` -> `call_tir`: the names of gradients are no longer needed."""
     for op in ops_of_type(func, relax.CallTIROp):
         op.te_grad_name = op.te_grad_kwargs = None
 
 
 def _required(func: relax.FuncOp, dataflow: relax.DataflowOp, names: tuple[str, ...] | None) -> list[SSAValue]:
-    """The parameters and variables whose gradients are wanted. Raises where one is unknown or is no tensor."""
+    """Return the parameters and variables to differentiate by. Raises if one is unknown or is not a tensor."""
     if names is None:
         return [p for p in func.params if _is_tensors(p.type)]
     known: dict[str, SSAValue] = {name_of(r) or "": r for op in dataflow.body.block.ops for r in op.results}
@@ -126,7 +126,7 @@ def _required(func: relax.FuncOp, dataflow: relax.DataflowOp, names: tuple[str, 
 
 
 def _takes(value: SSAValue) -> bool:
-    """Whether a gradient can be added to a value: to a field of it, where it is a tuple in place."""
+    """Return whether a gradient can be added to a value, or to a field of an inline tuple."""
     owner = value.owner
     if isinstance(owner, relax.TupleOp) and relax.is_inline(owner):
         return any(map(_takes, owner.fields_))
@@ -138,7 +138,7 @@ def _is_tensors(t: Attribute) -> bool:
 
 
 def _target(func: relax.FuncOp, dataflow: relax.DataflowOp, index: int) -> Any:
-    """The output of the dataflow block that is differentiated. Raises where it is not one, or no float scalar."""
+    """Return the output of the dataflow block to differentiate. Raises if it is not one, or not a float scalar."""
     value = func.return_op.value
     owner = value.owner
     fields = list(owner.fields_) if isinstance(owner, relax.TupleOp) else [value]
@@ -161,7 +161,7 @@ def _target(func: relax.FuncOp, dataflow: relax.DataflowOp, index: int) -> Any:
 
 
 class _Backward:
-    """Walks the bindings of a block from the last to the first, and adds up the gradients of their operands."""
+    """Backward pass over the bindings of a block, which accumulates the gradients of operands."""
 
     def __init__(self, end: relax.OutputOp, params: Sequence[SSAValue], inside: set[SSAValue]):
         self.tape = Tape(end)
@@ -175,7 +175,7 @@ class _Backward:
         self._varied = self._dependent_values(params)
 
     def _dependent_values(self, params: Sequence[SSAValue]) -> set[SSAValue]:
-        """Values that change with the parameters, and have gradients."""
+        """Return the values that depend on the parameters and have gradients."""
         reached = {p for p in params if is_differentiable(p.type)}
         for op in self._bindings:
             if not _is_constant(op.name) and any(v in reached for v in op.operands):
@@ -227,7 +227,7 @@ class _Backward:
             self._add_all(arg, gradients)
 
     def _rule(self, operator: str) -> GradientRule | None:
-        """What a program registered before what this package has."""
+        """Return the rule of an operator: a user's registration, else that of this package."""
         if registered(operator, GRADIENT) is MISSING:
             return GRADIENTS.get(operator.removeprefix("relax."))
         custom = own_function(operator, GRADIENT)
@@ -285,7 +285,7 @@ class _Backward:
             self.add(value, gradient)
 
     def add(self, value: SSAValue, gradient: Expr) -> None:
-        """Add to the gradient of a value; nothing for what has none."""
+        """Add to the gradient of a value, if it has one."""
         owner = value.owner
         if not is_differentiable(value.type) or isinstance(owner, relax.LEAVES):
             discard(gradient)
@@ -301,7 +301,7 @@ class _Backward:
             self._adjoints[value] = self.tape.bind(total, f"{name_of(value)}_adjoint")
 
     def results(self) -> list[SSAValue]:
-        """The gradients of the parameters, bound to `x_adjoint_out`."""
+        """Return the gradients of the parameters, bound to `x_adjoint_out`."""
         results: list[SSAValue] = []
         for p in self._params:
             name = f"{name_of(p)}_adjoint"
@@ -325,16 +325,16 @@ _HINTS: dict[type[Operation], str] = {
     relax.CallOp: "InlinePrivateFunctions puts a function where it is called",
     relax.CallTIROp: "call_tir_with_grad names the gradient of a tensor function; differentiate before LegalizeOps",
 }
-"""What to do about operations that have no gradient."""
+"""Hints for operations without a gradient."""
 
 
 def _is_constant(operator: str) -> bool:
-    """Whether no gradient flows through an operator."""
+    """Return whether no gradient flows through an operator."""
     return operator.removeprefix("relax.") in CONSTANT and own_function(operator, GRADIENT) is None
 
 
 def _nothing(x: Expr) -> Expr:
-    """Zeros like a value of any shape."""
+    """Return zeros like a value of any shape."""
     t = x.ssa.type
     return Tuple([_nothing(field(x, i)) for i in range(len(t.types))]) if isinstance(t, TupleType) else zeros_like(x)
 
@@ -350,7 +350,7 @@ def _called(value: SSAValue) -> str:
 
 
 def _finish(func: relax.FuncOp, dataflow: relax.DataflowOp, adjoints: Sequence[SSAValue]) -> None:
-    """Let the function return what it did together with the gradients."""
+    """Make the function return its results together with the gradients."""
     end, block = dataflow.output_op, dataflow.body.block
     names = [name_of(v) for v in adjoints]
     outputs = [*end.values_, *_unbound(adjoints)]
@@ -377,7 +377,7 @@ def _finish(func: relax.FuncOp, dataflow: relax.DataflowOp, adjoints: Sequence[S
 
 
 def _unbound(values: Sequence[SSAValue]) -> list[SSAValue]:
-    """The gradients, without the renaming at the end of the block: there the outputs' names say it."""
+    """Return the gradients without the final renaming, which the outputs' names replace."""
     out = list(values)
     for i in reversed(range(len(out))):
         bind = cast(relax.BindOp, out[i].owner)

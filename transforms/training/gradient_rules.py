@@ -1,10 +1,10 @@
-"""What a rule of differentiation is, and the table of them.
+"""The types of gradient rules, and the table of them.
 
     @gradient("nn.softmax")
     def softmax(s: Site) -> Gradients:
         return [(s.grad - total(s.grad * s.out, [s.attr("axis")], True)) * s.out]
 
-A rule gives an expression for each argument of the operator (a list for `xs*`), or None where there is no gradient.
+A rule returns an expression for each argument of the operator (a list for `xs*`), or None if there is no gradient.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Gradients = Sequence[Expr | list[Expr] | None]
 
 @dataclass(frozen=True)
 class Site:
-    """An operator whose gradient is wanted: the gradient of its result, its result and its arguments."""
+    """An operator to differentiate: its result, the gradient of the result, and its arguments."""
 
     op: relax.Operator
     grad: Expr
@@ -36,16 +36,16 @@ class Site:
     normalize: Callable[[Expr], Expr]
 
     def attr(self, name: str) -> Any:
-        """The Python value of an attribute."""
+        """Return the Python value of an attribute."""
         return self.op.attr(name)
 
     def fields(self, arg: int) -> list[Expr]:
-        """The tensors of the tuple argument `arg`, which may be one value."""
+        """Return the tensors of the tuple argument `arg`, which may be a single value."""
         values: list[Expr] = list(self.args[arg])
         return list(values[0]) if self._one_value(arg) else values
 
     def gathered(self, arg: int, gradients: list[Expr]) -> list[Expr]:
-        """What a rule gives for the tuple argument `arg`: the gradients of its tensors."""
+        """Return the gradients of the tensors in the tuple argument `arg`, in the form that rules return."""
         return [Tuple(gradients)] if self._one_value(arg) else gradients
 
     def _one_value(self, arg: int) -> bool:
@@ -53,7 +53,7 @@ class Site:
         return len(values) == 1 and isinstance(values[0].ssa.type, TupleType)
 
     def part(self, index: int) -> Expr | None:
-        """The gradient of a field of the result, None where it is zero for certain."""
+        """Return the gradient of a field of the result, or None if it is certainly zero."""
         owner = self.grad.ssa.owner
         if isinstance(owner, relax.TupleOp):
             producer = owner.fields_[index].owner
@@ -62,24 +62,24 @@ class Site:
         return self.grad[index]
 
     def fit(self, gradient: Expr, like: Expr) -> Expr:
-        """A gradient in the shape of the argument `like`: summed over what broadcasting has repeated."""
+        """Return a gradient in the shape of the argument `like`, summed over broadcast dimensions."""
         gradient = self.normalize(gradient)
         return gradient if tensor(gradient).dims == dims(like) else call("collapse_sum_to", gradient, shape(dims(like)))
 
     def cast(self, gradient: Expr, like: Expr) -> Expr:
-        """A gradient in the dtype of the argument `like`."""
+        """Return a gradient in the dtype of the argument `like`."""
         dtype = tensor(like).element
         return gradient if tensor(gradient).element == dtype else call("astype", gradient, dtype=dtype)
 
     def refuse(self, reason: str) -> UnsupportedError:
-        """The error for an operator that is differentiable, but not as it stands here."""
+        """Return the error for an operator whose gradient is not supported in this form."""
         return UnsupportedError(f"{self.op.name} has no gradient {reason}")
 
 
 GradientRule = Callable[[Site], Gradients]
 
 GRADIENTS: Table[GradientRule] = Table("gradient rule")
-"""The rule of each operator, by its name without `relax.`."""
+"""The rules by operator name without `relax.`."""
 
 CONSTANT: frozenset[str] = frozenset(
     (
@@ -94,8 +94,8 @@ CONSTANT: frozenset[str] = frozenset(
         *("shape_of", "tensor_to_shape", "shape_to_tensor"),
     )
 )
-"""Operators through which no gradient flows: what they give does not change with their arguments, or only in steps."""
+"""Operators without gradients: their results do not depend on the arguments, or are piecewise constant."""
 
 
 gradient = GRADIENTS.row
-"""The decorator of a rule, with the names of its operators without `relax.`."""
+"""Register the decorated function as the rule of operators, named without `relax.`."""

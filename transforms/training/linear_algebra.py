@@ -18,7 +18,7 @@ from .gradient_rules import Gradients, Site, gradient
 
 
 def _transposed(x: Expr) -> Expr:
-    """The last two dimensions exchanged."""
+    """Swap the last two dimensions."""
     n = rank(x)
     return call("permute_dims", x, axes=[*range(n - 2), n - 1, n - 2])
 
@@ -50,7 +50,7 @@ def outer(s: Site) -> Gradients:
 
 @gradient("einsum")
 def einsum(s: Site) -> Gradients:
-    """einsum(xs) -> for each x, g and the others summed to the letters of x; repeated along those that only x has"""
+    """einsum(xs) -> for each x, g times the others summed to the letters of x; broadcast along those that only x has"""
     op = cast(Einsum, s.op)
     xs = s.fields(0)
     inputs, result = op.labels([rank(x) for x in xs])
@@ -71,7 +71,7 @@ def einsum(s: Site) -> Gradients:
 
 
 def _summed(factors: list[Expr], terms: Sequence[str], letters: str, extents: Dims) -> Expr:
-    """The product of `factors`, which have the letters `terms`, summed to the letters `wanted`."""
+    """Return the product of `factors`, which have the letters `terms`, summed to `letters`."""
     known = [c for c in letters if any(c in t for t in terms)]
     value = call("einsum", factors, subscripts=f"{','.join(terms)}->{''.join(known)}")
     missing = [i for i, c in enumerate(letters) if c not in known]
@@ -80,7 +80,7 @@ def _summed(factors: list[Expr], terms: Sequence[str], letters: str, extents: Di
 
 @gradient("nn.attention")
 def attention(s: Site) -> Gradients:
-    """attention(q, k, v, bias) -> by its definition, p = softmax(q kᵀ * scale + bias), y = p v; p is computed again"""
+    """attention(q, k, v, bias) -> by definition, p = softmax(q kᵀ * scale + bias), y = p v; p is recomputed"""
     query, key, value, bias = s.args
     size = dims(query)[3].constant
     scale = s.attr("scale")
@@ -99,7 +99,7 @@ def attention(s: Site) -> Gradients:
 
 
 def _masked(s: Site, scores: Expr) -> Expr:
-    """The scores, the least number where the mask or the window do not let a query look."""
+    """Return the scores, with the least number where the mask or window excludes a key."""
     causal, window = s.attr("causal_mask"), s.attr("window_size")
     if causal is None and window is None:
         return scores

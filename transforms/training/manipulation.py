@@ -1,4 +1,4 @@
-"""Gradients of operators that move elements: each goes back to where its element came from."""
+"""Gradients of operators that move elements: each gradient goes back to the source of its element."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def permute_dims(s: Site) -> Gradients:
 
 @gradient("broadcast_to")
 def broadcast_to(s: Site) -> Gradients:
-    """broadcast_to(x) -> the sum of g over what was repeated"""
+    """broadcast_to(x) -> the sum of g over the broadcast dimensions"""
     return [call("collapse_sum_to", s.grad, shape(dims(s.args[0])))]
 
 
 @gradient("collapse_sum_to", "collapse_sum_like")
 def collapse_sum(s: Site) -> Gradients:
-    """collapse_sum_to(x) -> g repeated"""
+    """collapse_sum_to(x) -> g broadcast"""
     return [broadcast(s.grad, dims(s.args[0]))]
 
 
@@ -90,7 +90,7 @@ def concat(s: Site) -> Gradients:
 
 
 def _section(g: Expr, axis: int, low: SymExpr, high: SymExpr, like: Expr) -> Expr:
-    """g[low:high] along an axis, in the shape of `like`."""
+    """Return g[low:high] along an axis, in the shape of `like`."""
     part = call("strided_slice", g, [prim(axis)], [prim(low)], [prim(high)], assume_inbound=True)
     return part if dims(part) == dims(like) else reshape(part, dims(like))
 
@@ -135,7 +135,7 @@ def triangle(s: Site) -> Gradients:
 
 
 def _folded(g: Expr, extents: Sequence[SymExpr], counts: Sequence[int], inner: bool) -> Expr:
-    """The sum of g over repetitions: of each element (`inner`) or of the whole, `counts` in each dimension."""
+    """Return the sum of g over repetitions: of each element (`inner`) or of the tensor, `counts` in each dimension."""
     to: list[SymExpr] = []
     for d, c in zip(extents, counts, strict=True):
         to += [d, Const(c)] if inner else [Const(c), d]
@@ -172,7 +172,7 @@ def full(s: Site) -> Gradients:
 
 @gradient("take")
 def take(s: Site) -> Gradients:
-    """take(x, i) -> g added up at i"""
+    """take(x, i) -> g accumulated at i"""
     x, indices = s.args
     mode, axis = s.attr("mode"), (s.attr("axis") or 0) % rank(x)
     if mode not in _INSIDE:
@@ -191,25 +191,25 @@ _INSIDE: dict[str, Callable[[Expr, SymExpr], Expr]] = {
     "clip": lambda indices, size: call("clip", indices, prim(0), prim(size - 1)),
     "wrap": _wrapped,
 }
-"""Indices as the mode of take makes them."""
+"""Index handling by the mode of take."""
 
 
 @gradient("grad.take_backward")
 def take_backward(s: Site) -> Gradients:
-    """take_backward(g, x, i), which does not change with the elements of x -> take(h, i)"""
+    """take_backward(g, x, i), independent of the elements of x -> take(h, i)"""
     return [call("take", s.grad, s.args[2], axis=s.attr("axis")), None, None]
 
 
 @gradient("gather_elements")
 def gather_elements(s: Site) -> Gradients:
-    """gather_elements(x, i) -> g added up at i"""
+    """gather_elements(x, i) -> g accumulated at i"""
     x, indices = s.args
     return [call("scatter_elements", zeros_like(x), indices, s.grad, axis=s.attr("axis"), reduction="add"), None]
 
 
 @gradient("gather_nd")
 def gather_nd(s: Site) -> Gradients:
-    """gather_nd(x, i) -> g added up at i"""
+    """gather_nd(x, i) -> g accumulated at i"""
     x, indices = s.args
     outer = dims(indices)[:-1]
     batch = [_coordinates(n, outer, tensor(indices).element) for n in range(s.attr("batch_dims"))]
@@ -218,7 +218,7 @@ def gather_nd(s: Site) -> Gradients:
 
 
 def _coordinates(n: int, extents: Dims, dtype: object) -> Expr:
-    """The index along dimension n at each point, with a last dimension of 1."""
+    """Return the index along dimension n at each point, with a last dimension of 1."""
     line = call("arange", prim(0), prim(extents[n]), prim(1), dtype=dtype)
     spread = reshape(line, [extents[n] if i == n else 1 for i in range(len(extents) + 1)])
     return broadcast(spread, [*extents, 1])
@@ -226,7 +226,7 @@ def _coordinates(n: int, extents: Dims, dtype: object) -> Expr:
 
 @gradient("index_tensor")
 def index_tensor(s: Site) -> Gradients:
-    """index_tensor(x, i) -> g added up at i"""
+    """index_tensor(x, i) -> g accumulated at i"""
     x, indices = s.args[0], s.fields(1)
     return [call("index_put", zeros_like(x), indices, s.grad, accumulate=True), None]
 
@@ -242,7 +242,7 @@ def index_put(s: Site) -> Gradients:
 
 @gradient("scatter_elements", "scatter_nd")
 def scatter(s: Site) -> Gradients:
-    """scatter(x, i, u) -> g (0 where u was written), g at i; where several are written to one place, each gets it"""
+    """scatter(x, i, u) -> g (0 where u was written), g at i; several updates of an element all get its gradient"""
     _, indices, updates = s.args
     name, reduction = s.op.name.removeprefix("relax."), s.attr("reduction")
     if reduction not in ("update", "add"):
@@ -253,7 +253,7 @@ def scatter(s: Site) -> Gradients:
 
 
 def _spaced(g: Expr, into: Dims, axis: int, part: Slice) -> Expr:
-    """Zeros of the shape `into`, with g at the slice `part` of an axis."""
+    """Return zeros of the shape `into`, with g at the slice `part` of an axis."""
     first, step = part.begin, part.stride
     if step < 0:
         first, step = part.begin + (part.extent - 1) * part.stride, -step
@@ -265,7 +265,7 @@ def _spaced(g: Expr, into: Dims, axis: int, part: Slice) -> Expr:
 
 @gradient("strided_slice")
 def strided_slice(s: Site) -> Gradients:
-    """strided_slice(x) -> g at its place among zeros, axis by axis"""
+    """strided_slice(x) -> g at its position among zeros, axis by axis"""
     slices = cast(StridedSlice, s.op).slices()
     if slices is None:
         raise s.refuse("where its bounds are not known")
@@ -293,7 +293,7 @@ def slice_scatter(s: Site) -> Gradients:
 
 @gradient("nn.pad")
 def pad(s: Site) -> Gradients:
-    """pad(x) -> g without the padding; what the padding copies of x is added up where it came from"""
+    """pad(x) -> g without the padding; copies of x in the padding are accumulated at their sources"""
     x, widths, mode = s.args[0], cast(Pad, s.op).widths(), s.attr("pad_mode")
     if mode == "constant":
         axes = range(rank(x))
@@ -313,7 +313,7 @@ def pad(s: Site) -> Gradients:
 
 
 def _pad_sources(size: int, before: int, after: int, mode: str) -> list[int]:
-    """Which element each one of a padded dimension is a copy of."""
+    """Return the source position of each element of a padded dimension."""
     places = np.arange(size)
     if mode == "reflect":
         return np.pad(places, (before, after), mode="reflect").tolist()

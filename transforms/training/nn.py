@@ -25,25 +25,25 @@ from .gradient_rules import Gradients, Site, gradient
 
 
 def _beside(vector: Expr, x: Expr, axes: Sequence[int]) -> Expr:
-    """A tensor with a dimension for each of `axes`, so that it broadcasts to x."""
+    """Return a tensor with a dimension for each of `axes` in a form that broadcasts to x."""
     return reshape(permute(vector, inverse(axes)), [d if i in axes else 1 for i, d in enumerate(dims(x))])
 
 
 def _along(g: Expr, axes: Sequence[int]) -> Expr:
-    """The sum over all dimensions but `axes`, in their order."""
+    """Return the sum over all dimensions except `axes`, in their order."""
     summed = total(g, [i for i in range(rank(g)) if i not in axes])
     return permute(summed, inverse(inverse(axes)))
 
 
 def _normalized(x: Expr, axes: Sequence[int], epsilon: float) -> tuple[Expr, Expr]:
-    """(x - mean) / sqrt(variance + epsilon), and 1 / sqrt(variance + epsilon)."""
+    """Return (x - mean) / sqrt(variance + epsilon), and 1 / sqrt(variance + epsilon)."""
     centered = x - mean(x, axes)
     factor = call("rsqrt", mean(centered * centered, axes) + epsilon)
     return centered * factor, factor
 
 
 def _unnormalized(g: Expr, standard: Expr, factor: Expr, axes: Sequence[int]) -> Expr:
-    """The gradient of x, from that of x in standard form."""
+    """Return the gradient of x, from that of the standardized x."""
     return factor * (g - mean(g, axes) - standard * mean(g * standard, axes))
 
 
@@ -59,7 +59,7 @@ def layer_norm(s: Site) -> Gradients:
 
 
 def _affine(s: Site, standard: Expr, axes: Sequence[int]) -> list[Expr | None]:
-    """The gradients of gamma and beta, which have a dimension for each of `axes`."""
+    """Return the gradients of gamma and beta, which have a dimension for each of `axes`."""
     by_gamma = _along(s.grad * standard, axes) if s.attr("scale") else None
     return [by_gamma, _along(s.grad, axes) if s.attr("center") else None]
 
@@ -152,13 +152,13 @@ def cross_entropy_with_logits(s: Site) -> Gradients:
 
 @gradient("nn.nll_loss")
 def nll_loss(s: Site) -> Gradients:
-    """nll_loss(p, t, w) -> nll_loss_backward(g, p, t, w); none for the weights, which are the user's choice"""
+    """nll_loss(p, t, w) -> nll_loss_backward(g, p, t, w); none for the weights, which are hyperparameters"""
     attrs = {n: s.attr(n) for n in ("reduction", "ignore_index")}
     return [call("grad.nll_loss_backward", s.grad, *s.args, **attrs), None, None]
 
 
 @gradient("grad.nll_loss_backward")
 def nll_loss_backward(s: Site) -> Gradients:
-    """nll_loss_backward(g, p, t, w), which does not change with p -> nll_loss(h, t, w)"""
+    """nll_loss_backward(g, p, t, w), independent of p -> nll_loss(h, t, w)"""
     attrs = {n: s.attr(n) for n in ("reduction", "ignore_index")}
     return [call("nn.nll_loss", s.grad, *s.args[2:], **attrs), None, None, None]

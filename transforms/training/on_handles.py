@@ -1,4 +1,4 @@
-"""Rules of differentiation as TVM has them: `(var, call, gradient, builder) -> [gradient, …]` on handles."""
+"""Gradient rules in TVM's form: `(var, call, gradient, builder) -> [gradient, …]` on handles."""
 
 from __future__ import annotations
 
@@ -18,26 +18,29 @@ from .expressions import Tape, handle, zeros_like
 from .gradient_rules import GRADIENTS, Gradients, Site
 
 PrimalGradient = Callable[[Expr, Call, Expr, Any], Sequence[Any]]
-"""`(var, call, gradient, builder) -> gradients`: of the variable that the call is bound to, one for each argument."""
+"""`(var, call, gradient, builder) -> gradients`: the call is bound to the variable; one gradient for each argument."""
 
 
 class TapeBuilder:
-    """What a rule of TVM builds with, a part of its `BlockBuilder`: bindings at the end of the dataflow block."""
+    """The builder of TVM's rules, a subset of `BlockBuilder`: adds bindings at the end of the dataflow block."""
 
     def __init__(self, tape: Tape):
         self._tape = tape
 
     def emit(self, expr: Any, name_hint: str = "") -> Expr:
-        """Bind an expression; the variable."""
+        """Bind an expression and return the variable."""
         return handle(self._tape.bind(to_expr(expr), name_hint or "lv"))
 
     def normalize(self, expr: Any) -> Expr:
-        """The expression with its operands bound; itself it is not bound."""
+        """Return the expression with its operands bound; the expression itself is not bound."""
         return self._tape.normalize(to_expr(expr))
 
 
 def rule_on_handles(function: PrimalGradient, tape: Tape) -> Callable[[Site], Gradients]:
-    """A rule of TVM as `Gradient` calls its rules. Raises `TiraxError` where it gives too few or too many."""
+    """Convert a rule in TVM's form to one for `Gradient`.
+
+    Raises `TiraxError` if it returns the wrong number of gradients.
+    """
 
     def rule(site: Site) -> Gradients:
         call = Call.on(site.op.results[0])
@@ -55,7 +58,7 @@ def rule_on_handles(function: PrimalGradient, tape: Tape) -> Callable[[Site], Gr
 
 
 def _by_operand(site: Site, gradients: Sequence[Expr | None]) -> Gradients:
-    """The gradients as the operands are: all in one list for an operator that takes any number."""
+    """Return the gradients grouped like the operands: in one list for a variadic operator."""
     if site.op.SPREAD:
         values = site.args[0]
         return [[zeros_like(v) if g is None else g for g, v in zip(gradients, values, strict=True)]]
@@ -67,7 +70,7 @@ def _like(gradient: Expr | None, arg: Any) -> Expr | list[Expr] | None:
 
 
 def _fields(gradient: Expr, values: Sequence[Expr]) -> list[Expr]:
-    """The gradient of a tuple as those of its fields, of one value that is a tuple as it is."""
+    """Split the gradient of a tuple into those of its fields, unless the tuple is a single value."""
     if len(values) == 1 and isinstance(values[0].ssa.type, TupleType):
         return [gradient]
     return [gradient[i] for i in range(len(values))]
@@ -75,12 +78,12 @@ def _fields(gradient: Expr, values: Sequence[Expr]) -> list[Expr]:
 
 @dataclass(frozen=True)
 class OwnGradient:
-    """The `FPrimalGradient` of an operator that this package has a rule for."""
+    """The `FPrimalGradient` of an operator with a rule in this package."""
 
     operator: str
 
     def __call__(self, orig_var: Expr, orig_call: Call, output_grad: Expr, builder: Any) -> list[Expr | None]:
-        """The gradients of the arguments of a call, that of a tuple as a tuple; None where there is none."""
+        """Return the gradients of the arguments of a call, that of a tuple as a tuple, or None where there is none."""
         op = orig_call.op_handle
         if not isinstance(op, Operator) or op.name != self.operator:
             raise TiraxError("this is the gradient of another operator", expected=self.operator, found=op.name)
@@ -96,7 +99,7 @@ def _argument(arg: Arg) -> Any:
 
 
 def own_gradient(name: str) -> OwnGradient | None:
-    """The rule of this package for an operator, None where there is none."""
+    """Return this package's rule for an operator, or None."""
     return OwnGradient(name) if name.removeprefix("relax.") in GRADIENTS else None
 
 

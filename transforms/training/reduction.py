@@ -26,13 +26,13 @@ from .gradient_rules import Gradients, Site, gradient
 
 
 def _axes(s: Site) -> list[int]:
-    """The axes that are reduced, counted from the front."""
+    """Return the reduced axes, counted from the front."""
     axis, n = s.attr("axis"), rank(s.args[0])
     return list(range(n)) if axis is None else [a % n for a in ([axis] if isinstance(axis, int) else axis)]
 
 
 def _spread(s: Site, value: Expr) -> Expr:
-    """What has the shape of the result, with extent 1 for the axes that the result lacks."""
+    """Insert dimensions of extent 1 for the reduced axes into a value of the result's shape."""
     axis = s.attr("axis")
     if axis is None or s.attr("keepdims"):
         return value
@@ -40,7 +40,7 @@ def _spread(s: Site, value: Expr) -> Expr:
 
 
 def _divided(value: float, n: Expr | int, like: Expr) -> Expr:
-    """value / n as a tensor of rank 0; a constant where n is."""
+    """Return value / n as a tensor of rank 0; a constant if n is."""
     return number(value / n, like) if isinstance(n, int) else value / n
 
 
@@ -58,7 +58,7 @@ def mean(s: Site) -> Gradients:
 
 
 def _variance(s: Site, g: Expr) -> Expr:
-    """g * (2 / n * x - 2 / n² * sum(x))"""
+    """Return g * (2 / n * x - 2 / n² * sum(x))."""
     x, axes = s.args[0], s.attr("axis")
     n = count(x, _axes(s))
     size = extent(n, tensor(x).element) if n.constant is None else max(n.constant, 1)
@@ -80,7 +80,7 @@ def std(s: Site) -> Gradients:
 
 @gradient("max", "min")
 def extremum(s: Site) -> Gradients:
-    """max(x) -> g where x is the greatest, in equal parts where several are"""
+    """max(x) -> g where x is the greatest, in equal parts if there are several"""
     x = s.args[0]
     chosen = call("astype", call("equal", x, _spread(s, s.out)), dtype=tensor(x).element)
     return [_spread(s, s.grad) * chosen / total(chosen, s.attr("axis"), True)]
@@ -88,7 +88,7 @@ def extremum(s: Site) -> Gradients:
 
 @gradient("prod")
 def prod(s: Site) -> Gradients:
-    """prod(x) -> g times the product of all other elements, which are multiplied from both sides: x may be zero"""
+    """prod(x) -> g times the product of all other elements, accumulated from both sides, as x may be zero"""
     x, axes = s.args[0], _axes(s)
     order = [i for i in range(rank(x)) if i not in axes] + axes
     outer = [dims(x)[i] for i in order[: rank(x) - len(axes)]]
@@ -101,14 +101,14 @@ def prod(s: Site) -> Gradients:
 
 
 def _unscanned(s: Site, along: Expr) -> Expr:
-    """A gradient along the scan in the shape and dtype of the data."""
+    """Return a gradient along the scan in the shape and dtype of the data."""
     data = s.args[0]
     return s.cast(reshape(along, dims(data)) if s.attr("axis") is None else along, data)
 
 
 @gradient("cumsum")
 def cumsum(s: Site) -> Gradients:
-    """cumsum(x) -> the sum of g from each element on"""
+    """cumsum(x) -> the sum of g from each element to the end"""
     g, axis = s.grad, s.attr("axis")
     after = total(g, None if axis is None else [axis], True) - call("cumsum", g, axis=axis)
     if s.attr("exclusive"):
@@ -144,7 +144,7 @@ def cumprod(s: Site) -> Gradients:
 
 @gradient("sort")
 def sort(s: Site) -> Gradients:
-    """sort(x) -> each g at the place that its element came from"""
+    """sort(x) -> each g at the source of its element"""
     x, axis = s.args[0], s.attr("axis")
     places = call("argsort", x, axis=axis, descending=s.attr("descending"), dtype="int64")
     return [call("scatter_elements", zeros_like(x), places, s.grad, axis=axis)]
@@ -152,7 +152,7 @@ def sort(s: Site) -> Gradients:
 
 @gradient("topk")
 def topk(s: Site) -> Gradients:
-    """topk(x) -> each g at the place that its element came from"""
+    """topk(x) -> each g at the source of its element"""
     x, kind = s.args[0], s.attr("ret_type")
     if kind == "indices":
         return [None]

@@ -1,4 +1,4 @@
-"""Gradients of tensor functions, given as tensor expressions: what `call_tir_with_grad` names."""
+"""Gradients of tensor functions, registered as tensor expressions for `call_tir_with_grad`."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _FUNCTIONS: Table[TEGradient] = Table("gradient of a tensor function")
 def register_te_gradient(te_grad_name: str, te_grad_func: TEGradient | None = None) -> Any:
     """Register a function as the gradient that `call_tir_with_grad(…, te_grad_name)` names; a decorator without it.
 
-    The function takes the gradient of the result (a list of tensors where there are several), the arguments of the
-    tensor function and `te_grad_kwargs`, and gives a tensor for each argument.
+    The function takes the gradient of the result (a list of tensors for several results), the arguments of the tensor
+    function and `te_grad_kwargs`, and returns a tensor for each argument.
     """
 
     define = _FUNCTIONS.row(te_grad_name, override=True)
@@ -38,9 +38,9 @@ def register_te_gradient(te_grad_name: str, te_grad_func: TEGradient | None = No
 
 
 def te_gradient(op: relax.CallTIROp, grad: Expr, args: Sequence[Expr], tape: Tape) -> list[Expr]:
-    """The gradients of the arguments of a call, computed by the tensor function that its `te_grad_name` stands for.
+    """Return the gradients of the arguments of a call, computed by the function registered as its `te_grad_name`.
 
-    The function joins the module. Raises `NameLookupError` for a name that is not registered.
+    The tensor function is added to the module. Raises `NameLookupError` for a name that is not registered.
     """
     assert op.te_grad_name is not None
     name = op.te_grad_name.data
@@ -63,7 +63,7 @@ def te_gradient(op: relax.CallTIROp, grad: Expr, args: Sequence[Expr], tape: Tap
 
 
 def _add(inside: Operation, func: Any) -> str:
-    """Put a tensor function into the module that `inside` is in; its name."""
+    """Add a tensor function to the module that contains `inside`, and return its name."""
     module: Any = inside
     while not isinstance(module, ModuleOp):
         module = module.parent_op()

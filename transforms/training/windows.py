@@ -31,7 +31,7 @@ from .gradient_rules import GRADIENTS, Gradients, Site, gradient
 
 
 class _Window:
-    """A convolution in the layouts NC… and OI…, as gradients are written in."""
+    """A convolution in the layouts NC… and OI…, in which gradients are written."""
 
     def __init__(self, s: Site):
         op = cast(Convolution, s.op)
@@ -43,17 +43,17 @@ class _Window:
         self.weight = s.args[1]
 
     def kernel(self, letters: str, layout: str) -> Expr:
-        """The weight with its dimensions in the order `letters`, where its layout is `layout`."""
+        """Return the weight with its dimensions in the order `letters`, from its `layout`."""
         return permute(self.weight, [layout.index(c) for c in letters])
 
     def results(self, by_data: Expr, by_kernel: Expr, letters: str, layout: str) -> Gradients:
-        """Both gradients in the layouts of the arguments."""
+        """Return both gradients in the layouts of the arguments."""
         order = [layout.index(c) for c in letters]
         return [permute(by_data, undone(self._data_places)), permute(by_kernel, undone(order))]
 
 
 def _cut(x: Expr, to: Dims) -> Expr:
-    """The beginning of x, of the shape `to`; x itself where it has that."""
+    """Return the beginning of x, with the shape `to`; x itself if it has that shape."""
     if dims(x) == to:
         return x
     axes = range(len(to))
@@ -62,7 +62,7 @@ def _cut(x: Expr, to: Dims) -> Expr:
 
 
 def _by_kernel(w: _Window, data: Expr, grad: Expr, to: Dims) -> Expr:
-    """The gradient of the kernel of a convolution of `data`, (outer, inner, window…): it convolves data with grad."""
+    """Return the gradient of the kernel of a convolution of `data`, (outer, inner, window…): data convolved by grad."""
     data, padding = _covered(w, data, grad, to)
     window = {"strides": w.dilation, "dilation": w.strides, "padding": padding, "groups": w.groups}
     name = f"nn.conv{w.rank}d"
@@ -81,7 +81,7 @@ def _by_kernel(w: _Window, data: Expr, grad: Expr, to: Dims) -> Expr:
 
 
 def _covered(w: _Window, data: Expr, grad: Expr, kernel: Dims) -> tuple[Expr, list[int]]:
-    """`data` without points at the ends that no window reaches, and the padding that windows reach."""
+    """Return `data` without points at the ends that no window covers, and the padding that windows cover."""
     extents, padding = list(dims(data)), list(w.padding)
     for i in range(w.rank):
         steps, taps = dims(grad)[i + 2] - 1, kernel[i + 2] - 1
@@ -93,7 +93,7 @@ def _covered(w: _Window, data: Expr, grad: Expr, kernel: Dims) -> tuple[Expr, li
 
 
 def convolution(s: Site) -> Gradients:
-    """conv(x, w) -> conv_transpose(g, w), conv(x, g) with strides and dilation exchanged"""
+    """conv(x, w) -> conv_transpose(g, w), conv(x, g) with strides and dilation swapped"""
     w = _Window(s)
     letters, layout = f"OI{w.letters}", s.attr("kernel_layout")
     kernel = w.kernel(letters, layout)
@@ -115,7 +115,7 @@ def _by_data(s: Site, w: _Window, kernel: Expr) -> Expr:
 
 
 def _left_over(w: _Window, i: int, size: SymExpr, kernel: SymExpr) -> int | None:
-    """How many points at the end of a padded dimension no window reaches, None where it is not known."""
+    """Return how many points at the end of a padded dimension no window covers, or None if unknown."""
     span = size + (w.padding[i] + w.padding[i + w.rank]) - (kernel - 1) * w.dilation[i] - 1
     return (span % w.strides[i]).constant
 
@@ -131,9 +131,9 @@ def transposed(s: Site) -> Gradients:
 
 
 def window_gradients(forward: Expr, data: Expr, weight: Expr, grad: Expr) -> list[Expr]:
-    """The gradients by `data` and `weight` of a convolution, transposed or not, whose result has the gradient `grad`.
+    """Return the gradients by `data` and `weight` of a convolution, transposed or not; `grad` is that of its result.
 
-    `forward` is a detached call of `data` and `weight`. The gradients are detached, too.
+    `forward` is a detached call on `data` and `weight`. The gradients are detached, too.
     """
     op = cast(Convolution, forward.ssa.owner)
     rule = transposed if op.name.endswith("_transpose") else convolution
@@ -148,7 +148,7 @@ def pool(s: Site) -> Gradients:
 
 
 def avg_pool_backward(s: Site) -> Gradients:
-    """avg_pool2d_backward(g, x), which does not change with the elements of x -> avg_pool2d(h)"""
+    """avg_pool2d_backward(g, x), independent of the elements of x -> avg_pool2d(h)"""
     attrs = {n: s.attr(n) for n in s.op.ATTR_SPECS}
     name = s.op.name.removeprefix("relax.grad.").removesuffix("_backward")
     return [call(f"nn.{name}", s.grad, **attrs), None]
@@ -182,7 +182,7 @@ def adaptive(s: Site) -> Gradients:
 
 
 def _means(size: int, many: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """The matrix whose row i takes the mean of window i."""
+    """Return the matrix whose row i computes the mean of window i."""
     out = np.zeros((many, size))
     for i in range(many):
         low, high = i * size // many, -(-(i + 1) * size // many)
