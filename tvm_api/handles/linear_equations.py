@@ -1,4 +1,4 @@
-"""`tvm.arith`'s linear equations and inequalities for scalar expressions: views of `dialects.sym.linear`."""
+"""`tvm.arith`'s linear equations and inequalities for scalar expressions: views of `solver`."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from xdsl.dialects.builtin import IntegerType
 
 from ...diagnostics import TiraxError
 from ...dialects.dtypes import bit_width, is_unsigned
-from ...dialects.sym import linear
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.sym.linear import linear_in
 from ...dialects.sym.operators import ge, lt
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import ExprLike, PrimExpr, const
 from ...handles.tir.prim_expr import Var as VarView
 from .arith.analyzer import IntervalSet, IntSet, domain_of
 from .arith.ranges import ends_of, to_sym, to_view, variable
+from .solver import clip_bounds, deduced_set, solved
 
 
 def detect_linear_equation(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[PrimExpr]:
@@ -28,7 +29,7 @@ def detect_linear_equation(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list
     A negative coefficient of an unsigned variable is signed: that of `128 - c` is -1, which wraps around when
     used.
     """
-    coefficients = linear.linear_in(to_sym(expr), [variable(v) for v in var_list])
+    coefficients = linear_in(to_sym(expr), [variable(v) for v in var_list])
     return [] if coefficients is None else [_signed(e) for e in (*coefficients[0], coefficients[1])]
 
 
@@ -43,7 +44,7 @@ def detect_clip_bound(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[Prim
 
     Returns an empty list if one of the inequalities is not about exactly one of the variables.
     """
-    bounds = linear.clip_bounds(to_sym(expr), [variable(v) for v in var_list])
+    bounds = clip_bounds(to_sym(expr), [variable(v) for v in var_list])
     return [None if e is None else to_view(e) for limits in bounds or () for e in limits]
 
 
@@ -51,7 +52,7 @@ def deduce_bound(
     var: PrimExpr, cond: ExprLike, hint_map: Mapping[Any, Any], relax_map: Mapping[Any, Any]
 ) -> IntervalSet:
     """Return the values of a variable that satisfy a condition for all values of the variables in `relax_map`."""
-    return IntSet.of(linear.deduced_set(variable(var), to_sym(cond), domain_of(hint_map), domain_of(relax_map)))
+    return IntSet.of(deduced_set(variable(var), to_sym(cond), domain_of(hint_map), domain_of(relax_map)))
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def solve_linear_equations(
     unknowns = (
         [variable(v) for v in variables] if variables else list(dict.fromkeys(v for e in exprs for v in e.free_vars()))
     )
-    solution = linear.solved(exprs, unknowns)
+    solution = solved(exprs, unknowns)
     if solution is None:
         raise TiraxError(
             "not linear equations with constant factors", expected="e.g. x * 2 + y == n", found=equation_list
