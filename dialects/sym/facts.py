@@ -2,8 +2,31 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+from typing import Protocol
+
 from .bounds import Interval, Residue
-from .expr import SymExpr, Var
+from .expr import Op, SymExpr, Var
+
+
+class Knowing(Protocol):
+    """What rules and relations ask of the analyzer."""
+
+    facts: Facts
+    depth: int
+    """In how many scopes of conditions it is."""
+    seeking: bool
+    """Whether facts are looked for at each step, see `relations.fact_bounds`."""
+
+    def bounds(self, e: SymExpr) -> Interval: ...
+
+    def residue(self, e: SymExpr) -> Residue: ...
+
+    def simplify(self, e: SymExpr) -> SymExpr: ...
+
+    def decide(self, e: Op) -> bool | None: ...
+
+    def constraint_scope(self, condition: SymExpr) -> AbstractContextManager[None]: ...
 
 
 class Facts:

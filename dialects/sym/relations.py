@@ -13,11 +13,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from math import gcd, inf
-from typing import Protocol
 
-from .bounds import EVERYTHING, Interval, Number, Residue
+from .bounds import EVERYTHING, Interval, Number
 from .expr import Op, Product, Sum, SymExpr, Var, floordiv, floormod, mul, offset_of, product, sum_of, terms_of
-from .facts import Facts
+from .facts import Knowing
 
 _STEPS = 10
 """How many terms are taken out of a sum."""
@@ -27,19 +26,7 @@ _FACT_DEPTH, _FACT_TRIALS, _FACT_STEPS = 4, 64, 3
 """How many facts follow from each other in a proof, how many combinations are tried, and the steps of each."""
 
 
-class Bounding(Protocol):
-    """What is asked of the analyzer."""
-
-    facts: Facts
-    seeking: bool
-    """Whether facts are looked for at each step, see `fact_bounds`."""
-
-    def bounds(self, e: SymExpr) -> Interval: ...
-
-    def residue(self, e: SymExpr) -> Residue: ...
-
-
-def sum_bounds(known: Bounding, e: Sum) -> Interval:
+def sum_bounds(known: Knowing, e: Sum) -> Interval:
     """An interval around a sum."""
     if not known.facts.ends and not any(isinstance(t, Op) for t, _ in e.terms):
         return known.residue(e).within(_each_alone(known, e))
@@ -52,7 +39,7 @@ def sum_bounds(known: Bounding, e: Sum) -> Interval:
     return known.residue(e).within(out)
 
 
-def _each_alone(known: Bounding, e: SymExpr) -> Interval:
+def _each_alone(known: Knowing, e: SymExpr) -> Interval:
     if not isinstance(e, Sum):
         return known.bounds(e)
     out = Interval(e.offset, e.offset)
@@ -61,7 +48,7 @@ def _each_alone(known: Bounding, e: SymExpr) -> Interval:
     return out
 
 
-def _independent_parts(known: Bounding, e: Sum) -> Collection[list[tuple[SymExpr, int]]]:
+def _independent_parts(known: Knowing, e: Sum) -> Collection[list[tuple[SymExpr, int]]]:
     """The terms in groups that share no variable with each other."""
     parent: dict[Var, Var] = {}
 
@@ -81,7 +68,7 @@ def _independent_parts(known: Bounding, e: Sum) -> Collection[list[tuple[SymExpr
     return groups.values()
 
 
-def _with_ends(known: Bounding, variables: list[Var]) -> list[Var]:
+def _with_ends(known: Knowing, variables: list[Var]) -> list[Var]:
     """The variables and those that their ends are made of."""
     if not known.facts.ends:
         return variables
@@ -95,7 +82,7 @@ def _with_ends(known: Bounding, variables: list[Var]) -> list[Var]:
     return list(closure)
 
 
-def _least(known: Bounding, e: SymExpr, steps: int) -> Number:
+def _least(known: Knowing, e: SymExpr, steps: int) -> Number:
     """A number that `e` is never below."""
     out = _each_alone(known, e).low
     if steps and isinstance(e, Sum) and len(e.terms) <= _TERMS:
@@ -107,7 +94,7 @@ def _least(known: Bounding, e: SymExpr, steps: int) -> Number:
     return known.residue(e).within(Interval(out, inf)).low
 
 
-def _related(known: Bounding, e: Sum, steps: int) -> Number:
+def _related(known: Knowing, e: Sum, steps: int) -> Number:
     """The least value by taking out one term that depends on others; -inf where none does."""
     for var in reversed(known.facts.ends):
         least = _by_ends(known, e, var, steps)
@@ -120,7 +107,7 @@ def _related(known: Bounding, e: Sum, steps: int) -> Number:
     return -inf
 
 
-def _related_terms(known: Bounding, e: Sum) -> Iterator[tuple[Op, int]]:
+def _related_terms(known: Knowing, e: Sum) -> Iterator[tuple[Op, int]]:
     """The operations among the terms that share a variable with another term, the last first."""
     if not any(isinstance(t, Op) and t.kind in _TAKEN_OUT for t, _ in e.terms):
         return
@@ -139,7 +126,7 @@ def _others(e: Sum, term: SymExpr) -> list[tuple[SymExpr, int]]:
     return [(t, c) for t, c in e.terms if t is not term]
 
 
-def _by_quotient(known: Bounding, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
+def _by_quotient(known: Knowing, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
     """`x // d * d` is `x - x % d`; the sum is multiplied by what its factor lacks of d."""
     x, by = term.args
     d = by.constant
@@ -154,7 +141,7 @@ def _by_quotient(known: Bounding, e: Sum, term: Op, factor: int, steps: int) -> 
     return Interval(low, inf).divided(scale).low
 
 
-def _by_symbolic_quotient(known: Bounding, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
+def _by_symbolic_quotient(known: Knowing, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
     """`e` is from k on where `e * d` is above (k - 1) * d: only whether it is from 0 or from 1 on is asked."""
     x, d = term.args
     if known.bounds(d).low < 0:
@@ -165,7 +152,7 @@ def _by_symbolic_quotient(known: Bounding, e: Sum, term: Op, factor: int, steps:
     return next((k for k in (1, 0) if _least(known, new - d * k, steps) >= 0), None)
 
 
-def _by_remainder(known: Bounding, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
+def _by_remainder(known: Knowing, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
     """`x - x % d` is `x // d * d`, where that is no longer; x % d is from 0 to d - 1."""
     x, d = term.args
     if d.constant is not None:
@@ -177,14 +164,14 @@ def _by_remainder(known: Bounding, e: Sum, term: Op, factor: int, steps: int) ->
     return _least(known, rest if factor > 0 else rest + (d - 1) * factor, steps)
 
 
-def _by_choice(known: Bounding, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
+def _by_choice(known: Knowing, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
     """A minimum, a maximum or a selection: the sum with either side."""
     others = _others(e, term)
     sides = [_least(known, sum_of([*others, (a, factor)], e.offset, e.dtype), steps // 2) for a in term.args[-2:]]
     return max(sides) if term.kind == ("max" if factor > 0 else "min") else min(sides)
 
 
-_TAKEN_OUT: dict[str, Callable[[Bounding, Sum, Op, int, int], Number | None]] = {
+_TAKEN_OUT: dict[str, Callable[[Knowing, Sum, Op, int, int], Number | None]] = {
     "floordiv": _by_quotient,
     "floormod": _by_remainder,
     "min": _by_choice,
@@ -193,7 +180,7 @@ _TAKEN_OUT: dict[str, Callable[[Bounding, Sum, Op, int, int], Number | None]] = 
 }
 
 
-def _by_ends(known: Bounding, e: Sum, var: Var, steps: int) -> Number | None:
+def _by_ends(known: Knowing, e: Sum, var: Var, steps: int) -> Number | None:
     """The sum where a variable, in which it is linear, has the end at which it is least."""
     slope = slope_in(e, var)
     if slope is None or slope.constant == 0:
@@ -222,7 +209,7 @@ def slope_in(e: SymExpr, var: Var) -> SymExpr | None:
     return sum_of(parts, 0, e.dtype)
 
 
-def fact_bounds(known: Bounding, e: SymExpr) -> Interval:
+def fact_bounds(known: Knowing, e: SymExpr) -> Interval:
     """An interval around `e` by what is known not to be negative, up to `_FACT_DEPTH` facts after each other.
 
     Facts are also looked for where quotients and remainders are taken out: `x < y` says `x // 8 <= y // 8`.
@@ -239,7 +226,7 @@ def fact_bounds(known: Bounding, e: SymExpr) -> Interval:
         known.seeking = False
 
 
-def _by_facts(known: Bounding, e: SymExpr, depth: int, trials: list[int]) -> Interval:
+def _by_facts(known: Knowing, e: SymExpr, depth: int, trials: list[int]) -> Interval:
     out = EVERYTHING
     for rest, scale, sign in _fact_steps(known, e):
         if trials[0] <= 0:
@@ -253,7 +240,7 @@ def _by_facts(known: Bounding, e: SymExpr, depth: int, trials: list[int]) -> Int
     return out
 
 
-def _fact_steps(known: Bounding, e: SymExpr) -> Iterator[tuple[SymExpr, int, int]]:
+def _fact_steps(known: Knowing, e: SymExpr) -> Iterator[tuple[SymExpr, int, int]]:
     """(rest, scale, sign): `e * scale * sign` is at least `rest * sign`, in which one term of `e` is not."""
     factors = dict(terms_of(e))
     for fact in known.facts.nonnegative:

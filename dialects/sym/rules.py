@@ -8,13 +8,11 @@ they are tried. A rule that fires is followed by all of them, on what it gave.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
-from functools import reduce
 from math import gcd, inf
-from typing import Protocol
 
-from .bounds import EVERYTHING, Interval, Residue, floor
+from .bounds import floor
 from .expr import Const, Op, Product, Sum, SymExpr, floordiv, floormod, i1, mul, offset_of, product, sum_of, terms_of
+from .facts import Knowing
 from .operations import COMPARISONS, DIVISIONS, NEGATED
 from .operators import OPS, logical_not
 
@@ -26,25 +24,6 @@ _CONDITIONS = 2
 """In how many conditions around it an expression is simplified."""
 
 
-class Knowing(Protocol):
-    """What rules ask of the analyzer."""
-
-    depth: int
-    """In how many scopes of conditions it is."""
-
-    def bounds(self, e: SymExpr) -> Interval: ...
-
-    def residue(self, e: SymExpr) -> Residue: ...
-
-    def simplify(self, e: SymExpr) -> SymExpr: ...
-
-    def decide(self, e: Op) -> bool | None: ...
-
-    def truth(self, e: SymExpr) -> bool | None: ...
-
-    def constraint_scope(self, condition: SymExpr) -> AbstractContextManager[None]: ...
-
-
 SimplifyRule = Callable[[Knowing, SymExpr], SymExpr | None]
 
 
@@ -53,7 +32,7 @@ def simplified(known: Knowing, e: SymExpr) -> SymExpr:
     for _ in range(_ROUNDS):
         e = _with_simple_parts(known, e)
         if e.dtype == i1:
-            truth = known.truth(e)
+            truth = known.facts.truths.get(e)
             if truth is not None:
                 return Const(int(truth), i1)
         new = _step(known, e)
@@ -358,10 +337,11 @@ def _truncated_point(known: Knowing, e: SymExpr) -> SymExpr | None:
 # Minima and maxima
 
 
-def _sides(e: SymExpr, kind: str) -> Iterator[SymExpr]:
+def sides_of(e: SymExpr, kind: str) -> Iterator[SymExpr]:
+    """The operands of nested operations of one kind."""
     if isinstance(e, Op) and e.kind == kind:
         for a in e.args:
-            yield from _sides(a, kind)
+            yield from sides_of(a, kind)
     else:
         yield e
 
@@ -369,7 +349,7 @@ def _sides(e: SymExpr, kind: str) -> Iterator[SymExpr]:
 def _dominated(known: Knowing, e: SymExpr) -> SymExpr | None:
     """min(i, i // 2, 9) -> i // 2  where 0 <= i <= 9"""
     assert isinstance(e, Op)
-    sides = list(_sides(e, e.kind))
+    sides = list(sides_of(e, e.kind))
     if len(sides) > _SIDES:
         return None
     kept: list[SymExpr] = []
@@ -428,40 +408,3 @@ RULES: dict[str, tuple[SimplifyRule, ...]] = {
     **dict.fromkeys(COMPARISONS, (_decided,)),
 }
 """The rules by kind."""
-
-
-# The form of conditions for readers
-
-
-def normal_condition(known: Knowing, e: SymExpr) -> SymExpr:
-    """A condition whose comparisons have each term on one side: `x * 2 + n + 3 > n` becomes `-2 < x`.
-
-    What is joined is joined from the left: `a and (b and c)` becomes `(a and b) and c`.
-    """
-    if not isinstance(e, Op) or e.dtype != i1:
-        return e
-    if e.kind in ("and", "or"):
-        return reduce(OPS[e.kind], (normal_condition(known, side) for side in _sides(e, e.kind)))
-    if e.kind not in COMPARISONS:
-        return OPS[e.kind](*(normal_condition(known, a) for a in e.args))
-    kind, a, b = _directed(known, e)
-    difference = a - b
-    terms, offset = terms_of(difference), offset_of(difference)
-    common = gcd(*(c for _, c in terms)) or 1
-    if kind in ("eq", "ne") and offset % common:
-        return e
-    offset = -(-(offset + (kind == "lt")) // common) - (kind == "lt") if kind in ("lt", "le") else offset // common
-    left = sum_of([(t, c // common) for t, c in terms if c > 0], max(offset, 0), difference.dtype)
-    right = sum_of([(t, -c // common) for t, c in terms if c < 0], max(-offset, 0), difference.dtype)
-    return OPS[kind](left, right)
-
-
-def _directed(known: Knowing, e: Op) -> tuple[str, SymExpr, SymExpr]:
-    """A comparison as `<` or `<=` where it is one: n != 0 -> 0 < n  where n is not negative"""
-    a, b = e.args
-    if e.kind in ("gt", "ge"):
-        return {"gt": "lt", "ge": "le"}[e.kind], b, a
-    around = known.bounds(a - b) if e.kind == "ne" else EVERYTHING
-    if around.high == 0:
-        return "lt", a, b
-    return ("lt", b, a) if around.low == 0 else (e.kind, a, b)

@@ -20,7 +20,6 @@ from ....dialects.sym import int_set as _sets
 from ....dialects.sym.bounds import EVERYTHING, Interval
 from ....dialects.sym.expr import Const, SymExpr, Var, i1
 from ....dialects.sym.operators import OPS
-from ....dialects.sym.rules import normal_condition
 from ....handles.tir import prim_expr
 from ....handles.tir.domains import Range
 from ....handles.tir.prim_expr import ExprLike, PrimExpr, from_sym
@@ -28,6 +27,7 @@ from ....ir.affine.boxes import exact_box
 from ....te.reduction import Reduce
 from .bounds import bounds_of
 from .canonical import CanonicalSimplifier
+from .comparisons import normal_condition
 from .ranges import ends_of, to_sym, to_view, variable
 from .residues import residue_of
 from .rewrite import RewriteSimplifier

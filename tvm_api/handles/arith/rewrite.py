@@ -10,28 +10,25 @@ from xdsl.dialects.builtin import i1, i32, i64
 
 from ....diagnostics import TiraxError
 from ....dialects.dtypes import bit_width, is_float, lanes_of, scalar_of
-from ....dialects.sym.bounds import Interval, Residue
 from ....dialects.sym.operations import COMPARISONS
 from ....handles.tir.prim_expr import PrimExpr
 from .decisions import BY_BOUNDS, counts_lanes
 from .junctions import conjunction
 from .rules import OverflowingRuleError, RewriteRule, dtype_within, holds, instance, match, matching
-from .simplifier import Extension, Knowledge
+from .simplifier import Extension, Knowledge, Simplifier
 from .terms import DIVISIONS, FALSE, TRUE, Term, build, const, expression_of, mentions, never_fails, raw, term_of
 from .vectors import combined
 
 _INDEX = (i32, i64)
 _LIMIT = 10_000
-_GREATEST = (1 << 63) - 1
 
 
-class RewriteSimplifier:
+class RewriteSimplifier(Simplifier):
     """Simplifies one expression; what `analyzer` knows proves the conditions of rules."""
 
     def __init__(self, analyzer: Knowledge):
-        self.analyzer = analyzer
+        super().__init__(analyzer)
         self._known: list[dict[Term, Term]] = [{}]
-        self._bounds: list[dict[Term, Interval]] = [{}]
         self._steps = 0
         self._resolving: set[Term] = set()
         self._in_junction = False
@@ -51,30 +48,6 @@ class RewriteSimplifier:
             return expression_of(self.simplified(term_of(expr.ssa)))
         except RecursionError:
             return expr
-
-    # What is known
-
-    def bounds(self, term: Term) -> Interval:
-        """The least and the greatest value of an integer, infinite where unknown, or not below 2**63 - 1."""
-        known = self._bounds[-1].get(term)
-        if known is None:
-            low, high = self.analyzer.bounds(expression_of(term))
-            known = Interval(low if low > -_GREATEST else -inf, high if high < _GREATEST else inf)
-            self._bounds[-1][term] = known
-        return known
-
-    def low(self, term: Term) -> float:
-        return self.bounds(term).low
-
-    def high(self, term: Term) -> float:
-        return self.bounds(term).high
-
-    def residue(self, term: Term) -> Residue:
-        return self.analyzer.residue(expression_of(term))
-
-    def same(self, a: Term, b: Term) -> bool:
-        """Whether two integers are equal for certain."""
-        return a is b or self.simplified(build("sub", a, b)).number == 0
 
     # Rewriting
 
@@ -175,12 +148,12 @@ class RewriteSimplifier:
         """The normal form of a term where a condition holds."""
         with self.analyzer.constraint_scope(expression_of(condition)):
             self._known.append({})
-            self._bounds.append({})
+            self.known_bounds.append({})
             try:
                 return self.simplified(term)
             finally:
                 self._known.pop()
-                self._bounds.pop()
+                self.known_bounds.pop()
 
     def visit_select(self, term: Term) -> Term:
         """Both sides are evaluated: one that might fail where it is not taken is not simplified for where it is."""

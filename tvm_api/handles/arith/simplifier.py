@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from enum import IntFlag
+from math import inf
 from typing import Any, Protocol
 
 from ....dialects.sym.bounds import Interval, Residue
 from ....handles.tir.prim_expr import PrimExpr
-from .terms import Term
+from .terms import Term, build, expression_of
 
 
 class Extension(IntFlag):
@@ -18,6 +19,9 @@ class Extension(IntFlag):
     ConvertBooleanToAndOfOrs = 2
     ApplyConstraintsToBooleanBranches = 4
     ComparisonOfProductAndSum = 8
+
+
+_GREATEST = (1 << 63) - 1
 
 
 class Knowledge(Protocol):
@@ -46,22 +50,39 @@ class Knowledge(Protocol):
         ...
 
 
-class Simplifier(Protocol):
+class Simplifier:
     """Brings terms to normal form by what an analyzer knows."""
 
-    @property
-    def analyzer(self) -> Knowledge: ...
+    def __init__(self, analyzer: Knowledge):
+        self.analyzer = analyzer
+        self.known_bounds: list[dict[Term, Interval]] = [{}]
 
-    def bounds(self, term: Term) -> Interval: ...
-
-    def low(self, term: Term) -> float: ...
-
-    def high(self, term: Term) -> float: ...
-
-    def residue(self, term: Term) -> Residue: ...
-
-    def simplified(self, term: Term) -> Term: ...
+    def simplified(self, term: Term) -> Term:
+        """The normal form of a term."""
+        raise NotImplementedError
 
     def operation(self, op: str, a: Term, b: Term) -> Term:
         """A binary operation on terms in normal form."""
-        ...
+        raise NotImplementedError
+
+    def bounds(self, term: Term) -> Interval:
+        """The least and the greatest value of an integer, infinite where unknown, or not below 2**63 - 1."""
+        known = self.known_bounds[-1].get(term)
+        if known is None:
+            low, high = self.analyzer.bounds(expression_of(term))
+            known = Interval(low if low > -_GREATEST else -inf, high if high < _GREATEST else inf)
+            self.known_bounds[-1][term] = known
+        return known
+
+    def low(self, term: Term) -> float:
+        return self.bounds(term).low
+
+    def high(self, term: Term) -> float:
+        return self.bounds(term).high
+
+    def residue(self, term: Term) -> Residue:
+        return self.analyzer.residue(expression_of(term))
+
+    def same(self, a: Term, b: Term) -> bool:
+        """Whether two integers are equal for certain."""
+        return a is b or self.simplified(build("sub", a, b)).number == 0

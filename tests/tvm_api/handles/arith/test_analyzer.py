@@ -12,11 +12,11 @@ from tirax.diagnostics import TiraxError
 from tirax.dialects.sym.analyzer import Analyzer as SymAnalyzer
 from tirax.dialects.sym.expr import Const, Var
 from tirax.dialects.sym.int_set import SymInterval, values_of
-from tirax.dialects.sym.linear import clip_bounds, deduced_set, solved
 from tirax.dialects.sym.operators import OPS, logical_and
 from tirax.handles.tir.prim_expr import less
 from tirax.ir.affine.iter_map import IterMapLevel, NotAffineError, detect_padded_map, to_expr
 from tirax.tvm_api import arith, ir, te, tir
+from tirax.tvm_api.handles.solver import clip_bounds, deduced_set, solved
 
 x, y, n, i, j, k = (tir.Var(name, "int32") for name in "xynijk")
 QUICK = settings(max_examples=60, deadline=None, derandomize=True)
