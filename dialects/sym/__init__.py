@@ -1,7 +1,7 @@
 """The `sym` dialect: symbolic integers, shared by relax and tir.
 
 `#sym.expr<n * 4 + 1>` is an immutable expression over variables that are scoped to the function; `sym.value n * 4 + 1`
-turns one into an SSA value. See `expr` (canonical form) and `text` (parsing, printing).
+converts one to an SSA value. See `expr` (canonical form) and `text` (parsing, printing).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SymAttr(Data[SymExpr]):
 
     @classmethod
     def of(cls, value: ExprLike | str, dtype: IntegerType = i64) -> SymAttr:
-        """From an int, a variable's name or an expression."""
+        """Return the attribute for an int, a variable's name or an expression."""
         return cls(as_expr(value, dtype))
 
     @classmethod
@@ -51,7 +51,7 @@ class SymAttr(Data[SymExpr]):
 
 @irdl_op_definition
 class ValueOp(IRDLOperation):
-    """`sym.value n + 1 : i64`: the value of a symbolic expression at run time."""
+    """`sym.value n + 1 : i64`: the run-time value of a symbolic expression."""
 
     name = "sym.value"
     expr = prop_def(SymAttr)

@@ -1,6 +1,6 @@
-"""What can be known of symbolic expressions: bounds, residues, and proofs from them.
+"""Analysis of symbolic expressions: bounds, residues, and proofs based on them.
 
-Symbolic shape variables are extents, so a named variable is at least 0 unless it is bound otherwise.
+Symbolic shape variables are extents, so a named variable is nonnegative unless it has other bounds.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ __all__ = ["ANY", "EVERYTHING", "TRUTH", "Analyzer", "Interval", "Number", "Resi
 
 
 _CASES = 3
-"""How many selections a proof distinguishes the cases of."""
+"""Number of selections that a proof splits into cases."""
 
 
 _OF_PRODUCTS = {"lt": ("lt", 0), "le": ("lt", 1), "ge": ("ge", 0), "gt": ("ge", 1)}
-"""What x // n compared with c says of x and (c + 0) * n, or (c + 1) * n."""
+"""For each comparison of x // n with c: the comparison of x with (c + 0) * n or (c + 1) * n."""
 
 
 class ExtentBounds(Algebra[Interval]):
-    """Intervals of parts that do not know of each other; named variables are extents but for those in `signed`."""
+    """Interval analysis without relations between terms; named variables are extents, except those in `signed`."""
 
     def __init__(self, signed: Container[Any] = ()):
         self.signed = signed
@@ -56,12 +56,14 @@ class ExtentBounds(Algebra[Interval]):
 
 
 def is_nonnegative(e: SymExpr, signed: Container[str] = ()) -> bool:
-    """Whether an expression cannot be negative where its named variables are extents, but for those in `signed`."""
+    """Return whether an expression is provably nonnegative if its named variables, except those in `signed`, are
+    extents.
+    """
     return e.fold(ExtentBounds(signed)).low >= 0
 
 
 class _Bounds(ExtentBounds):
-    """Intervals with what an analyzer knows."""
+    """Interval analysis with the facts of an analyzer."""
 
     def __init__(self, known: Analyzer):
         self.signed = ()
@@ -82,7 +84,7 @@ class _Bounds(ExtentBounds):
 
 
 class _Residues(Algebra[Residue]):
-    """Residue classes with what an analyzer knows."""
+    """Residue analysis with the facts of an analyzer."""
 
     def __init__(self, known: Analyzer):
         self.known = known
@@ -110,9 +112,9 @@ class _Residues(Algebra[Residue]):
 
 
 class Analyzer:
-    """Bounds of variables, conditions that hold, and what follows from them.
+    """Bounds of variables, conditions that hold, and conclusions from them.
 
-    What follows is remembered until more is said.
+    Conclusions are cached until a fact is added.
     """
 
     def __init__(self) -> None:
@@ -130,7 +132,7 @@ class Analyzer:
         self._simple: dict[SymExpr, SymExpr] = {}
 
     def copy(self) -> Analyzer:
-        """Another analyzer that knows the same, and may learn more."""
+        """Return an independent copy, to which more facts can be added."""
         out = Analyzer()
         out.facts = self.facts.copy()
         return out
@@ -138,7 +140,7 @@ class Analyzer:
     # Learning
 
     def bind(self, var: Var, low: Number, high: Number = inf, *, multiple_of: int = 1) -> None:
-        """The variable is from `low` to `high`, both included, and a multiple of `multiple_of`."""
+        """Bound a variable: it is from `low` to `high`, both included, and a multiple of `multiple_of`."""
         self.facts.bounds[var] = Interval(low, high)
         self.facts.ends.pop(var, None)
         if multiple_of != 1:
@@ -146,29 +148,29 @@ class Analyzer:
         self._forget()
 
     def forget(self, var: Var) -> None:
-        """What was said of a variable no longer holds: another one takes its name."""
+        """Remove the facts about a variable, whose name another one reuses."""
         self.facts.forget(var)
         self._forget()
 
     def bind_residue(self, var: Var, residue: Residue) -> None:
-        """The variable is of a residue class."""
+        """Restrict a variable to a residue class."""
         self.facts.residues[var] = residue
         self._forget()
 
     def bind_range(self, var: Var, first: SymExpr, extent: SymExpr) -> None:
-        """The variable counts from `first` to below `first + extent`, whatever these are."""
+        """Bound a variable to the range from `first` to below `first + extent`, which may be symbolic."""
         last = first + extent - 1
         self.bind(var, self.bounds(first).low, self.bounds(last).high)
         if first.constant is None or last.constant is None:
             self.facts.ends[var] = (first, last)
 
     def bind_value(self, var: Var, value: SymExpr) -> None:
-        """The variable is equal to `value`, which takes its place."""
+        """Substitute `value` for a variable."""
         self.facts.bind_value(var, value)
         self._forget()
 
     def assume(self, condition: SymExpr) -> None:
-        """The condition holds from here on."""
+        """Assume that a condition holds from here on."""
         condition = self.facts.resolved(condition)
         self.facts.truths[condition] = True
         self.facts.truths[logical_not(condition)] = False
@@ -233,7 +235,7 @@ class Analyzer:
 
     @contextmanager
     def scope(self) -> Generator[None]:
-        """What is learnt inside is forgotten afterwards."""
+        """Drop the facts added inside at the end of the scope."""
         before, self.facts = self.facts, self.facts.copy()
         memos = (self._known_bounds, self._plain_bounds, self._known_residues, self._simple)
         try:
@@ -244,7 +246,7 @@ class Analyzer:
 
     @contextmanager
     def constraint_scope(self, condition: SymExpr) -> Generator[None]:
-        """The condition holds inside."""
+        """Assume that a condition holds inside the scope."""
         self.depth += 1
         try:
             with self.scope():
@@ -256,7 +258,7 @@ class Analyzer:
     # Bounds and residues
 
     def bounds(self, e: SymExpr) -> Interval:
-        """An interval that holds every value of `e`."""
+        """Return an interval that contains every value of `e`."""
         memo = self._known_bounds if self.facts.nonnegative and not self._plainly else self._plain_bounds
         around = memo.get(e)
         if around is None:
@@ -268,7 +270,7 @@ class Analyzer:
         return around
 
     def _fact_bounds(self, e: SymExpr) -> Interval:
-        """What facts say of `e`; of what is in them, facts say nothing meanwhile: the proof has an end."""
+        """Return the bounds of `e` by facts, which are not used recursively, so that the proof terminates."""
         self._plainly = True
         try:
             return fact_bounds(self, e)
@@ -276,7 +278,7 @@ class Analyzer:
             self._plainly = False
 
     def residue(self, e: SymExpr) -> Residue:
-        """A residue class that holds every value of `e`."""
+        """Return a residue class that contains every value of `e`."""
         residue = self._known_residues.get(e)
         if residue is None:
             resolved = self.facts.resolved(e)
@@ -287,7 +289,7 @@ class Analyzer:
         return residue
 
     def _from_class(self, e: SymExpr, x: SymExpr, of: Residue) -> Residue:
-        """What the class of `x` says of `e`, a multiple of it and something else."""
+        """Return the residue of `e`, a multiple of `x` plus other terms, from the class of `x`."""
         (term, factor), factors = terms_of(x)[0], dict(terms_of(e))
         times, rest = divmod(factors.get(term, 0), factor)
         if rest or not times:
@@ -298,7 +300,7 @@ class Analyzer:
     # Simplification and proofs
 
     def simplify(self, e: SymExpr) -> SymExpr:
-        """An equal expression, smaller where bounds, residues and conditions that hold allow."""
+        """Return an equal expression, simplified by bounds, residues and facts."""
         simple = self._simple.get(e)
         if simple is None:
             simple = simplified(self, self.facts.resolved(e))
@@ -306,11 +308,11 @@ class Analyzer:
         return simple
 
     def truth(self, e: SymExpr) -> bool | None:
-        """Whether a condition was said to hold or not to hold."""
+        """Return whether a fact states that a condition holds or does not hold; None if there is none."""
         return self.facts.truths.get(e)
 
     def decide(self, e: Op) -> bool | None:
-        """Whether a comparison always holds or never does; None where it is not known."""
+        """Return whether a comparison always or never holds; None if neither can be proved."""
         known = self.truth(e)
         if known is not None:
             return known
@@ -324,7 +326,7 @@ class Analyzer:
         return True if always else False if never else None
 
     def can_prove(self, condition: SymExpr) -> bool:
-        """Whether the condition holds for certain."""
+        """Return whether a condition provably holds."""
         if not isinstance(condition, Op):
             return bool(self.simplify(condition).constant) or bool(self.truth(condition))
         if condition.kind == "and":
@@ -345,7 +347,7 @@ class Analyzer:
             return self.can_prove(b)
 
     def _by_difference(self, condition: Op) -> bool:
-        """A comparison by the difference of its sides, simplified."""
+        """Prove a comparison by the simplified difference of its sides."""
         if condition.kind not in COMPARISONS:
             return False
         difference = self.simplify(condition.args[0] - condition.args[1])
@@ -354,7 +356,9 @@ class Analyzer:
         return COMPARISONS[condition.kind](self.bounds(difference))[0]
 
     def as_product(self, condition: SymExpr) -> SymExpr | None:
-        """A quotient by a symbolic size, compared, without it: x // n < c  ->  x < c * n; None for anything else."""
+        """Rewrite a comparison of a quotient by a symbolic size without it: x // n < c  ->  x < c * n; None for
+        other conditions.
+        """
         quotient = condition.args[0] if isinstance(condition, Op) and condition.kind in _OF_PRODUCTS else None
         if not isinstance(condition, Op) or not isinstance(quotient, Op) or quotient.kind != "floordiv":
             return None
@@ -365,7 +369,7 @@ class Analyzer:
         return OPS[kind](x, mul(condition.args[1] + more, divisor))
 
     def _by_cases(self, condition: Op) -> bool:
-        """A comparison with a selection in it: where its condition holds, and where it does not."""
+        """Prove a comparison with a selection in it by cases: its condition holds, or does not."""
         terms = [t for a in condition.args for t, _ in terms_of(a)] if condition.kind in COMPARISONS else []
         choice = next((t for t in terms if isinstance(t, Op) and t.kind == "select"), None)
         if choice is None or self.depth >= _CASES:
@@ -381,7 +385,7 @@ class Analyzer:
         return True
 
     def can_prove_equal(self, a: SymExpr, b: SymExpr) -> bool:
-        """Whether two expressions are equal for certain."""
+        """Return whether two expressions are provably equal."""
         if a.dtype == i1 and b.dtype == i1:
             return self.simplify(a) == self.simplify(b)
         difference = a - b

@@ -1,7 +1,7 @@
 """The two abstract domains of the analyzer: intervals of integers, and residue classes.
 
-The table of `operations` has the rule of each operation for intervals, `residue_of_op` those for residues. Divisors are
-not zero wherever an expression has a value, so a divisor from 0 on is one from 1 on.
+The table of `operations` has the interval rule of each operation, `residue_of_op` the residue rules. Divisors are
+nonzero wherever an expression is defined, so a nonnegative divisor is positive.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Interval(NamedTuple):
         return Interval(self.low - other.high, self.high - other.low)
 
     def scaled(self, factor: int) -> Interval:
-        """Every element times `factor`, which is not zero."""
+        """Return every element times `factor`, which is nonzero."""
         ends = (self.low * factor, self.high * factor)
         return Interval(min(ends), max(ends))
 
@@ -35,21 +35,21 @@ class Interval(NamedTuple):
         return _corners(_times, self, other)
 
     def join(self, other: Interval) -> Interval:
-        """The least interval around both."""
+        """Return the smallest interval that contains both."""
         return Interval(min(self.low, other.low), max(self.high, other.high))
 
     def meet(self, other: Interval) -> Interval:
-        """What is in both."""
+        """Return the intersection."""
         return Interval(max(self.low, other.low), min(self.high, other.high))
 
     def divided(self, divisor: int) -> Interval:
-        """The integers whose multiples by `divisor`, which is positive, are in the interval."""
+        """Return the integers whose multiples by `divisor`, which is positive, are in the interval."""
         low = self.low if self.low in (inf, -inf) else -(-int(self.low) // divisor)
         return Interval(low, floor(self.high, divisor))
 
     @property
     def point(self) -> int | None:
-        """The one integer in it."""
+        """Return the only integer in it, or None if there are several."""
         return int(self.low) if self.low == self.high and self.low not in (inf, -inf) else None
 
 
@@ -62,7 +62,7 @@ def _times(a: Number, b: Number) -> Number:
 
 
 def floor(a: Number, b: Number) -> Number:
-    """floor(a / b), the limit where one is infinite; b is not zero."""
+    """Return floor(a / b), or the limit if one is infinite; b is nonzero."""
     if a in (inf, -inf):
         return a if b > 0 else -a
     if b in (inf, -inf):
@@ -71,7 +71,7 @@ def floor(a: Number, b: Number) -> Number:
 
 
 class Residue(NamedTuple):
-    """All values that are `base` modulo `step`; a step of 0 is the one value `base`."""
+    """The integers congruent to `base` modulo `step`; a step of 0 means the single value `base`."""
 
     step: int
     base: int
@@ -88,11 +88,11 @@ class Residue(NamedTuple):
         return Residue.of(step, self.base * other.base)
 
     def join(self, other: Residue) -> Residue:
-        """The least residue class around both."""
+        """Return the smallest residue class that contains both."""
         return Residue.of(gcd(self.step, other.step, self.base - other.base), self.base)
 
     def meet(self, other: Residue) -> Residue:
-        """What is in both (the Chinese remainder theorem); the finer one where nothing is."""
+        """Return the intersection (the Chinese remainder theorem), or the finer class if it is empty."""
         if self.step == 0 or other.step == 0:
             return self if self.step == 0 else other
         common = gcd(self.step, other.step)
@@ -103,19 +103,19 @@ class Residue(NamedTuple):
         return Residue.of(step, self.base + self.step * times)
 
     def floordiv(self, divisor: int) -> Residue:
-        """Of the quotients by a positive constant."""
+        """Return the class of the quotients by a positive constant."""
         if self.step % divisor:
             return ANY
         return Residue.of(self.step // divisor, self.base // divisor)
 
     def floormod(self, divisor: int) -> Residue:
-        """Of the remainders of a division by a positive constant."""
+        """Return the class of the remainders of a division by a positive constant."""
         if self.step % divisor == 0:
             return Residue(0, self.base % divisor)
         return Residue.of(gcd(self.step, divisor), self.base)
 
     def within(self, interval: Interval) -> Interval:
-        """The interval with ends that are in the class."""
+        """Return the interval with its ends tightened to the class."""
         if self.step == 0:
             return Interval(self.base, self.base)
         low, high = interval.low, interval.high
@@ -130,7 +130,7 @@ ANY = Residue(1, 0)
 
 
 def residue_of_op(kind: str, args: Sequence[Residue], divisor: int | None) -> Residue:
-    """The class of the results of an operation, `divisor` being its last operand where that is a constant."""
+    """Return the residue class of the results of an operation; `divisor` is its last operand if that is constant."""
     if kind in ("min", "max", "select"):
         return args[-2].join(args[-1])
     if kind == "floordiv" and divisor and divisor > 0:
@@ -141,25 +141,25 @@ def residue_of_op(kind: str, args: Sequence[Residue], divisor: int | None) -> Re
 
 
 def _corners(combine: Callable[[Number, Number], Number], a: Interval, b: Iterable[Number]) -> Interval:
-    """Of a function that is monotone in both arguments between the corners."""
+    """Return the bounds of a function that is monotone in both arguments between the corners."""
     ends = [combine(x, y) for y in b for x in a]
     return Interval(min(ends), max(ends)) if ends else EVERYTHING
 
 
 def _divisors(b: Interval) -> Sequence[Number]:
-    """Where quotients are extreme: the ends of the divisors, and those next to zero."""
+    """Return the divisors at which quotients are extreme: the ends of the interval, and the values next to zero."""
     if 0 < b.low <= b.high or b.low <= b.high < 0:
         return b
     return [d for d in (b.low, -1, 1, b.high) if d and b.low <= d <= b.high]
 
 
 def floordiv_bounds(a: Interval, b: Interval) -> Interval:
-    """Of quotients rounded down."""
+    """Return the bounds of quotients rounded down."""
     return _corners(floor, a, _divisors(b))
 
 
 def floormod_bounds(a: Interval, b: Interval) -> Interval:
-    """Of the remainders of these."""
+    """Return the bounds of the remainders of floor division."""
     if a.low >= 0 and a.high < b.low:
         return a
     by = b.point
@@ -176,44 +176,44 @@ def _truncate(a: Number, b: Number) -> Number:
 
 
 def truncdiv_bounds(a: Interval, b: Interval) -> Interval:
-    """Of quotients rounded towards zero."""
+    """Return the bounds of quotients rounded towards zero."""
     return _corners(_truncate, a, _divisors(b))
 
 
 def truncmod_bounds(a: Interval, b: Interval) -> Interval:
-    """Of the remainders of these."""
+    """Return the bounds of the remainders of truncated division."""
     most = max(abs(b.low), abs(b.high)) - 1
     return Interval(max(-most, min(a.low, 0)), min(most, max(a.high, 0)))
 
 
 def shift_right_bounds(a: Interval, b: Interval) -> Interval:
-    """Of shifts by a bounded number of bits, the sign kept."""
+    """Return the bounds of arithmetic right shifts by a bounded number of bits."""
     if b.low < 0 or b.high == inf:
         return EVERYTHING
     return _corners(lambda x, n: x if abs(x) == inf else int(x) >> int(n), a, b)
 
 
 def bitwise_and_bounds(a: Interval, b: Interval) -> Interval:
-    """What is not negative is no less than its bits."""
+    """Return the bounds of a bitwise and: with a nonnegative operand it is between 0 and that operand."""
     highest = [x.high for x in (a, b) if x.low >= 0]
     return Interval(0, min(highest)) if highest else EVERYTHING
 
 
 def min_bounds(a: Interval, b: Interval) -> Interval:
-    """Of the lesser of two."""
+    """Return the bounds of the minimum."""
     return Interval(min(a.low, b.low), min(a.high, b.high))
 
 
 def max_bounds(a: Interval, b: Interval) -> Interval:
-    """Of the greater of two."""
+    """Return the bounds of the maximum."""
     return Interval(max(a.low, b.low), max(a.high, b.high))
 
 
 def select_bounds(_condition: Interval, a: Interval, b: Interval) -> Interval:
-    """Of one of two."""
+    """Return the bounds of a selection."""
     return a.join(b)
 
 
 def truth_bounds(*_args: Interval) -> Interval:
-    """Of a condition."""
+    """Return the bounds of a condition."""
     return TRUTH

@@ -1,7 +1,7 @@
-"""Layouts by letters, `NCHW16c`: which dimension stands where, and which are cut into blocks.
+"""Layouts by letters, `NCHW16c`: the order of dimensions, and which of them are blocked.
 
-A capital letter is a dimension. Its small letter, behind a number, is the position in a block of so many: in `NCHW16c`
-channel c stands in block `c floordiv 16` at `c mod 16`.
+A capital letter is a dimension. The corresponding small letter, after a number, is the position in a block of that
+size: in `NCHW16c`, channel c is in block `c floordiv 16` at `c mod 16`.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 @dataclass(frozen=True)
 class Axis:
-    """A letter, and for a position in a block how long that is."""
+    """A letter, and the block size for a position in a block."""
 
     letter: str
     factor: int | None = None
 
     @property
     def primal(self) -> str:
-        """The dimension's letter."""
+        """The letter of the dimension."""
         return self.letter.upper()
 
     def __str__(self) -> str:
@@ -45,12 +45,14 @@ class DataLayout:
 
     @classmethod
     def parse(cls, text: str) -> DataLayout:
-        """A layout as it is written. Raises `ShapeError` for text that is none."""
+        """Parse a layout. Raises `ShapeError` for invalid text."""
         return _parse(text)
 
     @classmethod
     def initial(cls, rank: int) -> DataLayout:
-        """A layout of so many dimensions in order: `ABCD`. Raises `ShapeError` for more than there are letters."""
+        """Return the layout of `rank` dimensions in order: `ABCD`. Raises `ShapeError` if there are more than
+        letters.
+        """
         if rank > len(_LETTERS):
             raise ShapeError("there are more dimensions than letters", expected=f"at most {len(_LETTERS)}", found=rank)
         return cls(tuple(Axis(c) for c in _LETTERS[:rank]))
@@ -63,37 +65,37 @@ class DataLayout:
 
     @cached_property
     def dims(self) -> tuple[str, ...]:
-        """The letters of dimensions, in order."""
+        """The letters of the dimensions, in order."""
         return tuple(a.letter for a in self.axes if a.letter.isupper())
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is cut into blocks."""
+        """Return whether no dimension is blocked."""
         return len(self.dims) == len(self.axes)
 
     def index(self, letter: str) -> int:
-        """Where a letter stands, -1 where it does not."""
+        """Return the position of a letter, or -1."""
         return next((i for i, a in enumerate(self.axes) if a.letter == letter), -1)
 
     def block(self, letter: str) -> int | None:
-        """How long the blocks of a dimension are, None where it is not cut."""
+        """Return the block size of a dimension, or None if it is not blocked."""
         place = self.index(letter.lower())
         return None if place < 0 else self.axes[place].factor
 
     def renamed(self, source: DataLayout, target: DataLayout) -> DataLayout:
-        """This layout, written with letters of `source`, with the letters that stand there in `target`."""
+        """Return this layout with each letter of `source` replaced by the letter at the same position in `target`."""
         names = dict(zip(source.dims, target.dims, strict=True))
         names |= {a.lower(): b.lower() for a, b in names.items()}
         return DataLayout(tuple(Axis(names[a.letter], a.factor) for a in self.axes))
 
     def order(self, target: DataLayout) -> list[int]:
-        """The places here of what `target`, of the same letters and plain as this, has in order."""
+        """Return the positions here of the axes of `target`, which has the same letters; both are unblocked."""
         return [self.index(a.letter) for a in target.axes]
 
     def map_to(self, target: DataLayout, dtype: IntegerType = i64) -> IndexMapping:
-        """How indices of this layout, `i0`, `i1`, … of a type, become those of `target`.
+        """Return the map from indices of this layout, `i0`, `i1`, … of `dtype`, to those of `target`.
 
-        Raises `ShapeError` where the dimensions are not the same.
+        Raises `ShapeError` if the dimensions differ.
         """
         if sorted(self.dims) != sorted(target.dims):
             raise ShapeError("the layouts have other dimensions", expected=str(self), found=str(target))
@@ -111,7 +113,7 @@ class DataLayout:
         return full // want if axis.letter.isupper() else full % want
 
     def divides(self, dims: Sequence[SymExpr]) -> bool:
-        """Whether blocks certainly fill extents, which are those of the dimensions in the order of the alphabet."""
+        """Return whether blocks certainly divide extents, which are those of the dimensions in alphabetical order."""
         blocks = [(d, self.block(c)) for c, d in zip(sorted(self.dims), dims, strict=True)]
         return all(b is None or (d % b).constant == 0 for d, b in blocks)
 

@@ -25,26 +25,26 @@ i1, i32, i64 = IntegerType(1), IntegerType(32), IntegerType(64)
 
 Key = tuple[object, ...]
 _FEW = 64
-"""Products of so many terms are multiplied out without asking."""
+"""Products of up to this many terms are expanded without a check."""
 T = TypeVar("T")
 
 
 def _allow(count: int) -> None:
-    """Multiply out products of any number of terms."""
+    """Allow the expansion of products of any number of terms."""
 
 
 class SymExpr:
-    """The base of symbolic expressions; `dtype` is the integer type (i1 for conditions)."""
+    """Base of symbolic expressions; `dtype` is the integer type (i1 for conditions)."""
 
     __slots__ = ("_hash", "dtype", "key")
     key: Key
     dtype: IntegerType
     check_terms: ClassVar[Callable[[int], None]] = staticmethod(_allow)
-    """Refuses so many terms of a product; `ir/passes/limits.py` fills it in."""
+    """Rejects products of too many terms; set by `ir/passes/limits.py`."""
     write: ClassVar[Callable[[SymExpr], str]]
-    """The text in MLIR; `writing` fills it in."""
+    """Returns the text in MLIR; set by `writing`."""
     substitution: ClassVar[Callable[[Mapping[Var, SymExpr]], Algebra[SymExpr]]]
-    """The fold that replaces variables; `rebuild` fills it in."""
+    """Returns the fold that replaces variables; set by `rebuild`."""
 
     def _init(self, key: Key, dtype: IntegerType) -> None:
         self.key = key
@@ -92,14 +92,14 @@ class SymExpr:
 
     @property
     def constant(self) -> int | None:
-        """The value, if the expression is a constant."""
+        """The value if the expression is a constant, else None."""
         return None
 
     def children(self) -> tuple[SymExpr, ...]:
         return ()
 
     def free_vars(self) -> list[Var]:
-        """The variables in order of first occurrence, each once."""
+        """Return the distinct variables in order of first occurrence."""
         variables: dict[Var, None] = {}
         stack: list[SymExpr] = [self]
         seen: set[int] = set()  # parts may be shared
@@ -113,7 +113,7 @@ class SymExpr:
         return list(variables)
 
     def tree_size(self) -> int:
-        """How many parts it has when it is written out: one that is shared counts as often as it stands."""
+        """Return the number of nodes of the expression as a tree: shared parts count each time."""
         sizes: dict[int, int] = {}
         stack: list[SymExpr] = [self]
         while stack:
@@ -126,15 +126,15 @@ class SymExpr:
         return sizes[id(self)]
 
     def fold(self, algebra: Algebra[T]) -> T:
-        """What the expression is in an algebra."""
+        """Return the value of the expression in an algebra."""
         raise NotImplementedError(type(self).__name__)
 
     def substitute(self, mapping: Mapping[Var, SymExpr]) -> SymExpr:
-        """The expression with variables replaced, canonical again."""
+        """Return the expression with variables replaced, in canonical form."""
         return self.fold(SymExpr.substitution(mapping))
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """The value under an assignment of the named variables; KeyError for one that is missing."""
+        """Return the value for values of the named variables. Raises `KeyError` for a missing one."""
         return self.fold(_Evaluation(values))
 
     def __str__(self) -> str:
@@ -166,7 +166,7 @@ class Const(SymExpr):
 
 
 class Var(SymExpr):
-    """A variable: a name of the function's scope, or an SSA value."""
+    """A variable: a name scoped to the function, or an SSA value."""
 
     __slots__ = ("name",)
 
@@ -176,7 +176,7 @@ class Var(SymExpr):
 
     @property
     def value(self) -> SSAValue | None:
-        """The SSA value that the variable stands for, None for a named variable."""
+        """The SSA value of the variable, None for a named variable."""
         return None if isinstance(self.name, str) else self.name
 
     def free_vars(self) -> list[Var]:
@@ -203,9 +203,9 @@ class Product(SymExpr):
 
 
 class Sum(SymExpr):
-    """`sum(coefficient * term) + offset`; terms are atoms or products, coefficients are not zero.
+    """`sum(coefficient * term) + offset`; terms are atoms or products, coefficients are nonzero.
 
-    `place` is how many terms were written before the offset: it is kept for the text, and makes no difference.
+    `place` is the number of terms written before the offset: it only affects the text.
     """
 
     __slots__ = ("offset", "place", "terms")
@@ -220,7 +220,7 @@ class Sum(SymExpr):
 
     @property
     def taken(self) -> int:
-        """How much of the offset is written in quotients."""
+        """The part of the offset that is written inside quotients."""
         return sum(c * t.taken for t, c in self.terms if type(t) is Op)
 
     def children(self) -> tuple[SymExpr, ...]:
@@ -231,10 +231,10 @@ class Sum(SymExpr):
 
 
 class Op(SymExpr):
-    """An operation that is not linear: `kind` is a key of `OPS`.
+    """A nonlinear operation: `kind` is a key of `OPS`.
 
-    `taken` is the number that was taken out of a quotient: sums with it are written with the number in its place, as
-    `(n + 3) floordiv 2` for `1 + (n + 1) floordiv 2`. It makes no difference, as the place of an offset.
+    `taken` is the number that was taken out of a quotient: sums with it print the number inside the quotient, as `(n +
+    3) floordiv 2` for `1 + (n + 1) floordiv 2`. Like the place of an offset, it only affects the text.
     """
 
     __slots__ = ("args", "kind", "taken")
@@ -258,22 +258,24 @@ MOST_ADDED = 32
 
 
 def total(parts: Sequence[T], add: Callable[[T, T], T]) -> T:
-    """All parts added up. Many are sums of sums, as what recurses into a result goes as deep as that is."""
+    """Return the sum of all parts. Many are added as a balanced tree, to bound the recursion depth of whatever
+    traverses the result.
+    """
     while len(parts) > MOST_ADDED:
         parts = [reduce(add, parts[n : n + MOST_ADDED]) for n in range(0, len(parts), MOST_ADDED)]
     return reduce(add, parts)
 
 
 class Algebra(Generic[T]):
-    """What the parts of expressions are, and what is made of these: `e.fold(algebra)` is what `e` is.
+    """An interpretation of expressions: `e.fold(algebra)` is the value of `e` in it.
 
-    `const` and `var` say what leaves are; `add`, `mul` and `apply` what sums, products and other operations of two are.
-    Where that is not how a sum, a product or an operation comes about, `sum`, `product` and `op` are overridden; they
-    ask `of` for their parts. An algebra that remembers what it gave overrides `of`, and is asked by `of`.
+    `const` and `var` return the values of leaves; `add`, `mul` and `apply` combine two values. For other strategies,
+    `sum`, `product` and `op` are overridden; they call `of` for their parts. An algebra with a cache overrides `of`,
+    which is called for all parts.
     """
 
     def of(self, e: SymExpr) -> T:
-        """What an expression is, or a part of one."""
+        """Return the value of an expression or of a part of one."""
         return e.fold(self)
 
     def const(self, e: Const) -> T:
@@ -289,14 +291,14 @@ class Algebra(Generic[T]):
         raise NotImplementedError
 
     def apply(self, kind: str, args: list[T]) -> T:
-        """An operation of `OPS` on its operands."""
+        """Return the value of an operation of `OPS` on its operands."""
         raise NotImplementedError
 
     def product(self, e: Product) -> T:
         return reduce(self.mul, [self.of(a) for a in e.atoms])
 
     def sum(self, e: Sum) -> T:
-        """Terms in their order, times their factors; the offset where it was written."""
+        """Return the value of a sum: terms in order, times their factors, with the offset at its written position."""
         of = self.of
         parts = [of(t) if c == 1 else self.mul(of(t), of(Const(c, e.dtype))) for t, c in e.terms]
         if e.offset:
@@ -328,6 +330,7 @@ class _Evaluation(Algebra[int]):
 
 
 def widest_type(exprs: Iterable[SymExpr]) -> IntegerType:
+    """Return the widest integer type of expressions, the first of equally wide ones."""
     widest: IntegerType | None = None
     for e in exprs:
         if widest is None or (e.dtype is not widest and e.dtype.width.data > widest.width.data):
@@ -337,7 +340,7 @@ def widest_type(exprs: Iterable[SymExpr]) -> IntegerType:
 
 
 def typed_like(value: ExprLike, other: ExprLike) -> SymExpr:
-    """`value` as an expression; a Python int takes the type of `other`."""
+    """Return `value` as an expression; a Python int gets the type of `other`."""
     if isinstance(value, SymExpr):
         return value
     dtype = other.dtype if isinstance(other, SymExpr) and other.dtype != i1 else i64
@@ -345,14 +348,14 @@ def typed_like(value: ExprLike, other: ExprLike) -> SymExpr:
 
 
 def as_expr(value: ExprLike | str, dtype: IntegerType = i64) -> SymExpr:
-    """An int, a variable's name or an expression, as an expression."""
+    """Convert an int, a variable's name or an expression to an expression."""
     if isinstance(value, SymExpr):
         return value
     return Var(value, dtype) if isinstance(value, str) else Const(int(value), dtype)
 
 
 def add(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a + b."""
+    """Return a + b."""
     x, y = typed_like(a, b), typed_like(b, a)
     if x.dtype is not y.dtype:
         return _sum([(x, 1), (y, 1)], 0, widest_type((x, y)))
@@ -362,7 +365,7 @@ def add(a: ExprLike, b: ExprLike) -> SymExpr:
 
 
 def sub(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a - b."""
+    """Return a - b."""
     x, y = typed_like(a, b), typed_like(b, a)
     dtype = widest_type((x, y))
     if isinstance(x, Const) and isinstance(y, Const):
@@ -399,19 +402,21 @@ def _sum(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) 
 
 
 def sum_of(parts: Iterable[tuple[SymExpr, int]], offset: int, dtype: IntegerType) -> SymExpr:
-    """The sum of expressions times factors, and an offset; of `dtype`, or wider where an expression is."""
+    """Return the sum of expressions times factors plus an offset; its type is `dtype`, or wider if an expression
+    is wider.
+    """
     return _sum(parts, offset, dtype)
 
 
 def terms_of(e: SymExpr) -> tuple[tuple[SymExpr, int], ...]:
-    """The terms of a sum with their factors, without the offset; an atom or a product is one term."""
+    """Return the terms of a sum with their factors, without the offset; an atom or a product is one term."""
     if isinstance(e, Sum):
         return e.terms
     return () if isinstance(e, Const) else ((e, 1),)
 
 
 def offset_of(e: SymExpr) -> int:
-    """The constant of a sum."""
+    """Return the constant of a sum."""
     return e.offset if isinstance(e, Sum) else e.value if isinstance(e, Const) else 0
 
 
@@ -428,7 +433,7 @@ def _join_div_mod(terms: dict[SymExpr, int]) -> dict[SymExpr, int]:
 
 
 def _with_quotient(terms: dict[SymExpr, int], term: SymExpr, k: int, remainder: Op) -> dict[SymExpr, int] | None:
-    """The terms with `term`, a product with `remainder`, and what has its quotient as one; None without the latter."""
+    """Merge `term`, a product with `remainder`, with the term that has its quotient; None if there is no such term."""
     x, divisor = remainder.args
     factor = _over(term, Counter((remainder,)))
     quotient = mul(mul(Op("floordiv", (x, divisor)), divisor), factor)
@@ -447,7 +452,7 @@ def _factors(e: SymExpr) -> tuple[SymExpr, ...]:
 
 
 def mul(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a * b, multiplied out."""
+    """Return a * b, expanded."""
     x, y = typed_like(a, b), typed_like(b, a)
     if isinstance(x, Const):
         x, y = y, x
@@ -470,7 +475,7 @@ def mul(a: ExprLike, b: ExprLike) -> SymExpr:
 
 
 def _split_multiples(e: SymExpr, divisor: int) -> tuple[SymExpr, SymExpr]:
-    """`e == divisor * quotient + rest`, the quotient taking what is divisible for certain."""
+    """Return quotient and rest with `e == divisor * quotient + rest`; the quotient has all provably divisible terms."""
     terms, offset = terms_of(e), offset_of(e)
     quotient = [(t, c // divisor) for t, c in terms if c % divisor == 0]
     rest = [(t, c) for t, c in terms if c % divisor != 0]
@@ -478,7 +483,9 @@ def _split_multiples(e: SymExpr, divisor: int) -> tuple[SymExpr, SymExpr]:
 
 
 def _without_common(x: SymExpr, y: SymExpr) -> tuple[SymExpr, SymExpr, SymExpr] | None:
-    """`p, q, f` with `x == f * p` and `y == f * q`, where y is one term and shares factors with all of x."""
+    """Return `p, q, f` with `x == f * p` and `y == f * q`, for a single term y that shares factors with all of
+    x; else None.
+    """
     terms = terms_of(y)
     if len(terms) != 1 or offset_of(y) or offset_of(x):
         return None
@@ -493,15 +500,15 @@ def _without_common(x: SymExpr, y: SymExpr) -> tuple[SymExpr, SymExpr, SymExpr] 
 
 
 def _over(term: SymExpr, factors: Counter[SymExpr]) -> SymExpr:
-    """What is left of a term without factors that it has."""
+    """Divide a term by factors that it has."""
     left = tuple((Counter(_factors(term)) - factors).elements())
     return Const(1, term.dtype) if not left else left[0] if len(left) == 1 else Product(left)
 
 
 def floordiv(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a / b rounded down. Raises `ZeroDivisionError` for a constant 0.
+    """Return a / b rounded down. Raises `ZeroDivisionError` for a constant 0.
 
-    Factors that both share are left out, as if they were not zero: the quotient has no value where they are.
+    Common factors are cancelled as if they were nonzero: the quotient is undefined where they are zero.
     """
     x, y = typed_like(a, b), typed_like(b, a)
     d = y.constant
@@ -542,7 +549,7 @@ def _floordiv_rest(rest: SymExpr, d: int, dtype: IntegerType) -> SymExpr:
 
 
 def floormod(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a - floor(a / b) * b. Raises `ZeroDivisionError` for a constant 0."""
+    """Return a - floor(a / b) * b. Raises `ZeroDivisionError` for a constant 0."""
     x, y = typed_like(a, b), typed_like(b, a)
     d = y.constant
     if d == 0:
@@ -565,7 +572,7 @@ def floormod(a: ExprLike, b: ExprLike) -> SymExpr:
 
 
 def product(factors: Iterable[ExprLike], dtype: IntegerType = i64) -> SymExpr:
-    """The product of `factors`, 1 for none."""
+    """Return the product of `factors`, 1 if there are none."""
     out: SymExpr | None = None
     for f in factors:
         out = as_expr(f, dtype) if out is None else mul(out, f)

@@ -1,8 +1,8 @@
-"""Maps from indices to indices, `(n, c, h, w) -> (n, c floordiv 4, h, w, c mod 4)`: what layouts are made of.
+"""Maps from indices to indices, `(n, c, h, w) -> (n, c floordiv 4, h, w, c mod 4)`: the basis of layouts.
 
-Results are expressions over the parameters. A map is inverted by reading its results as sums of pieces of iterators:
-a piece is `x floordiv lower mod extent` of a parameter, or of a sum of pieces, `x`. Where the pieces of `x` do not fill
-a whole number of the greatest one there is padding, and a predicate says which new indices are padding.
+Results are expressions over the parameters. A map is inverted by reading its results as sums of pieces of iterators: a
+piece is `x floordiv lower mod extent` of a parameter, or of a sum of pieces, `x`. If the extent of `x` is not a
+multiple of its largest piece there is padding, and a predicate selects the new indices that are padding.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Inverse(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class IndexMapping:
-    """Old indices `params` become `results`; `inverse_map` is the inverse where it was given with the map.
+    """Maps old indices `params` to `results`; `inverse_map` is the inverse if it was given with the map.
 
-    Two maps are equal where they are the same function up to the names of parameters.
+    Two maps are equal if they are the same function up to the names of parameters.
     """
 
     params: tuple[Var, ...]
@@ -64,32 +64,32 @@ class IndexMapping:
         return text if self.inverse_map is None else f"{text} inverse {self.inverse_map}"
 
     def free_vars(self) -> list[Var]:
-        """The variables of results that are no parameters: symbolic sizes of the function around."""
+        """Return the variables of results that are not parameters: symbolic sizes of the enclosing function."""
         variables = dict.fromkeys(v for r in self.results for v in r.free_vars())
         return [v for v in variables if v not in self.params]
 
     def substitute(self, mapping: Mapping[Var, SymExpr]) -> IndexMapping:
-        """The map with variables replaced that are no parameters."""
+        """Return the map with variables other than its parameters replaced."""
         outer = {v: e for v, e in mapping.items() if v not in self.params}
         inverse = None if self.inverse_map is None else self.inverse_map.substitute(mapping)
         return IndexMapping(self.params, tuple(r.substitute(outer) for r in self.results), inverse)
 
     def apply(self, indices: Sequence[SymExpr]) -> list[SymExpr]:
-        """The new indices of old ones. Raises `ShapeError` where there are not as many as parameters."""
+        """Return the new indices for old ones. Raises `ShapeError` if their number is wrong."""
         self._check_rank(len(indices))
         mapping = dict(zip(self.params, indices, strict=True))
         return [r.substitute(mapping) for r in self.results]
 
     def shape(self, dims: Sequence[SymExpr]) -> list[SymExpr]:
-        """The shape that a tensor of shape `dims` has when its elements are moved.
+        """Return the shape of a tensor of shape `dims` after the map is applied.
 
-        Raises `ShapeError` where new indices do not begin at 0, or nothing bounds them.
+        Raises `ShapeError` if new indices do not begin at 0 or are unbounded.
         """
         reader = self._reader(dims)
         return [reader.extent(r) for r in self.results]
 
     def inverse(self, dims: Sequence[SymExpr]) -> IndexMapping:
-        """The inverse on indices below `dims`. Raises `ShapeError` where the map is not one to one or pads."""
+        """Return the inverse on indices below `dims`. Raises `ShapeError` if the map is not one-to-one or pads."""
         if self.inverse_map is not None:
             return self.inverse_map
         inverse = self.padded_inverse(dims)
@@ -98,9 +98,9 @@ class IndexMapping:
         return inverse.map
 
     def padded_inverse(self, dims: Sequence[SymExpr]) -> Inverse:
-        """The inverse on indices below `dims`, and where it is not to be asked.
+        """Return the inverse on indices below `dims`, and the condition under which it is undefined.
 
-        Raises `ShapeError` where different indices become the same, or new indices are left out between others.
+        Raises `ShapeError` if different indices collide, or new indices have gaps.
         """
         names = _fresh_names(self.results)
         new = [Var(n, r.dtype) for n, r in zip(names, self.results, strict=True)]
@@ -119,7 +119,7 @@ class IndexMapping:
         return Inverse(IndexMapping(tuple(new), tuple(reader.values[p] for p in self.params)), padding)
 
     def equivalent(self, other: IndexMapping) -> bool:
-        """Whether both certainly are the same function."""
+        """Return whether both are provably the same function."""
         if len(self.params) != len(other.params) or len(self.results) != len(other.results):
             return False
         analyzer = Analyzer()
@@ -136,7 +136,7 @@ class IndexMapping:
 
 
 def _fresh_names(results: Sequence[SymExpr]) -> list[str]:
-    """Names for new indices: that of the parameter which one is, else `axis0`, `axis1`, …"""
+    """Return names for new indices: that of the parameter for a plain parameter, else `axis0`, `axis1`, …"""
     taken: set[str] = set()
     names: list[str] = []
     for i, result in enumerate(results):
@@ -149,7 +149,9 @@ def _fresh_names(results: Sequence[SymExpr]) -> list[str]:
 
 
 def _offset_of(param: Var, results: Sequence[SymExpr]) -> int:
-    """What is added to a parameter where it is divided by most: elsewhere multiples of that are left out."""
+    """Return the offset that is added to a parameter where its divisor is largest: elsewhere multiples of it are
+    omitted.
+    """
     divisions = [e for r in results for e in _walk(r) if isinstance(e, Op) and e.kind == "floordiv"]
     offsets = [
         (e.args[1].constant or 0, offset_of(e.args[0])) for e in divisions if terms_of(e.args[0]) == ((param, 1),)
@@ -165,13 +167,13 @@ def _walk(e: SymExpr) -> Iterator[SymExpr]:
 
 @dataclass
 class _Iterator:
-    """What pieces are cut of: the values from `base` up to `base + extent` (not included) of a parameter or a sum."""
+    """The source of pieces: the values from `base` up to `base + extent` (excluded) of a parameter or a sum."""
 
     expr: SymExpr
     extent: SymExpr
     base: int = 0
     parts: list[_Piece] | None = None
-    """The pieces that the sum is of, None for a parameter."""
+    """The pieces of the sum, None for a parameter."""
     used: list[_Piece] = field(default_factory=lambda: list[_Piece]())
 
     @property
@@ -181,7 +183,7 @@ class _Iterator:
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """`scale * (iterator floordiv lower mod extent)`, or that counted down from the last where `reverse`."""
+    """`scale * (iterator floordiv lower mod extent)`, or with `reverse` counted down from the last value."""
 
     iterator: _Iterator
     lower: SymExpr
@@ -193,20 +195,20 @@ class _Piece:
         return _Piece(self.iterator, self.lower, self.extent, self.scale * scale, self.reverse != reverse)
 
     def is_top(self) -> bool:
-        """Whether nothing of the iterator is above."""
+        """Return whether it is the outermost piece of its iterator."""
         beyond = (self.lower * self.extent - self.iterator.edge).constant
         return self.extent == _ceil(self.iterator.edge, self.lower) or (beyond is not None and beyond >= 0)
 
 
 @dataclass(frozen=True)
 class _Joined:
-    """The value of an iterator: that of its outermost piece, that of all others, where the outermost begins."""
+    """The value of an iterator, that of its outermost piece, that of all others, and the scale of the outermost."""
 
     top: SymExpr
     rest: SymExpr
     lower: SymExpr
     count: SymExpr
-    """How many values the outermost has."""
+    """The extent of the outermost piece."""
 
     @property
     def value(self) -> SymExpr:
@@ -214,11 +216,11 @@ class _Joined:
 
 
 class _UnreadableError(Exception):
-    """An expression that is no sum of pieces."""
+    """An expression is not a sum of pieces."""
 
 
 def _ceil(x: SymExpr, d: SymExpr) -> SymExpr:
-    """The least count of `d` that hold `x`, as TVM writes it."""
+    """Return the ceiling of x / d, in TVM's form."""
     return x // d if (x % d).constant == 0 else (x - floormod(x, d * -1)) // d
 
 
@@ -226,7 +228,7 @@ _Pieces = tuple[list[_Piece], int]
 
 
 class _Reader(Algebra[_Pieces]):
-    """Reads the results of one map over one shape as sums of pieces and a constant, or raises `_UnreadableError`."""
+    """Reads the results of a map over a shape as sums of pieces and a constant, or raises `_UnreadableError`."""
 
     def __init__(self, mapping: IndexMapping, dims: Sequence[SymExpr]):
         dtype = mapping.params[0].dtype if mapping.params else i64
@@ -245,7 +247,7 @@ class _Reader(Algebra[_Pieces]):
         self.analyzer.bind(var, 0, inf if extent.constant is None else max(extent.constant - 1, 0))
 
     def count_from(self, param: Var, base: int, results: Sequence[SymExpr]) -> tuple[SymExpr, ...]:
-        """Let a parameter count from `base` on; the results in terms of what counts."""
+        """Let a parameter start at `base`; return the results in terms of the new iterator."""
         if not base:
             return tuple(results)
         counter = Var(f"{param.name}+{base}", param.dtype)  # no name that a parameter may have
@@ -308,7 +310,7 @@ class _Reader(Algebra[_Pieces]):
         return _Piece(dividend.iterator, dividend.lower, divisor, self.one)
 
     def _as_piece(self, x: SymExpr) -> _Piece:
-        """What is divided, as one piece: a sum becomes an iterator of its own."""
+        """Return the dividend as one piece: a sum becomes an iterator of its own."""
         parts, base = self.of(x)
         if len(parts) == 1 and not base and parts[0].scale.constant == 1 and not parts[0].reverse:
             return parts[0]
@@ -320,7 +322,7 @@ class _Reader(Algebra[_Pieces]):
         return _Piece(iterator, self.one, iterator.edge, self.one)
 
     def _total(self, pieces: Sequence[_Piece]) -> SymExpr:
-        """How many values a sum of pieces has, from 0 on."""
+        """Return the number of values of a sum of pieces, from 0 on."""
         out: SymExpr = self.one
         for piece in pieces:
             out = (piece.extent - 1) * piece.scale + out
@@ -329,7 +331,7 @@ class _Reader(Algebra[_Pieces]):
     # Shapes
 
     def extent(self, result: SymExpr) -> SymExpr:
-        """How many indices a result gives. Raises `ShapeError` where they do not begin at 0."""
+        """Return the number of indices of a result. Raises `ShapeError` if they do not begin at 0."""
         try:
             pieces, base = self.of(result)
         except _UnreadableError:
@@ -348,7 +350,7 @@ class _Reader(Algebra[_Pieces]):
     # Inverses
 
     def solve(self, results: Sequence[SymExpr], new: Sequence[Var]) -> SymExpr:
-        """Find what each parameter is in terms of new indices (`values`); the condition for padding."""
+        """Solve for each parameter in terms of new indices (`values`); return the condition for padding."""
         for index, result in zip(new, results, strict=True):
             try:
                 pieces, base = self.of(result)
@@ -367,7 +369,7 @@ class _Reader(Algebra[_Pieces]):
         return padding
 
     def _split_value(self, value: SymExpr, pieces: Sequence[_Piece]) -> None:
-        """Give each piece of a sum its value."""
+        """Split the value of a sum into the values of its pieces."""
         for piece in pieces:
             piece.iterator.used.append(piece)
             self.pieces[piece] = self.zero if len(pieces) > 1 else value
@@ -381,7 +383,9 @@ class _Reader(Algebra[_Pieces]):
             inner = inner * piece.extent
 
     def _join(self, iterator: _Iterator) -> _Joined:
-        """The value of an iterator whose pieces have theirs. Raises `ShapeError` where they are not all of it, once."""
+        """Return the value of an iterator from those of its pieces. Raises `ShapeError` if they do not cover it
+        exactly once.
+        """
         pieces = sorted(iterator.used, key=lambda p: _measure(p.lower))
         if not pieces and iterator.extent.constant == 1:
             return _Joined(self.zero, self.zero, self.one, self.one)
@@ -397,7 +401,7 @@ class _Reader(Algebra[_Pieces]):
         raise self._not_one_to_one(f"parts of {iterator.expr} are lost, or stand twice")
 
     def _padding(self, iterator: _Iterator, joined: _Joined) -> SymExpr:
-        """Where the value of an iterator is before its base or behind its edge."""
+        """Return the condition that the value of an iterator is before its base or after its end."""
         edge, lower, before = iterator.edge, joined.lower, _FALSE
         if iterator.base:
             before = logical_and(
@@ -414,7 +418,7 @@ class _Reader(Algebra[_Pieces]):
         return logical_or(before, logical_and(beyond, self._at_least(joined.rest, last, lower)))
 
     def _at_least(self, rest: SymExpr, last: SymExpr, lower: SymExpr) -> SymExpr:
-        """`last <= rest`, as an equation where only the last value does."""
+        """Return `last <= rest`, as an equation if only the last value satisfies it."""
         return eq(rest, last) if (lower - last).constant == 1 else self._sure(le(last, rest))
 
     def _sure(self, condition: SymExpr) -> SymExpr:
@@ -425,7 +429,7 @@ class _Reader(Algebra[_Pieces]):
 
 
 def _last(piece: _Piece) -> int:
-    """The greatest value of a piece. Raises `_UnreadableError` for a symbolic one."""
+    """Return the greatest value of a piece. Raises `_UnreadableError` for a symbolic one."""
     last = ((piece.extent - 1) * piece.scale).constant
     if last is None:
         raise _UnreadableError
@@ -433,7 +437,9 @@ def _last(piece: _Piece) -> int:
 
 
 def _measure(e: SymExpr) -> tuple[int, int]:
-    """Orders scales from the innermost out: symbolic ones are greater than constants, products than factors."""
+    """Return a sort key for scales, innermost first: symbolic ones are greater than constants, products than
+    factors.
+    """
     if e.constant is not None:
         return (0, e.constant)
     term, factor = e.terms[0] if isinstance(e, Sum) and len(e.terms) == 1 else (e, 1)

@@ -1,7 +1,7 @@
-"""Sets of integers between two expressions: what an expression is, over the values of some of its variables.
+"""Sets of integers between two expressions: the values of an expression while some of its variables vary.
 
 `SymInterval(low, high)` is the integers from `low` to `high`, both included; an end that is None is infinite. A set is
-a superset of the values: it may be larger than needed, never smaller.
+conservative: it contains all values, and possibly more.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Choice = Callable[[SymExpr, SymExpr], SymExpr]
 
 
 class SymInterval(NamedTuple):
-    """The integers from `low` to `high`, both included; None: there is no end."""
+    """The integers from `low` to `high`, both included; None means unbounded."""
 
     low: SymExpr | None
     high: SymExpr | None
 
     @staticmethod
     def point(e: SymExpr) -> SymInterval:
-        """The set of one value."""
+        """Return the set of one value."""
         return SymInterval(e, e)
 
     @property
@@ -43,14 +43,14 @@ class SymInterval(NamedTuple):
         return self.low is None and self.high is None
 
     def union(self, other: SymInterval, known: Analyzer | None = None) -> SymInterval:
-        """The least interval around both; its ends are simplified by what is known."""
+        """Return the smallest interval that contains both; its ends are simplified by the analyzer."""
         if self.is_empty or other.is_empty:
             return other if self.is_empty else self
         lesser, greater = _choices(known)
         return SymInterval(_both(lesser, self.low, other.low), _both(greater, self.high, other.high))
 
     def intersect(self, other: SymInterval, known: Analyzer) -> SymInterval:
-        """What is in both."""
+        """Return the intersection."""
         if self.is_empty or other.is_empty:
             return NOTHING
         lesser, greater = _choices(known)
@@ -63,7 +63,7 @@ EVERYTHING, NOTHING = SymInterval(None, None), SymInterval(Const(1), Const(0))
 
 
 def _choices(known: Analyzer | None) -> tuple[Choice, Choice]:
-    """How the lesser and the greater of two are written."""
+    """Return the functions for the minimum and the maximum of two ends."""
     if known is None:
         return minimum, maximum
     return lambda a, b: known.simplify(minimum(a, b)), lambda a, b: known.simplify(maximum(a, b))
@@ -82,9 +82,9 @@ def _either(choose: Choice, a: SymExpr | None, b: SymExpr | None) -> SymExpr | N
 
 
 class Intervals(Algebra[SymInterval]):
-    """The values of expressions while some variables, which move, take theirs; ends are expressions of the others.
+    """The values of expressions while some variables vary; ends are expressions of the other variables.
 
-    `known` says the signs of factors and divisors; with a `simplifier` ends are simplified and compared by it.
+    `known` determines the signs of factors and divisors; with a `simplifier`, ends are simplified and compared by it.
     """
 
     def __init__(self, known: Analyzer, simplifier: Analyzer | None = None) -> None:
@@ -92,7 +92,7 @@ class Intervals(Algebra[SymInterval]):
         self.simplifier = simplifier
 
     def moves(self, v: Var) -> bool:
-        """Whether a variable takes several values."""
+        """Return whether a variable varies."""
         raise NotImplementedError
 
     def of(self, e: SymExpr) -> SymInterval:
@@ -148,9 +148,10 @@ class Intervals(Algebra[SymInterval]):
         return SymInterval(_either(greater, a.low, b.low), _both(greater, a.high, b.high))
 
     def _division(self, e: Op, x: SymInterval, by: SymInterval) -> SymInterval:
-        """Divisors that do not move and are positive: constants, and extents, which divide only where they are.
+        """Return the set for a division by a fixed positive divisor: a constant, or an extent, which is nonzero
+        wherever it divides.
 
-        Of truncated divisions those of what is not negative.
+        Truncated divisions are only supported for nonnegative dividends.
         """
         d = by.low
         if d is None or not by.is_point or d.constant == 0 or self.known.bounds(d).low < 0:
@@ -172,20 +173,20 @@ class Intervals(Algebra[SymInterval]):
 
 _TRUNCATED = ("truncdiv", "truncmod")
 _QUOTIENTS = {"floordiv": "floordiv", "floormod": "floordiv", "truncdiv": "truncdiv", "truncmod": "truncdiv"}
-"""What a division and a remainder have their quotients from."""
+"""The division from which each division and remainder is computed."""
 
 
 def values_of(e: SymExpr, domain: Mapping[Var, SymInterval], known: Analyzer | None = None) -> SymInterval:
-    """The values of `e` while the variables in `domain` take theirs; the ends may use all other variables.
+    """Return the values of `e` while the variables in `domain` vary; the ends may use all other variables.
 
-    Ends of a variable's set may use variables that stand before it in `domain`.
+    The ends of a variable's set may use variables that precede it in `domain`.
     """
     evaluator = _OverDomain(dict(domain), within(domain, known))
     return evaluator.ends_relaxed(evaluator.of(e))
 
 
 def within(domain: Mapping[Var, SymInterval], known: Analyzer | None = None) -> Analyzer:
-    """An analyzer that knows of which sets variables are, whatever was said of them before."""
+    """Return an analyzer that knows the sets of variables, replacing earlier facts about them."""
     out = Analyzer() if known is None else known.copy()
     for var, (first, last) in domain.items():
         out.forget(var)
@@ -198,7 +199,7 @@ def within(domain: Mapping[Var, SymInterval], known: Analyzer | None = None) -> 
 
 
 class _OverDomain(Intervals):
-    """Where expressions have no end, the analyzer may know a number."""
+    """Intervals that fall back to the analyzer's numeric bounds for expressions without symbolic ends."""
 
     def __init__(self, domain: dict[Var, SymInterval], known: Analyzer) -> None:
         super().__init__(known, known)
@@ -219,7 +220,7 @@ class _OverDomain(Intervals):
         return SymInterval(least if low is None else low, most if high is None else high)
 
     def ends_relaxed(self, ends: SymInterval) -> SymInterval:
-        """The set with ends that use no variable of the domain."""
+        """Return a set that contains `ends` and whose ends do not use variables of the domain."""
         for _ in self.domain:
             low, high = ends
             if not any(e is not None and self._uses_domain(e) for e in ends):

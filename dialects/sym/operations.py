@@ -1,7 +1,7 @@
-"""The operations on scalars, each a row: what it computes, what is known of the results, how languages write it.
+"""The table of scalar operations: evaluation, bounds of the results, and spelling in languages.
 
-`OPERATIONS` has the rows by name. What folds constants, bounds expressions, prints or parses operators reads them here;
-the constructors of symbolic expressions are in `operators.OPS` under the same names.
+`OPERATIONS` has the rows by name. Constant folding, bounds analysis, printing and parsing of operators use it; the
+constructors of symbolic expressions are in `operators.OPS` under the same names.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownArgumentType=false, reportUnknownLambdaType=false
@@ -41,23 +41,23 @@ class ScalarOperation:
 
     name: str
     evaluate: Callable[..., Any]
-    """Its value of Python's numbers; conditions give bool."""
+    """Computes the value on Python numbers; conditions return bool."""
     symbol: str = ""
-    """Python's operator, where it has one."""
+    """Python's operator, if it has one."""
     arith: str = ""
-    """The operation of arith that computes the same of signed integers, or the predicate of `arith.cmpi`."""
+    """The equivalent operation of arith on signed integers, or the predicate of `arith.cmpi`."""
     bounds: Callable[..., Interval] = _anything
-    """An interval around its values, from intervals around its operands."""
+    """Returns an interval that contains its values, given intervals of its operands."""
     arity: int = 2
     commutative: bool = False
     is_condition: bool = False
-    """Whether it gives a condition."""
+    """True if the result is a condition."""
     negated: str = ""
-    """Of comparisons: the one that holds where this does not."""
+    """For comparisons: the negation."""
     mirrored: str = ""
-    """Of comparisons: the one that holds of the operands in the other order."""
+    """For comparisons: the comparison with its operands swapped."""
     decide: Callable[[Interval], tuple[bool, bool]] | None = None
-    """Of comparisons, from an interval around the difference of the operands: whether it (always, never) holds."""
+    """For comparisons: given an interval around the difference of the operands, whether it (always, never) holds."""
 
 
 def _trunc_div(a: float, b: float) -> float:
@@ -74,13 +74,13 @@ def _trunc_mod(a: float, b: float) -> float:
 
 
 def _floor_mod(a: float, b: float) -> float:
-    """The remainder with the sign of the divisor; 0 of floats has that of the dividend."""
+    """Return the remainder with the sign of the divisor; for floats, a zero has the sign of the dividend."""
     rest = a % b
     return copysign(rest, a) if rest == 0 and isinstance(rest, float) else rest
 
 
 def _first(is_better: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
-    """The better of two numbers, the first of equal ones; NaN where one is."""
+    """Return a function for the better of two numbers, the first of equal ones; NaN if one is NaN."""
     return lambda a, b: b if is_better(b, a) or b != b else a
 
 
@@ -156,8 +156,8 @@ OPERATIONS: dict[str, ScalarOperation] = {row.name: row for row in _ROWS}
 COMPARISONS: dict[str, Callable[[Interval], tuple[bool, bool]]] = {
     row.name: row.decide for row in _ROWS if row.decide is not None
 }
-"""What an interval around the difference of two operands says of their comparison: whether it (always, never) holds."""
+"""For each comparison: given an interval around the difference of its operands, whether it (always, never) holds."""
 NEGATED = {name: OPERATIONS[name].negated for name in COMPARISONS}
 CONDITIONS = frozenset(row.name for row in _ROWS if row.is_condition)
 DIVISIONS = frozenset({"floordiv", "floormod", "truncdiv", "truncmod"})
-"""What has no value where the second operand is zero."""
+"""Operations that are undefined if the second operand is zero."""

@@ -1,4 +1,4 @@
-"""The operations that are not linear, as constructors of symbolic expressions: constants are folded."""
+"""Constructors of nonlinear symbolic operations; constants are folded."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def _folded(kind: str, *args: ExprLike) -> tuple[tuple[SymExpr, ...], SymExpr | 
 
 
 def truncdiv(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a / b rounded towards zero."""
+    """Return a / b rounded towards zero."""
     args, folded = _folded("truncdiv", a, b)
     return folded or (args[0] if args[1].constant == 1 else Op("truncdiv", args))
 
 
 def truncmod(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a - trunc(a / b) * b."""
+    """Return a - trunc(a / b) * b."""
     args, folded = _folded("truncmod", a, b)
     return folded or (Const(0, args[0].dtype) if args[1].constant == 1 else Op("truncmod", args))
 
 
 def minimum(a: ExprLike, b: ExprLike) -> SymExpr:
-    """The lesser of a and b."""
+    """Return the minimum of a and b."""
     return _extremum("min", a, b)
 
 
 def maximum(a: ExprLike, b: ExprLike) -> SymExpr:
-    """The greater of a and b."""
+    """Return the maximum of a and b."""
     return _extremum("max", a, b)
 
 
@@ -50,7 +50,7 @@ def _extremum(kind: str, a: ExprLike, b: ExprLike) -> SymExpr:
 
 
 def select(condition: ExprLike, a: ExprLike, b: ExprLike) -> SymExpr:
-    """a where the condition holds, else b."""
+    """Return a if the condition holds, else b."""
     args, folded = _folded("select", condition, a, b)
     if folded is not None:
         return folded
@@ -74,7 +74,7 @@ def _compare(kind: str) -> Callable[[ExprLike, ExprLike], SymExpr]:
 
 
 def logical_and(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a and b, conditions."""
+    """Return the conjunction of two conditions."""
     args, folded = _folded("and", a, b)
     if folded is not None:
         return folded
@@ -85,7 +85,7 @@ def logical_and(a: ExprLike, b: ExprLike) -> SymExpr:
 
 
 def logical_or(a: ExprLike, b: ExprLike) -> SymExpr:
-    """a or b, conditions."""
+    """Return the disjunction of two conditions."""
     args, folded = _folded("or", a, b)
     if folded is not None:
         return folded
@@ -96,7 +96,7 @@ def logical_or(a: ExprLike, b: ExprLike) -> SymExpr:
 
 
 def logical_not(a: ExprLike) -> SymExpr:
-    """not a, a condition."""
+    """Return the negation of a condition."""
     args, folded = _folded("not", a)
     if folded is not None:
         return folded
@@ -119,6 +119,6 @@ OPS: dict[str, Callable[..., SymExpr]] = {
     "or": logical_or,
     "not": logical_not,
 }
-"""The operations that are not linear, by name."""
+"""The nonlinear operations, by name."""
 ARITHMETIC: dict[str, Callable[..., SymExpr]] = {"add": add, "sub": sub, "mul": mul, **OPS}
 """All operations on symbolic expressions, by name."""

@@ -1,4 +1,4 @@
-"""Folds that build an expression anew: with other variables, of another type, or whatever else overrides `Rebuild`."""
+"""Folds that rebuild an expression: with other variables, another type, or any other override of `Rebuild`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .operators import OPS
 
 
 class Rebuild(Algebra["SymExpr"]):
-    """The expression built anew, canonical again: what changes is overridden."""
+    """Rebuilds an expression in canonical form; overrides define the changes."""
 
     def const(self, e: Const) -> SymExpr:
         return e
@@ -27,7 +27,7 @@ class Rebuild(Algebra["SymExpr"]):
         return sum_of(self.parts(e), 0, e.dtype)
 
     def parts(self, e: Sum) -> list[tuple[SymExpr, int]]:
-        """What is added up, the offset where it was written."""
+        """Return the summands, with the offset at its written position."""
         parts = [(self.of(t), c) for t, c in e.terms]
         if e.offset:
             parts.insert(e.place, (Const(e.offset, e.dtype), 1))
@@ -51,7 +51,7 @@ class Substitution(Rebuild):
         return self.mapping.get(e, e)
 
     def parts(self, e: Sum) -> list[tuple[SymExpr, int]]:
-        """A variable that has become a number stands behind what is left: `m + n -> n + 3`."""
+        """Return the summands; a variable that became a number moves to the end: `m + n -> n + 3`."""
         parts = super().parts(e)
         became = any(type(self.mapping.get(t)) is Const for t, _ in e.terms if type(t) is Var)
         return sorted(parts, key=lambda part: type(part[0]) is Const) if became else parts
@@ -76,7 +76,7 @@ class _Retyping(Rebuild):
 
 
 def retyped(e: SymExpr, dtype: IntegerType, variables: Mapping[Var, SymExpr]) -> SymExpr:
-    """An index expression with the variables replaced, and with constants of another integer type."""
+    """Return an index expression with its variables replaced and its constants converted to another integer type."""
     return e.fold(_Retyping(dtype, variables))
 
 

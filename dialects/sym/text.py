@@ -1,7 +1,7 @@
-"""Symbolic expressions in the text of MLIR: `n * 4 + 1`, `n floordiv 2`, `min(n, 8)`, `128 : i32`.
+"""Symbolic expressions in MLIR text: `n * 4 + 1`, `n floordiv 2`, `min(n, 8)`, `128 : i32`.
 
-A literal or variable is i64 unless `: i32` follows; a literal inside of an expression takes the type of its neighbour.
-(`//` begins a comment in MLIR, so floor division is spelt out, as in affine maps.)
+A literal or variable is i64 unless `: i32` follows; a literal inside an expression gets the type of its neighbor. (`//`
+begins a comment in MLIR, so floor division is spelled out, as in affine maps.)
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ _TYPES = {str(t): t for t in (*_UNSIGNED, i64, i32, i16, i8, i1)}  # `i16` befor
 
 
 def parse_expr(parser: AttrParser) -> SymExpr:
-    """Parse an expression; literals without a type become i64."""
+    """Parse an expression; literals without a type are i64."""
     value = _parse_sum(parser)
     return require_64_bits(parser, Const(value) if isinstance(value, int) else value)
 
 
 def beyond_64_bits(expr: SymExpr) -> int | None:
-    """A number of the expression itself, not of its operands, that no text may hold; None where there is none."""
+    """Return a constant of the expression itself, not of its operands, that exceeds 64 bits, or None."""
     numbers = [expr.offset, *(n for _, n in expr.terms)] if isinstance(expr, Sum) else [expr.constant or 0]
     return next((n for n in numbers if not -(2**63) <= n < 2**63), None)
 
 
 def require_64_bits(parser: AttrParser, expr: SymExpr) -> SymExpr:
-    """The expression, whose numbers are such as a text may hold: others come of sums of those."""
+    """Return the expression; raise a parse error if a constant, such as a folded sum, exceeds 64 bits."""
     number = beyond_64_bits(expr)
     if number is not None:
         parser.raise_error(f"{number} does not fit 64 bits")
@@ -47,12 +47,12 @@ def require_64_bits(parser: AttrParser, expr: SymExpr) -> SymExpr:
 
 
 def parse_exprs(parser: AttrParser) -> list[SymExpr]:
-    """Expressions in square brackets."""
+    """Parse expressions in square brackets."""
     return parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: parse_expr(parser))
 
 
 def exprs_text(attrs: Iterable[Data[SymExpr]]) -> str:
-    """`[n, 4]`: what `parse_exprs` reads."""
+    """Return `[n, 4]`, as parsed by `parse_exprs`."""
     return "[" + ", ".join(expr_text(attr.data) for attr in attrs) + "]"
 
 
@@ -122,7 +122,7 @@ def _apply(parser: AttrParser, name: str, args: list[ExprLike]) -> SymExpr:
 
 
 def _parse_type_suffix(parser: AttrParser) -> IntegerType | None:
-    """`: i32`, `: i64` or `: i1`, where one follows."""
+    """Parse `: i32`, `: i64` or `: i1`; return None if there is none."""
     if parser._current_token.kind is not MLIRTokenKind.COLON:  # pyright: ignore[reportPrivateUsage]
         return None
     state = parser._parser_state  # pyright: ignore[reportPrivateUsage]

@@ -1,6 +1,6 @@
-"""How symbolic expressions are written: the order of sums, numbers in the quotients that they were taken out of.
+"""The written form of symbolic expressions: the order of sums, and numbers put back into quotients.
 
-Such a form is for texts alone, and not canonical.
+This form is for text only and not canonical.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from .expr import Algebra, Const, Op, Product, Sum, SymExpr, Var, i64, offset_of
 
 
 def signed_parts(e: Sum) -> list[tuple[SymExpr | None, int, bool]]:
-    """How a sum is written: terms (None for the offset) with their factors, and whether they are added or subtracted.
+    """Return the written form of a sum: terms (None for the offset) with absolute factors, and whether they are
+    subtracted.
 
-    They stand as they were written, but one that is added comes first; where there is none, the first keeps its sign.
+    They keep their written order, but an added term comes first; if there is none, the first keeps its sign.
     """
     e = _as_written(e)
     parts: list[tuple[SymExpr | None, int]] = list(e.terms)
@@ -25,7 +26,7 @@ def signed_parts(e: Sum) -> list[tuple[SymExpr | None, int, bool]]:
 
 
 def positive_first(e: SymExpr) -> SymExpr:
-    """The expression as TVM's simplifier writes a sum: `n - m + 1 -> n + 1 - m`."""
+    """Return the expression as TVM's simplifier writes a sum: `n - m + 1 -> n + 1 - m`."""
     if not isinstance(e, Sum):
         return e
     added = sum(c > 0 for _, c in e.terms)
@@ -34,11 +35,11 @@ def positive_first(e: SymExpr) -> SymExpr:
 
 
 _LEAST = -(2**63)
-"""The least number of 64 bits, which has no form without its sign in them."""
+"""The minimum of 64 bits, whose absolute value exceeds 64 bits."""
 
 
 def _as_written(e: Sum) -> Sum:
-    """The sum with numbers back in the quotients that they were taken out of."""
+    """Return the sum with numbers put back into the quotients that they were taken out of."""
     taken = e.taken
     if not taken:
         return e
@@ -46,7 +47,7 @@ def _as_written(e: Sum) -> Sum:
 
 
 def _with_taken(e: SymExpr) -> SymExpr:
-    """The quotient `(n + 1) // 2`, of which a number was taken, with it: `(n + 3) // 2`."""
+    """Put the number taken out of a quotient back: `(n + 1) // 2` becomes `(n + 3) // 2`."""
     if type(e) is not Op or not e.taken:
         return e
     dividend, divisor = e.args
@@ -56,7 +57,7 @@ def _with_taken(e: SymExpr) -> SymExpr:
 
 
 class _Text(Algebra[tuple[str, int]]):
-    """Texts with how tightly they bind."""
+    """Converts expressions to text and its precedence."""
 
     def within(self, e: SymExpr, level: int) -> str:
         text, own = e.fold(self)
@@ -74,7 +75,7 @@ class _Text(Algebra[tuple[str, int]]):
         return " * ".join(self.within(a, _ATOM) for a in e.atoms), _PRODUCT
 
     def sum(self, e: Sum) -> tuple[str, int]:
-        """Terms in their order, the offset where it was written; `n - 11` says no less than `-11 + n`."""
+        """Return terms in order, with the offset at its written position; `n - 11` rather than `-11 + n`."""
         e = _as_written(e)
         texts = [(self._term(term, abs(c)), c < 0) for term, c in e.terms]
         if e.offset:
@@ -97,11 +98,11 @@ class _Text(Algebra[tuple[str, int]]):
 
 _SUM, _PRODUCT, _ATOM = 0, 1, 2
 INFIX = {"floordiv": "floordiv", "floormod": "mod"}
-"""Operations that are written between their operands, as in affine maps."""
+"""Operations written between their operands, as in affine maps."""
 
 
 def expr_text(e: SymExpr) -> str:
-    """The text of an expression inside of MLIR, which `text.parse_expr` reads."""
+    """Return the text of an expression in MLIR, as parsed by `text.parse_expr`."""
     if isinstance(e, Const):
         return str(e.value) + ("" if e.dtype == i64 else f" : {e.dtype}")
     return e.fold(_Text())[0]
