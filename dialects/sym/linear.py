@@ -9,7 +9,9 @@ from .relations import slope_in
 
 
 def linear_in(e: SymExpr, variables: Sequence[Var]) -> tuple[list[SymExpr], SymExpr] | None:
-    """The factors of the variables and the rest, none of which has these variables; None where `e` is no such sum."""
+    """Return the factors of the variables and the rest, which do not use these variables; None if `e` is not
+    linear in them.
+    """
     slopes: list[SymExpr] = []
     rest = e
     for v in variables:
@@ -22,7 +24,7 @@ def linear_in(e: SymExpr, variables: Sequence[Var]) -> tuple[list[SymExpr], SymE
 
 
 def conjuncts(condition: SymExpr) -> list[SymExpr]:
-    """The conditions that are joined by `and`."""
+    """Return the conditions of a conjunction."""
     if isinstance(condition, Op) and condition.kind == "and":
         return [part for a in condition.args for part in conjuncts(a)]
     return [condition]
@@ -32,7 +34,7 @@ _LESS = {"lt": 1, "le": 0, "gt": 1, "ge": 0}
 
 
 def not_negative(condition: SymExpr) -> SymExpr | None:
-    """What is at least 0 exactly where an inequality holds; None for other conditions."""
+    """Return the expression that is nonnegative exactly if an inequality holds; None for other conditions."""
     if not isinstance(condition, Op) or condition.kind not in _LESS:
         return None
     a, b = condition.args if condition.kind in ("gt", "ge") else condition.args[::-1]

@@ -9,8 +9,7 @@ from .expr import Algebra, Const, Op, Product, Sum, SymExpr, Var, i64, offset_of
 
 
 def signed_parts(e: Sum) -> list[tuple[SymExpr | None, int, bool]]:
-    """Return the written form of a sum: terms (None for the offset) with absolute factors, and whether they are
-    subtracted.
+    """Return the written form of a sum: terms (None for the offset) with their factors, and whether they are added.
 
     They keep their written order, but an added term comes first; if there is none, the first keeps its sign.
     """

@@ -231,8 +231,8 @@ class HostFunction(Native):
         return self.slot(self.module.slot(kind, payload))
 
     def require_extent(self, message: str, declared: SymExpr, expected: SymExpr, actual: SymExpr) -> None:
-        """Fail unless the actual extent equals the declared one; `expected` is the declared extent as shown in the
-        error.
+        """Fail unless `actual` equals `expected`, the value of the declared extent `declared`, which the message
+        shows.
         """
         values = [self.scope.of(expected), self.scope.of(actual)]
         text = "{0}" if declared.constant is not None else f"{declared} = {{0}}"
