@@ -115,7 +115,7 @@ class Environment:
         return lambda *args: registered(*(a.view(NDArray) if isinstance(a, np.ndarray) else a for a in args))
 
 
-# Interpreter functions given as tables: op type -> implementation.
+# Interpreter functions from tables: op type -> implementation.
 
 Implementation = Callable[[Machine, Any, PythonValues], Any]
 """`(interpreter, op, operand values)` -> results, as a tuple or `ReturnedValues` for a terminator.

@@ -55,7 +55,7 @@ class Machine(Interpreter):
                 except StopIteration as end:
                     stack.pop()
                     value = end.value
-        finally:  # after an error the innermost ends first, each with its scope
+        finally:  # after an error, end the innermost first, each with its scope
             while stack:
                 stack.pop().close()
         return value

@@ -303,7 +303,7 @@ def _if_then_else(interpreter: Machine, op: tir.IfThenElseOp, args: PythonValues
 
 
 def _is_outside(index: Any, extent: int) -> bool:
-    if isinstance(index, np.integer):  # most are: numpy's functions of arrays take ten times as long
+    if isinstance(index, np.integer):  # fast path for the common case: numpy's array functions take ten times as long
         return not 0 <= index < extent
     return bool(np.any(np.asarray(index) < 0) or np.any(np.asarray(index) >= extent))
 

@@ -28,7 +28,7 @@ class Alike:
         group.append(func)
         if len(group) == 1:
             return func
-        if len(group) == 2:  # nothing asked what the first one contains until now
+        if len(group) == 2:  # the first one has not been fingerprinted yet
             self._firsts[fingerprint(group[0])] = group[0]
         return self._firsts.setdefault(fingerprint(func), func)
 

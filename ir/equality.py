@@ -98,7 +98,7 @@ class Reader:
     def operation(self, op: Operation, skip_symbol: bool = False) -> None:
         """Add an op's entry, after those of expressions it is the first to use, then the entries of its regions."""
         leaf = _bound_leaf(op)
-        if leaf is not None:  # a name of a leaf, which may have one itself
+        if leaf is not None:  # a name of a leaf, which may also have its own
             self.entries.append(((leaf.name, (), (), self.properties(leaf, set()), self.types(op)), op))
             self.define(op.results[0])
             return
@@ -197,7 +197,7 @@ class Reader:
                 self.define(arg)
             self.region(region)
         inner, self.entries = self.entries, outer
-        # An expression that is read here first is an entry of its own: a second copy of these regions has none.
+        # A new expression adds an entry of its own, a second copy of these regions does not.
         outer += [entry for entry in inner if entry[0] in self.trees]
         return tuple(e for e, _ in inner if e not in self.trees)
 
@@ -241,9 +241,9 @@ class Reader:
             return self.expr(attr.data)
         if isinstance(attr, IndexMapAttr):
             return self.index_map(attr.data)
-        if isinstance(attr, FloatAttr) and isnan(attr.value.data):  # which is equal to no number, itself included
+        if isinstance(attr, FloatAttr) and isnan(attr.value.data):  # NaN is not equal to itself
             return ("nan", attr.type)
-        if isinstance(attr, UnitAttr):  # as TVMScript has it
+        if isinstance(attr, UnitAttr):  # as in TVMScript
             return BoolAttr.from_bool(True)
         if isinstance(attr, ArrayAttr):
             return tuple(self.attribute(a) for a in attr)

@@ -23,7 +23,7 @@ def is_llvm_intrinsic(name: str) -> bool:
 
     if not _NAME.fullmatch(name):
         return False
-    # LLVM looks at the first parameters of intrinsics that it gives another name: some must be there.
+    # LLVM inspects the first parameters of intrinsics that it renames, so declare some.
     module = cast(Any, binding).parse_assembly(f"declare void @{name}({', '.join(['i32'] * 8)})")
     return _UNKNOWN not in str(module)
 

@@ -108,7 +108,7 @@ class TextParser(Parser):
             return known
         parsed = super().parse_optional_type()
         if parsed is not None and match.end() <= self.pos and not content[match.end() : self.pos].strip():
-            self._types[match[0]] = parsed  # it ends where the match does: the `>` was none of `->` or `a > b`
+            self._types[match[0]] = parsed  # the type ends with the match: the `>` is not part of `->` or `a > b`
         return parsed
 
 

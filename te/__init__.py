@@ -80,7 +80,7 @@ from .tensor import (
 
 AXIS_SEPARATOR = IndexMap.AXIS_SEPARATOR
 abs, round, all, any = abs_, round_, all_of, any_of
-for _name in ("abs", "round", "all", "any"):  # which scripts call by these names, not by those of the functions
+for _name in ("abs", "round", "all", "any"):  # names for scripts, which differ from those of the functions
     vars(globals()[_name])["__tirax_script_dialect__"] = f"tir.{_name}"
 
 __all__ = [

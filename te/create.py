@@ -230,7 +230,7 @@ class _Builder:
         ]
         names = [f"v_{a.name}" for a in axes]
         if not axes:
-            zero = tir.ConstOp(0, self.override or i32)  # TVM does not change the domain: no index is made of it
+            zero = tir.ConstOp(0, self.override or i32)  # the domain stays int32, as in TVM: no index depends on it
             parent.add_op(zero)
             iters, names = [(tir.IterKind.SPATIAL, zero.result, (Const(0, i32), Const(1, i32)))], ["vi"]
         inner = Block(arg_types=[v.type for _, v, _ in iters])
@@ -294,7 +294,7 @@ def _update(
     loads = [tir.LoadOp(t, indices) for t in targets]
     before = tuple(PrimExpr(load.result) for load in loads)
     after = [place(v, block, mapping) for v in body.combiner.combine(before, body.sources)]
-    for load in loads:  # `place` made copies: the originals must not stay among the uses of the buffers
+    for load in loads:  # `place` copies: the originals must not remain uses of the buffers
         load.drop_all_references()
     if len(after) > 1:
         after = [_let(block, v, target) for v, target in zip(after, targets, strict=True)]
@@ -342,7 +342,7 @@ def _without_offset(op: tir.BinaryExpr) -> tuple[SSAValue, SSAValue] | None:
     if bound is None or not isinstance(added, tir.AddOp | tir.SubOp) or not isinstance(added.rhs.owner, tir.ConstOp):
         return None
     offset = added.rhs.owner.py_value if isinstance(added, tir.AddOp) else -added.rhs.owner.py_value
-    if not -(1 << 31) <= bound - offset < 1 << 31:  # what the constant's dtype may not hold
+    if not -(1 << 31) <= bound - offset < 1 << 31:  # may overflow the constant's dtype
         return None
     moved = tir.ConstOp(bound - offset, op.lhs.type)
     parent = op.parent_block()

@@ -149,7 +149,7 @@ def roi_align(
                         total.set(tx.maximum(total.value, tap))
             count = counts(tx.const(0, i64)) * counts(tx.const(1, i64))
             points = tx.maximum(count, tx.const(1, i64)).astype(f32)
-            greatest = tx.select(count > 0, total.value, tx.const(0.0, f32))  # 0 of no samples
+            greatest = tx.select(count > 0, total.value, tx.const(0.0, f32))  # 0 without samples
             b.store(out, [r, c, y, x], tx.div(total.value, points) if mode == "avg" else greatest)
 
     return filled([("roi_align", dims, data.type)], [data, rois, batches], body, "roi_align")[0]

@@ -166,7 +166,7 @@ def _along(data: Tensor, axis: int, new: SymExpr, how: Resizing, ends: End, wide
     def element(*i: PrimExpr) -> PrimExpr:
         value = tx.const(0.0, wide)
         for where, weights in tables:
-            # what a table holds is within the dimension; said once more, it need not be checked where it is read
+            # table entries are in bounds; clamping again avoids a check at the load
             at = clamped(where(i[axis]), old)
             tap = data(*i[:axis], at, *i[axis + 1 :]).astype(wide)
             value = value + tap * weights(i[axis])

@@ -58,7 +58,7 @@ def running(
     if axis is None:
         x = x if x.ndim == 1 else reshape(x, [product(x.dims, unit_like(x.dims).dtype)])
     place = normalize_axis(axis or 0, x.ndim)
-    # half precision adds up in single
+    # half precision accumulates in single
     wide = wide_type(dtype)
 
     def body(b: Statements, out: Tensor) -> None:

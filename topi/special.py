@@ -78,7 +78,7 @@ def _lgamma(x: PrimExpr) -> PrimExpr:
     low = tx.less(x, _number(0.5))
     above = _lgamma_above(_where(low, _number(1) - x, x))
     sine = tx.sin(_off_integer(x) * math.pi)
-    tiny = tx.less(tx.abs_(x), _number(1e-300))  # whose product with pi is rounded to a few digits: sin(pi x) / pi is x
+    tiny = tx.less(tx.abs_(x), _number(1e-300))  # here pi * x has few significant digits, and sin(pi x) / pi is x
     factor = _where(tiny, _number(0), _number(math.log(math.pi)))
     value = _where(low, factor - tx.log(tx.abs_(_where(tiny, x, sine))) - above, above)
     zero = tx.logical_or(tx.equal(x, _number(1)), tx.equal(x, _number(2)))

@@ -26,7 +26,7 @@ def _hamming_window(_op: Any, size: int, periodic: Any, alpha: float, beta: floa
 def _strided_slice(op: Any, x: Array, axes: Any, begin: Any, end: Any, strides: Any = None) -> Array:
     where: list[Any] = [slice(None)] * x.ndim
     for a, b, e, s in zip(axes, begin, end, strides or [1] * len(axes), strict=True):
-        # a first or last index before the start, with a negative stride, is what Python writes as None
+        # an index before the start, with a negative stride, is None in Python
         last = None if s < 0 and (e < -x.shape[a] or (e < 0 and op.attr("assume_inbound"))) else e
         where[a] = slice(b, last, s)
     return x[tuple(where)]

@@ -109,7 +109,7 @@ class RelaxSemantics:
                 value = function(op, *_group(op, args))
         except TiraxError:
             raise
-        except (ValueError, IndexError) as error:  # numpy's: the greatest of no elements, an index out of bounds
+        except (ValueError, IndexError) as error:  # raised by numpy: the maximum of no elements, an index out of bounds
             raise InterpreterError(f"{op.name} has no meaning here: {error}", location=location_of(op)) from error
         return (operators.to_result(value, op.result_type, args),)
 

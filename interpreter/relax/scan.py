@@ -129,7 +129,7 @@ def _by_axis(v: Array, op: Any, rank: int) -> Array:
 
 
 def _quantize(op: Any, data: Array, scale: Array, zero: Array) -> Array:
-    # rounded in the precision of the data, as a last bit may decide; halves away from zero
+    # round in the precision of the data, since the last bit may decide; halves away from zero
     ratio = data / _by_axis(scale, op, data.ndim).astype(data.dtype)
     scaled = np.sign(ratio) * np.floor(np.abs(ratio).astype(np.float64) + 0.5)
     limits = np.iinfo(numpy_dtype(op.result_type.element))

@@ -38,7 +38,7 @@ def sym_expr_of(
     then have a narrower type than the value. A `memo` must not be shared between the two modes.
     """
     memo = {} if memo is None else memo
-    pending = [value]  # as `operands_first`, written out: nothing is called as often
+    pending = [value]  # `operands_first`, inlined: nothing is called as often
     while pending:
         each = pending[-1]
         if each in memo:
@@ -203,7 +203,7 @@ class _Materialization(Algebra[SSAValue]):
         if e.kind == "select":
             condition, *sides = e.args
             args = [self._materialize(condition, i1), *map(self.of, sides)]
-        elif e.dtype == i1:  # compared in the type of the operands
+        elif e.dtype == i1:  # compare in the type of the operands
             inner = max((a.dtype for a in e.args), key=lambda t: t.width.data)
             args = [self._materialize(a, inner) for a in e.args]
         else:

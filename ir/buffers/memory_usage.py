@@ -22,7 +22,7 @@ GIGABYTE = 2**30
 
 _TENSORS = (AllocTensor, MemoryAllocTensor)
 
-# How much memory
+# Amount of memory
 
 
 @dataclass
@@ -96,7 +96,7 @@ def estimate_memory_usage(mod: Any) -> str:
     return "Memory usage estimation:\n" + "".join(parts) if parts else ""
 
 
-# What shares memory
+# Sharing of memory
 
 
 @dataclass(eq=False)
@@ -200,7 +200,7 @@ def _beyond(storage: SSAValue, tensors: list[_Tensor], values: Mapping[str, int]
 
 def _overlaps(tensors: list[_Tensor], values: Mapping[str, int]) -> Iterator[str]:
     live: list[_Tensor] = []
-    for tensor in tensors:  # in the order in which they are made
+    for tensor in tensors:  # in order of creation
         live = [t for t in live if t.last >= tensor.first and not _exclusive(t.op, tensor.op)]
         mine = tensor.range(values)
         for other in live:

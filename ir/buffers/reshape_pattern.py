@@ -41,7 +41,7 @@ def copies_in_order(func: tir.FuncOp) -> bool:
     assert isinstance(source, tir.BufferType) and isinstance(target, tir.BufferType)
     if not (_is_dense(source) and _is_dense(target)) or source.dtype != target.dtype:
         return False
-    if product(target.dims).constant == 0:  # of nothing there is no order
+    if product(target.dims).constant == 0:  # an empty tensor has no order
         return True
     read, written = copy.indices(copy.load.indices), copy.indices(copy.store.indices)
     return copy.covers(target.dims) and copy.in_order(read, source.dims, _flat(written, target.dims))

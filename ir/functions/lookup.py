@@ -108,7 +108,7 @@ def is_impure_call(op: Operation, symbols: Mapping[str, Operation]) -> bool:
     """Return whether an op makes a call that may have side effects; `symbols` are the functions of the module."""
     if isinstance(op, relax.CallOp):
         callee = symbols.get(op.callee_name)
-        if isinstance(callee, tir.FuncOp):  # one that gives no number writes into its arguments
+        if isinstance(callee, tir.FuncOp):  # one without a scalar result writes its arguments
             return isinstance(op.result.type, TupleType) or first_effect(callee) is not None
         return isinstance(callee, relax.FuncOp) and not callee.pure
     if isinstance(op, relax.CallValueOp):

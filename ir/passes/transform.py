@@ -73,7 +73,7 @@ class _Collections:
     def follow(self, seconds: float) -> None:
         """Add the time that the collector was off."""
         self.without += seconds
-        if self.without < 50 * self.cost or not gc.get_threshold()[0]:  # no threshold: users have turned it off
+        if self.without < 50 * self.cost or not gc.get_threshold()[0]:  # no threshold: the user has disabled collection
             return
         self.without, start = 0.0, time.perf_counter()
         gc.collect()

@@ -168,7 +168,7 @@ def _as_data(name: str, param: SSAValue, value: Any) -> relax.TensorDataAttr:
         raise DTypeError(f"the array for parameter '{name}' has the wrong dtype", expected=t.element, found=dtype)
     if t.rank is not None and array.ndim != t.rank:
         raise ShapeError(f"the array for parameter '{name}' has the wrong rank", expected=t.rank, found=array.ndim)
-    # What nobody may write to, such as a mapped file, is shared.
+    # Share read-only arrays, such as mapped files.
     share = relax.TensorDataAttr.sharing if not array.flags.writeable else relax.TensorDataAttr.from_numpy
     return relax.TensorDataAttr(replace(share(array, dtype).data, key=name))
 

@@ -113,7 +113,7 @@ def _apply(rule: OpRule, op: Operation, emit: Emit) -> bool:
     value, result = rule(op, emit), op.results[0]
     if value is None:
         return False
-    if value.type != result.type:  # where inference cannot show that they agree, that is checked
+    if value.type != result.type:  # check at run time if inference cannot show that they agree
         kind = relax.BindOp if is_base_of(result.type, value.type) else relax.MatchCastOp
         value = emit.put(kind(value, result.type))
     replace_op(op, value, renamed=value.owner in emit.emitted or name_of(value) is None)

@@ -35,7 +35,7 @@ def _is_good(op: Operation) -> bool:
     try:
         op.verify(verify_nested_ops=False)
     except (TiraxError, VerifyException):
-        return False  # what it stands for says why, with its place
+        return False  # the function itself reports the reason, with its location
     return True
 
 

@@ -46,7 +46,7 @@ class Verifier:
         functions = [self._function(root) for root in _roots(module)]
         changed = [f for f in functions if self._verified.get(id(f.ops[0])) is not f]
         for function in changed:
-            # first: it is what isolation from above asks for
+            # first: dominance implies isolation from above
             function.is_open = bool(check_dominance(function.ops[0], is_free=is_foreign))
         self._verify_op(module, context)
         for function in changed:
@@ -127,7 +127,7 @@ class Verifier:
 
 def _roots(module: ModuleOp) -> Sequence[Operation]:
     """Return the functions of a module if they are isolated from each other, else the module itself."""
-    if len(module.body.blocks) != 1:  # which is an error of the module
+    if len(module.body.blocks) != 1:  # an error of the module
         return (module,)
     block = module.body.block
     functions = tuple(block.ops)

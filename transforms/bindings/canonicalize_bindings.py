@@ -52,12 +52,12 @@ def _field(op: relax.TupleGetItemOp) -> SSAValue | None:
 
 
 def _certain_cast(op: relax.MatchCastOp) -> SSAValue | None:
-    # match_cast(x, T) -> x where x is of T and T names no new variable
+    # match_cast(x, T) -> x if x has type T and T defines no new variable
     return op.value if op.value.type == op.result.type and is_base_of(op.result.type, op.value.type) else None
 
 
 def _tuple_again(op: relax.TupleOp) -> SSAValue | None:
-    # y = (t[0], t[1]) -> t where t has two fields; a tuple that is no binding stays as it is written
+    # y = (t[0], t[1]) -> t if t has two fields; an inline tuple is unchanged
     if name_of(op.result) is None:
         return None
     sources = [f.owner for f in op.fields_]

@@ -62,9 +62,9 @@ class _Scope:
         if isinstance(op, relax.INLINE_OPS) and name_of(op.results[0]) is None:
             return True
         if any(isinstance(o, relax.memory.Allocation) for o in (op, *(v.owner for v in op.operands))):
-            return True  # each is a new one, and what is in its memory changes
+            return True  # each allocation is distinct, and its contents change
         if isinstance(op, relax.CallPurePackedOp | relax.CallInplacePackedOp) and op.result.type == relax.OBJECT:
-            return True  # so is an object, such as a cache
+            return True  # objects, such as caches, are distinct, too
         return self.call_only and isinstance(op, relax.TupleOp | relax.TupleGetItemOp)
 
     def key(self, op: Operation) -> Hashable:

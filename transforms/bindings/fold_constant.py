@@ -47,7 +47,7 @@ class FoldConstant(Pass):
     outside: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        interpreter = cache(lambda: make_interpreter(op))  # made for the first that is folded: often there is none
+        interpreter = cache(lambda: make_interpreter(op))  # created on the first fold: often there is none
         table = functions(op)
         for func in relax_functions(op):
             blocks = list(binding_blocks(func))
@@ -57,7 +57,7 @@ class FoldConstant(Pass):
                         _fold_shape(binding)
                     elif self._foldable(binding, table):
                         self._fold(binding, *interpreter())
-            for block in reversed(blocks):  # inner blocks first: what they used may go then
+            for block in reversed(blocks):  # inner blocks first: their operands may become unused
                 _constants_leave(block)
                 erase_unused(block.ops)
             remove_dead_bindings(func)
@@ -75,7 +75,7 @@ class FoldConstant(Pass):
             return iterations(func, _sizes(func, op)) <= self._limit("iterations")
         if not self.outside and not isinstance(op.parent_op(), relax.DataflowOp):
             return False
-        if registered(op.name, LEGALIZE) is not MISSING:  # what a program registered says what it computes
+        if registered(op.name, LEGALIZE) is not MISSING:  # the function registered by the user computes it
             return False
         return _multiplications(op) <= self._limit("operations")
 
@@ -97,7 +97,7 @@ class FoldConstant(Pass):
             else:
                 (value,) = interpreter.drive(semantics.call_tir(interpreter, op, values))
         except InterpreterError:
-            return  # no meaning on these constants: left to fail, if ever it runs, at run time
+            return  # undefined on these constants: left to fail at run time, if it runs
         _replace(op, value)
 
 
@@ -123,7 +123,7 @@ def _fold_shape(op: Operation) -> None:
     assert isinstance(constant, relax.ConstantOp)
     extents = [int(d) for d in constant.value.numpy()]
     if min(extents, default=0) < 0:
-        return  # no shape: left to fail, if ever it runs, at run time
+        return  # no valid shape: left to fail at run time, if it runs
     shape = insert_before(op, relax.ShapeOp(extents))
     users = [use.operation for use in op.results[0].uses]
     _stand_in(op.results[0], shape.result)

@@ -130,7 +130,7 @@ def saturated(
     return graphs
 
 
-# The part of a block that is an e-graph.
+# Parts of a block that become e-graphs.
 
 
 def _runs(block: relax.DataflowOp) -> Iterator[list[Operation]]:
@@ -155,7 +155,7 @@ def _roots(run: list[Operation]) -> list[SSAValue]:
     return [op.results[0] for op in run if any(user not in inside for user in consumers(op.results[0]))]
 
 
-# Saturating.
+# Saturation.
 
 
 class ClassMatcher(Matcher):

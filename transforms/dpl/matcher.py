@@ -131,7 +131,7 @@ def extract(pattern: p.DFPattern, expr: Any, var2val: Mapping[Any, Any] | None) 
 p.SEARCH.in_expr = extract
 
 
-# What is the same expression.
+# Identity of expressions.
 
 
 def same_expr(a: Subject, b: Subject) -> bool:
@@ -164,7 +164,7 @@ def same_value(a: SSAValue, b: SSAValue) -> bool:
     )
 
 
-# The rules: how each kind of pattern matches an expression whose variables were looked through.
+# The rules of each kind of pattern, for expressions whose variables have been looked through.
 
 
 def _wildcard(m: Matcher, pattern: p.WildcardPattern, expr: Subject) -> Ways:
@@ -435,7 +435,7 @@ RULES: dict[type[p.DFPattern], Callable[[Matcher, Any, Subject], Ways]] = {
 }
 
 
-# At which ops a pattern can match at all.
+# The ops at which a pattern can match.
 
 Roots = frozenset[str] | None
 """Names of ops; None for any."""

@@ -119,7 +119,7 @@ _PHRASES: dict[type[p.DFPattern], Callable[[Any], str]] = {
 }
 
 
-# What a pattern asks of an expression itself, where that is not the kind of the expression.
+# Conditions of patterns on an expression itself, other than its kind.
 
 
 def _number_of_arguments(pattern: p.CallPattern, expr: Subject) -> Condition:

@@ -86,7 +86,7 @@ def lift_local_functions(module: ModuleOp, values: bool = True) -> None:
             captured, variables = _captured(closure), _undetermined(closure)
             is_free = not captured and not variables
             if any(map(_is_local_function, captured)):
-                continue  # which stays where it is, and is no argument
+                continue  # not lifted, so not an argument
             if _is_only_called(closure) or (is_free and (values or _is_called_by_loops(closure))):
                 name = names.fresh(f"{function.sym_name.data}_{name_of(closure.result) or 'closure'}")
                 lifted = _lift(closure, name, captured)

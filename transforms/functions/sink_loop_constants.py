@@ -32,7 +32,7 @@ class SinkLoopConstants(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         table = functions(op)
         uses = Counter(name for inner in op.walk() for name in callee_names(inner))
-        for name in reversed(callees_first(table)):  # of loops in loops the outer one first
+        for name in reversed(callees_first(table)):  # outer loops first
             for loop in list(ops_of_type(table[name], relax.WhileLoop)):
                 callees = [table.get(loop.callee(arg) or "") for arg in ("cond", "body")]
                 mine = [f for f in callees if isinstance(f, relax.FuncOp) and f.private and uses[f.sym_name.data] == 1]

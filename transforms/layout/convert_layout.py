@@ -70,7 +70,7 @@ class ConvertLayout(Pass):
         texts = zip(operators, layouts, strict=True)
         desired = {n: list(names) for n, names in (desired_layouts or {}).items()} | {n: t.split() for n, t in texts}
         object.__setattr__(self, "operators", tuple(desired))
-        object.__setattr__(self, "layouts", tuple(" ".join(given) for given in desired.values()))
+        object.__setattr__(self, "layouts", tuple(" ".join(names) for names in desired.values()))
         object.__setattr__(self, "desired_layouts", desired)
         object.__setattr__(self, "layout_cb", layout_cb)
 

@@ -7,7 +7,7 @@ Structurally equal functions are shared.
 """
 
 # pyright: reportUnusedImport=false
-# Files of rules are imported for what they add to the table.
+# Rule files are imported for their registrations.
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ class _Legalizer:
             value = builder.emit(value.owner)
         replace_op(op, value, renamed=value.owner in builder.emitted)
         infer_users((use.operation for use in value.uses), is_base_of)
-        # An operator of the same kind would meet the same rule again, for ever.
+        # An operator of the same kind would match the same rule forever.
         return [e for e in builder.emitted if e.name != op.name]
 
     def _emit(self, op: Operator, emit: Emit, key: Hashable) -> None:

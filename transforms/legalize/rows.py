@@ -46,7 +46,7 @@ _MODULES = (
 _FAMILIES: dict[str, Any] = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
 """Modules of topi whose functions rows name with the module: `scan.sort`; others are functions of `topi` itself."""
 
-# relax.exp -> tir_exp: the prefix keeps these apart from functions of C's library
+# relax.exp -> tir_exp: the prefix avoids clashes with C library functions
 _UNARY = (
     "abs acos acosh asin asinh atan atanh bitwise_not ceil cos cosh exp floor isfinite isinf isnan log log2 log10 "
     "logical_not negative round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc"

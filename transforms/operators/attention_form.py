@@ -213,7 +213,7 @@ def read_attention(op: Operator, casts: bool = False) -> Attention | None:
     for merged in (True, False):
         q, k, v = (_matrices(value, i, merged) for i, value in enumerate((*scores_op.operands, values)))
         if len(q.axes) != len(dims) + merged or k.axes == _swap_last(len(k.axes)):
-            continue  # also where no permutation is on the way: to make one would cost more than it saves
+            continue  # also without a permutation: inserting one would cost more than it saves
         attention = Attention(q, k, v, bias, scale * q.scale * k.scale, causal_mask, merged)
         if attention.fits(op.results[0]) and _shows(attention, dims):
             return attention

@@ -19,13 +19,13 @@ class Policy(Enum):
 
 
 _ROWS = {
-    # Their cost is arithmetic on many elements, summed up in `out_dtype`.
+    # Dominated by arithmetic on many elements, accumulated in `out_dtype`.
     Policy.ALWAYS: """
         matmul outer
         nn.attention nn.attention_bias nn.attention_var_len
         nn.conv1d nn.conv1d_transpose nn.conv2d nn.conv2d_transpose nn.conv3d nn.conv3d_transpose
     """,
-    # Elementwise, moving of data, and what sums up a few elements or in float32.
+    # Element-wise operators, data movement, and sums of few elements or in float32.
     Policy.FOLLOW: """
         abs acos acosh asin asinh atan atan2 atanh bitwise_not ceil cos cosh erf exp expm1 floor isfinite isinf isnan
         log log10 log1p log2 logical_not negative round rsqrt sigmoid sign sin sinh sqrt square tan tanh trunc
@@ -41,7 +41,7 @@ _ROWS = {
         nn.dropout nn.gelu nn.gelu_tanh nn.relu nn.selu nn.silu
         nn.group_norm nn.instance_norm nn.layer_norm nn.rms_norm
     """,
-    # What loses too much, what depends on single bits, and what is not about floating point at all.
+    # Operators that lose too much precision, depend on single bits, or are not about floating point.
     Policy.NEVER: """
         argmax argmin argsort bucketize sort topk unique nonzero multinomial_from_uniform
         random.bernoulli random.bits random.exponential random.multinomial random.normal random.permutation

@@ -50,7 +50,7 @@ class QuantizedToInteger(Pass):
         if dot_of(i8, i8, i32, target) is None and not are_words(target):
             return
         if any(o.name == "relax.dequantize" for f in relax_functions(op) for o in ops_of_type(f, relax.Operator)):
-            # only here, as what patterns are made of takes a while to load
+            # imported here, as the pattern language is slow to load
             from ..dpl.rewriter import rewrite_module
             from .integer_rules import rewriter
 

@@ -39,7 +39,7 @@ def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule]) -> None
             if replacement is None:
                 return None
             function, args, name = replacement
-            # The types say all that a rule may look at; which arguments are the same value decides on the parameters.
+            # Rules may depend on types only; which arguments are the same value determines the parameters.
             properties = tuple(sorted(op.properties.items()))
             key = (op.name, properties, op.results[0].type, *((v.type, args.index(v)) for v in args))
             like = calls.get(key)

@@ -119,7 +119,7 @@ class _Status:
         self._block(block)
         head: list[Operation] = [self._status]
         self._store(head.append, _number(head.append, 0))
-        if block.first_op is None:  # of no elements nothing was left to do
+        if block.first_op is None:  # without elements there is nothing left to do
             block.add_ops(head)
         else:
             block.insert_ops_before(head, block.first_op)
@@ -248,7 +248,7 @@ def failures(
             rows += inner if through_calls else []
             rows.append((op, tuple(message for _, messages in inner for message in messages)))
     report = None if func.func_attrs is None else func.func_attrs.data.get(REPORTS)
-    if report is not None:  # `guard-indices` makes it the last assertion
+    if report is not None:  # `guard-indices` adds it as the last assertion
         rows.append((func, tuple(messages_of(report))))
     return [row for row in rows if row[1]]
 

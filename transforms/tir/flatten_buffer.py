@@ -77,7 +77,7 @@ def _size(t: BufferType) -> SymExpr:
 
 
 def _accesses(buffer: SSAValue) -> list[tir.LoadOp | tir.StoreOp]:
-    users = [use.operation for use in buffer.uses]  # one without a block was built and never placed
+    users = [use.operation for use in buffer.uses]  # one without a block was built but never inserted
     return [op for op in users if isinstance(op, tir.LoadOp | tir.StoreOp) and op.parent is not None]
 
 

@@ -130,7 +130,7 @@ class GuardIndices(Pass):
             for access, indices in guarded.items():
                 if isinstance(access, tir.LoadOp):
                     _clamp(access, indices)
-            if report is not None:  # its tests read what indices are made of, which is clamped
+            if report is not None:  # its tests read the operands of indices, which are clamped
                 report.loads(func, guarded)
             for access, indices in guarded.items():
                 if isinstance(access, tir.StoreOp):
@@ -212,7 +212,7 @@ def _clamp(op: tir.LoadOp, indices: Indices) -> None:
                 bound = wide.result
             insert(inside := extremum(value, bound))
             value = inside.result
-        if index is not op.indices[i]:  # an offset, of which the rows before are taken again
+        if index is not op.indices[i]:  # an offset, minus the rows before
             insert(rest := tir.SubOp(value, cast(Operation, index.owner).operands[1]))
             value = rest.result
         op.operands[i + 1] = value
@@ -312,7 +312,7 @@ class _Report:
                 seen.update((where, *pair) for pair in new.values())
                 if new:
                     self._test(statement, load, sides, new)
-                if new and isinstance(statement, tir.WhileOp):  # asked once more at the end of each iteration
+                if new and isinstance(statement, tir.WhileOp):  # evaluated again at the end of each iteration
                     statement.body.block.add_ops(self._guard(load, sides, new))
 
     def _guard(self, load: tir.LoadOp, sides: Sides, indices: Indices) -> list[Operation]:

@@ -60,7 +60,7 @@ def _lower(match: tir.MatchBufferOp) -> None:
         elif isinstance(user, tir.BufferDataOp):
             new = matched_address(match, insert)
             user.result.replace_all_uses_with(new.results[0])
-        elif isinstance(user, tir.MatchBufferOp):  # comes later, when it is one of the source
+        elif isinstance(user, tir.MatchBufferOp):  # visited later, as an access of the source
             starts = _shifted(match, list(user.starts), user)
             user.properties["extents_attr"] = dims_attr(_extents(match, user.extents))
             user.operands = [match.source, *starts]

@@ -144,7 +144,7 @@ def _is_plain(loop: tir.ForOp, kind: ForKind = ForKind.SERIAL) -> bool:
 
 
 def _is_refused(op: Operation) -> bool:
-    if type(op) not in _REFUSED:  # asked of every operation
+    if type(op) not in _REFUSED:  # called for every operation
         return False
     if not isinstance(op, tir.CallLLVMEffectOp):
         return True

@@ -92,7 +92,7 @@ class _Planner:
             self._accessed[loop] = accessed(loop.body.block)
         if buffer in self._accessed[loop][1]:
             return _hands_on(loop, buffer, self._accessed[loop])
-        with _completed(loop) as copy:  # blocks inside keep the buffer to themselves
+        with _completed(loop) as copy:  # nested blocks contain all uses of the buffer
             return _hands_on(copy, buffer, accessed(copy.body.block))
 
     def _move(self, alloc: tir.AllocBufferOp, target: tir.ForOp | tir.BlockOp) -> None:

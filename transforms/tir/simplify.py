@@ -116,10 +116,10 @@ class Simplifier:
 
     def __init__(self, func: tir.FuncOp) -> None:
         self.analyzer = Analyzer()
-        if func.private:  # those of others a call from Relax does not check
+        if func.private:  # calls from Relax do not check those of others
             bind_bounds(func, self.analyzer, extents_of_buffers(func))
         self._know_extents(func)
-        for param in func.params:  # an integer parameter is the symbolic variable of its name, of extents
+        for param in func.params:  # an integer parameter is the symbolic variable of its name in extents
             dtype, name = integer_type(param), name_of(param)
             if dtype is not None and dtype != i1 and name is not None:
                 self.analyzer.bind_value(Var(name, dtype), Var(param, dtype))
@@ -153,7 +153,7 @@ class Simplifier:
                 self.block(block)
 
     def _operands(self, op: Operation) -> None:
-        if isinstance(op, tir.BinaryExpr | tir.NotOp):  # a part of an expression: simplified where that is used
+        if isinstance(op, tir.BinaryExpr | tir.NotOp):  # part of an expression: simplified at its use
             return
         for position, value in enumerate(op.operands):
             new = self._simplified(value, op)

@@ -51,7 +51,7 @@ def _low_bits(sign: int, value: PrimExpr) -> PrimExpr:
 def _decode(form: NarrowFloat, byte: PrimExpr) -> PrimExpr:
     bits = byte.astype(ui32)
     magnitude = bits & (form.sign - 1)
-    # the exponent of the narrow type where float32 has its own: too small by the difference of the biases
+    # the narrow exponent at float32's position: too small by the difference of the biases
     value = reinterpreted(magnitude << (23 - form.mantissa), f32) * tx.const(2.0 ** (127 - form.bias), f32)
     nan = tx.const(float("nan"), f32)
     if form.single_nan:

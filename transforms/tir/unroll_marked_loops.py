@@ -114,7 +114,7 @@ class _WriteOut:
         value = folded(type(op), operands)
         if isinstance(value, SSAValue):
             return value
-        # By identity: hashing a type takes as long as making the operation.
+        # By identity: hashing a type takes as long as creating the operation.
         key = (type(op), id(dtype), *map(id, operands)) if value is None else (value, id(dtype))
         result = self._shared.get(key)
         if result is None:

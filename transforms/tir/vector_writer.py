@@ -151,7 +151,7 @@ class VectorWriter:
             tir.StoreOp(value, buffer, places) if unmasked else tir.MaskedStoreOp(value, buffer, places[0], mask)
         )
 
-    # what has regions, or a name
+    # operations with regions, or names
 
     def let(self, op: tir.LetOp) -> None:
         if op.result not in self.plan.varying:

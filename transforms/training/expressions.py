@@ -75,7 +75,7 @@ def extent(value: SymExpr, dtype: Attribute | None) -> Expr:
     """Return an extent, or a product of extents, as a tensor of rank 0."""
     if value.constant is not None:
         return constant(value.constant, dtype)
-    # the one element of the range from n to n + 1
+    # the single element of the range from n to n + 1
     return call("squeeze", call("arange", prim(value), prim(value + 1), prim(1), dtype=dtype), axis=[0])
 
 

@@ -1,7 +1,7 @@
 """Reverse-mode differentiation of Relax functions."""
 
 # pyright: reportUnusedImport=false
-# Files of rules are imported for what they add to the table.
+# Rule files are imported for their registrations.
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ class _Backward:
             step(self, op, handle(self._adjoints[op.results[0]]))
         except UnsupportedError as error:
             self._problems.append((op, error.message))
-            for value in op.operands:  # so that what is wrong before it is found, too
+            for value in op.operands:  # so that earlier errors are reported, too
                 if value in self._varied and not isinstance(value.owner, relax.WhileLoop):
                     self.add(value, _nothing(handle(value)))
 

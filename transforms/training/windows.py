@@ -73,7 +73,7 @@ def _by_kernel(w: _Window, data: Expr, grad: Expr, to: Dims) -> Expr:
         data = reshape(parts, [n * w.groups, inner, *spatial])
         layouts = {"data_layout": f"CN{w.letters}", "kernel_layout": f"IO{w.letters}", "out_layout": f"CN{w.letters}"}
         return _cut(call(name, data, grad, **window, **layouts), to)
-    # rows of neighbouring channels, which are vectors: windows as large as the image leave few points to a row of it
+    # vectors along adjacent channels: windows as large as the image leave few points in a row
     last = [0, *range(2, w.rank + 2), 1]
     layouts = {"data_layout": f"C{w.letters}N", "kernel_layout": f"I{w.letters}O", "out_layout": f"{w.letters}NC"}
     gradient = call(name, permute(data, last), permute(grad, last), **window, **layouts)
