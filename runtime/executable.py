@@ -164,12 +164,14 @@ class Executable(Unpicklable):
         """Call the function `main`, or the only one. Raises `NameLookupError` if there are several others."""
         return self[next(iter(self.functions)) if len(self.functions) == 1 else "main"](*args)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None) -> None:
         """Write everything to one file (format: `container.py`), replacing it atomically. Raises `OSError`.
+
+        `extra` are further entries of the header, JSON data, which `read_container` returns.
 
         Packed functions, including `external` ones, are not saved: they must be registered when the file is loaded.
         """
-        header = {"tirax": _version(), "abi": abi.fingerprint(), **self.to_json()}
+        header = {"tirax": _version(), "abi": abi.fingerprint(), **self.to_json(), **(extra or {})}
         write_container(path, header, [self.code, *map(constant_bytes, self.constants)])
 
     def export_library(

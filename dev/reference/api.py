@@ -60,6 +60,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         *(f"tuning.{name}" for name in ("mutators", "postprocessors", "profiler", "runner", "schedule_rules")),
         *(f"tuning.{name}" for name in ("search", "space", "task_scheduler", "tune")),
     ),
+    "Compiling a model": ("api",),
     "Building and running": (
         "driver.build",
         "driver.pipelines",

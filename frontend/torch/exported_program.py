@@ -34,6 +34,7 @@ def from_exported_program(
     no_bind_return_tuple: bool = False,
     custom_convert_map: Mapping[str, CustomConverter] | None = None,
     seed: Seed = None,
+    dimension_names: Mapping[str, str] | None = None,
 ) -> IRModule:
     """Convert a program traced by `torch.export.export` to a module with the function `main`.
 
@@ -61,13 +62,15 @@ def from_exported_program(
     `"input"`
     adds the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
 
+    `dimension_names` gives symbolic sizes other names than PyTorch's: `{"s77": "batch"}`.
+
     Raises `UnsupportedOperators` with all operators without a converter and their places; `ModelError` for an
     invalid
     program, and `ArgumentsError` for objects that are not programs.
     """
     _require_program(exported_program, custom_convert_map)
     program = expanded(exported_program, frozenset(custom_convert_map or ()))
-    return _Importer(program, custom_convert_map, keep_params_as_input, seed).module(
+    return _Importer(program, custom_convert_map, keep_params_as_input, seed, dimension_names).module(
         unwrap_unit_return_tuple, no_bind_return_tuple
     )
 
@@ -127,13 +130,19 @@ class ProgramReader(GraphReader):
 
 class _Importer:
     def __init__(
-        self, program: Any, custom: Mapping[str, CustomConverter] | None, keep_params: bool, seed: Seed = None
+        self,
+        program: Any,
+        custom: Mapping[str, CustomConverter] | None,
+        keep_params: bool,
+        seed: Seed = None,
+        names: Mapping[str, str] | None = None,
     ):
         self._program = program
         self._keep_params = keep_params
         self._builder = BlockBuilder()
         self._random = RandomNumbers(self._builder, seed)
         self._reader = ProgramReader(self._builder, program.graph_module, custom, self._random)
+        self._reader.symbols.names.update(names or {})
         self._placeholders = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
         self._inputs = self._read_inputs()
 
@@ -212,7 +221,7 @@ class _Importer:
         types = [var.ssa.type for var in self._inputs.variables.values()]
         names = {str(v) for v in relax.free_symbolic_vars(types)}
         for attr, bounds in (("tir_var_lower_bound", lower), ("tir_var_upper_bound", upper)):
-            known = {name: bound for name, bound in bounds.items() if name in names}
+            known = {n: bound for symbol, bound in bounds.items() if (n := self._reader.symbols.name(symbol)) in names}
             if known:
                 attrs[attr] = known
         return attrs or None

@@ -46,6 +46,12 @@ class Symbols:
 
     def __init__(self) -> None:
         self._values: dict[Any, Extent] = {}
+        self.names: dict[str, str] = {}
+        """Names of users for symbols, by PyTorch's: `s77` -> `batch`."""
+
+    def name(self, symbol: Any) -> str:
+        """Return the name of a symbol's variable."""
+        return self.names.get(str(symbol), str(symbol))
 
     def bind(self, inputs: Iterable[Any]) -> None:
         """Determine symbols that are not extents themselves, such as n for a dimension 2 * n, from the inputs' sizes.
@@ -57,7 +63,7 @@ class Symbols:
         for number, size in enumerate(dict.fromkeys(s for s in sizes if not s.is_Symbol)):
             missing = size.free_symbols - known
             if missing:
-                names = sorted(str(s) for s in missing)
+                names = sorted(map(self.name, missing))
                 extent = Var("_".join([*names, f"size{number or ''}"]))
                 self._values[size] = extent
                 if len(missing) == 1 and self._solve(size, next(iter(missing)), extent):
@@ -83,7 +89,7 @@ class Symbols:
         if expr.is_Integer:
             return int(expr)
         if expr.is_Symbol:
-            return self._values.setdefault(expr, Var(expr.name))
+            return self._values.setdefault(expr, Var(self.name(expr)))
         build = _BUILD.get(type(expr).__name__)
         if build is None:
             raise UnsupportedError(f"a size is computed with {type(expr).__name__}", found=expr)

@@ -22,6 +22,7 @@ RANKS = (
     ("driver",),
     ("frontend", "tuning"),
     ("llm",),
+    ("api",),
     ("tvm_api", "tools"),
     ("dev",),
 )

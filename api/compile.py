@@ -1,0 +1,54 @@
+"""`tirax.compile`: a model or program of any kind becomes a function of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..driver.build import build
+from .compiled import Compiled, callable_function
+from .options import Options
+from .sources import Program, read
+
+
+def compile(
+    model: Any,
+    inputs: Any = None,
+    *,
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
+    input_shapes: Mapping[str, Sequence[Any]] | None = None,
+    params: Mapping[str, Any] | None = None,
+    target: Any = None,
+    pipeline: Any = "default-cpu",
+    function: str | None = None,
+) -> Any:
+    """Compile a model for this machine (or for `target`).
+
+        f = tirax.compile(model, x)                                        # a torch.nn.Module
+        f = tirax.compile(model, (x, y), dynamic_shapes={"x": {0: "batch"}, "y": {0: "batch"}})
+        f = tirax.compile("model.onnx")
+        f(x)
+
+    `model` is a `torch.nn.Module` (with example `inputs`: an array or a tuple of them, and `kwargs`), a
+    `torch.export.ExportedProgram`, an ONNX `ModelProto`, an `IRModule` or a class or function of TVMScript, an MLIR
+    module, or a path or the bytes of a file: `.onnx`, `.pt2`, `.py` (TVMScript), `.mlir`; files that need no compiling
+    (`.tirax`, `.so`, `.gguf`, a folder of a language model) are loaded as `tirax.load` does.
+
+    `dynamic_shapes` are the dimensions that vary from call to call, as for `torch.export.export`; a string names one.
+    `input_shapes` gives inputs of an ONNX model other shapes: numbers, and names of sizes. `params` are constants by
+    the names of parameters of `main`. `pipeline` is that of `tirax.driver.build.build`. `function` is the function to
+    call, by default `main` or the only one.
+
+    Returns a `Compiled`. Raises `ArgumentError` for a model of an unknown kind, `MissingPackage` with the pip line,
+    `UnsupportedOperators` with all operators that cannot be imported, `OSError`, and what `build` raises.
+    """
+    args = None if inputs is None else tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
+    options = Options(args, kwargs, dynamic_shapes, input_shapes, params, target, pipeline, function)
+    source = read(model, options)
+    return _compiled(source, options) if isinstance(source, Program) else source
+
+
+def _compiled(program: Program, options: Options) -> Compiled:
+    executable = build(program.module, options.target, options.params, options.pipeline)
+    return Compiled(executable, callable_function(executable, options.function), program.signature)
