@@ -189,7 +189,7 @@ class FormattedOp(IRDLOperation):
 def operations_in(module: ModuleType) -> list[type[Operation]]:
     """Return the operations that a module defines."""
     own = dict.fromkeys(c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__)
-    # Not `issubclass`: an abstract class asks all its subclasses, and this is asked of each class at every start.
+    # Not `issubclass`: for an abstract class it visits all subclasses, and this runs for each class at every start.
     return [c for c in own if Operation in c.__mro__ and "name" in vars(c)]
 
 

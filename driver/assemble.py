@@ -37,10 +37,10 @@ def from_host(
     below = named[at + 1 :]
     run_passes(make_passes(named[:at], target.text), new_context(), op, verify_each=False)
     begun = None
-    if workers is not None and workers.count:  # which begin with the kernels while this process writes entry points
+    if workers is not None and workers.count:  # they begin with the kernels while this process emits entry points
         name_kernels(op)
         begun = begin(kernels_by_part(op), below, target, opt_level, workers)
-    from ..lowering.host.convert import ConvertHostToFunc  # what it imports is imported while workers work
+    from ..lowering.host.convert import ConvertHostToFunc  # imported while the workers run
 
     run_passes([ConvertHostToFunc(profile)], new_context(), op, verify_each=False)
     return assemble(op, target, opt_level, below, workers, begun)

@@ -126,7 +126,7 @@ def object_of_modules(
             key = text_key(text, target, opt_level)
             with stage("object"):
                 codes[number] = key, _cache.get(key) or compiler.submit(text)
-            gc.collect(0)  # what was lowered is garbage: at the end all would wait until it is collected
+            gc.collect(0)  # the lowered module is garbage: otherwise all of it would be collected at the end
         for number, answer in workers.answers.items() if workers is not None else ():
             add_stages(answer.stages)
             codes[number] = answer.key, _completed(answer.code)

@@ -19,7 +19,7 @@ def run_passes(passes: Sequence[Any], context: Context, op: ModuleOp, *, verify_
     The module is verified after each of them or, without `verify_each`, only when it has left relax and tir: from there
     on LLVM verifies the result, and xDSL's verifier is slow for functions with many blocks.
     """
-    with verifying(op) as verifier:  # one for all of them: what a pass leaves as it is, is not verified again
+    with verifying(op) as verifier:  # one for all passes: unchanged functions are not verified again
         for i, p in enumerate(passes):
             name = getattr(p, "name", type(p).__name__)
             if not verify_each and name == LOWERING[0]:

@@ -26,7 +26,7 @@ _KERNELS = LOWERING[len(HOST) :]
 
 def serve(requests: IO[bytes], answers: IO[bytes], target: Target, opt_level: int) -> None:
     """Answer each text of self-contained kernels with the key of its LLVM text, its object, and seconds by stage."""
-    pipelines = {_KERNELS: make_passes(_KERNELS, target.text)}  # which imports them, before there is anything to do
+    pipelines = {_KERNELS: make_passes(_KERNELS, target.text)}  # imports the passes before the first request
     target_machine(target)
     while (request := read_message(requests)) is not None:
         names = tuple(request[0]["passes"])

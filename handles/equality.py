@@ -237,7 +237,7 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
         raise StructuralInequalityError(f"the nodes are not structurally equal{where}", expected=lhs, found=rhs)
 
 
-StructInfo.structural_equal = staticmethod(lambda lhs, rhs: structural_equal(lhs, rhs))  # what stands here at that time
+StructInfo.structural_equal = staticmethod(lambda lhs, rhs: structural_equal(lhs, rhs))  # looked up when it is called
 
 
 __all__ = ["assert_structural_equal", "get_first_structural_mismatch", "structural_equal", "structural_hash"]

@@ -104,7 +104,7 @@ class _Comparison:
             mismatch = self.node(a[key], b[theirs[counterpart]], path.map_value(key))
             if mismatch is not None:
                 return mismatch
-        known = {wanted for _, wanted in keys}
+        known = {counterpart for _, counterpart in keys}
         more = next((k for identity, k in theirs.items() if identity not in known), None)
         return None if more is None else (path.missing_map_entry(), path.map_value(more))
 

@@ -166,7 +166,7 @@ class TensorStructInfo(_Shaped):
         if shape is not None and ndim >= 0:
             raise ShapeError("either the extents of a tensor are given, or their number", found=f"ndim={ndim}")
         known: Any = None if shape is None else _shape_variable(shape) or dims_of(shape)
-        if isinstance(known, ShapeType):  # of a variable: what is known of its value, or at least that it is its value
+        if isinstance(known, ShapeType):  # of a variable: the extents of its value if known, else the variable itself
             self._variable = shape
             ndim = known.ndim.data
             known = known.dims if known.dims is not None else cast(Any, shape).name_hint

@@ -59,7 +59,7 @@ def target_machine(target: Target, codegen_level: int = 2) -> llvm_binding.Targe
 def _parse(ll_text: str, target: Target, machine: llvm_binding.TargetMachine) -> llvm_binding.ModuleRef:
     header = f'target datalayout = "{machine.target_data}"\ntarget triple = "{target.triple}"\n'
     llvm = binding()
-    try:  # what LLVM knows of types and constants goes with its context, which the module keeps
+    try:  # LLVM's types and constants belong to the context, which the module keeps alive
         module = llvm.parse_assembly(header + ll_text, llvm.create_context())
         module.verify()
     except RuntimeError as error:

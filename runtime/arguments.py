@@ -30,7 +30,7 @@ from .metadata import (
 )
 from .ndarray import NDArray, as_ndarray
 
-_Extent = tuple[str, Dim, int]  # where (for the message), the declared dimension, the extent found
+_Extent = tuple[str, Dim, int]  # location (for the message), declared dimension, actual extent
 
 
 def normalize_arguments(function: FunctionInfo, *args: Any) -> tuple[Any, ...]:

@@ -88,7 +88,7 @@ def _secret(path: Path) -> bytes:
     if known is None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not (path.is_file() or path.is_dir()):
-            path.unlink(missing_ok=True)  # a pipe or a device, which would be written to
+            path.unlink(missing_ok=True)  # a pipe or a device
         write_atomically(path, [secrets.token_bytes(DIGEST)], mode=0o600)
         known = _read_secret(path)  # where another process did so meanwhile, its own: one of them compiles again
     if known is None:
@@ -170,7 +170,7 @@ class Cache(Generic[T]):
             if not _is_private(path.parent):
                 self._warn(f"{path.parent} is not used: others can write to it, or it is not yours")
                 return
-            write_atomically(path, chunks, durable=False)  # what a crash cuts off does not fit its code
+            write_atomically(path, chunks, durable=False)  # the code of a truncated file does not match
             self._evict(size)
         except (OSError, RuntimeError) as error:
             self._warn(str(error))

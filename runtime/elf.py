@@ -82,7 +82,7 @@ def link(parts: Sequence[bytes], imports: Mapping[str, int], required: Iterable[
     try:
         linked = _link([_parsed(memoryview(part)) for part in parts], imports)
     except (_UnknownPartError, struct.error, IndexError, ValueError):
-        return None  # LLVM tells what is wrong
+        return None  # LLVM reports the error
     return linked if all(name in linked.addresses for name in required) else None
 
 

@@ -24,7 +24,7 @@ from .metadata import FunctionInfo, Info, TensorInfo, TupleInfo
 INTERFACE = "__dlpack_c_exchange_api__"
 _CAPSULE = b"dlpack_exchange_api"
 _TO_PYTHON, _FROM_PYTHON = 32, 40  # bytes of the functions within DLPackExchangeAPI
-# What exchange.ll reads.
+# The layout that exchange.ll reads.
 _LAYOUT = {"ob_type": 8, "data": 16, "nd": 24, "dims": 32, "base": 48, "descr": 56, "flags": 64}
 _CODES = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
 _OTHER_CODES = {

@@ -339,7 +339,7 @@ def _platform(triple: str) -> tuple[str, str]:
     return parts[0], next((s for s in ("linux", "darwin", "windows") if s in triple), parts[-1])
 
 
-# `VirtualMachine`: TVM's way to call an executable. There is no interpreter behind it: functions are native.
+# `VirtualMachine`: TVM's way to call an executable. There is no interpreter: functions are native.
 
 
 class VirtualMachine(Unpicklable):

@@ -30,7 +30,7 @@ from .ndarray import ALIGNMENT
 _SIZE = 8
 _LARGE = 1 << 24
 _PART_OF_FREE = 4
-"""A file may take at most one part in so many of the free disk space."""
+"""A file may take at most this fraction (1 / n) of the free disk space."""
 
 Mapped = tuple[dict[str, Any], list[np.ndarray]]
 """A header, and the blobs: read-only bytes of the mapped file."""

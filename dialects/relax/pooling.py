@@ -81,7 +81,7 @@ class Pool(Windowed):
         else:
             spatial = [windows(e, sum(p), k, s, d) for e, p, k, s, d in rows]
         for extent, count in zip(extents, spatial, strict=True):
-            if count.constant is not None and count.constant < 0:  # none fits at 0, which gives an empty result
+            if count.constant is not None and count.constant < 0:  # no window fits at 0: the result is empty
                 self.fail_shape("attribute pool_size is greater than the padded data", f"at most {extent}", size)
         out = laid_out(self, "layout", "NC" + self.letters, [batch, channels, *spatial])
         return TensorType.of(out, data.element)

@@ -175,7 +175,7 @@ def _check_argument(what: str, param: Attribute, arg: Attribute, mapping: Mappin
     known = erased(param, mapping)
     if base_check(known, arg) is not _L0:
         return
-    # A function's parameters may ask for less than what is passed to the argument: TVM compares ranks of them only.
+    # A function's parameters may be less specific than those of the argument: TVM only compares their ranks.
     error = ShapeError if base_check(static_type(param), static_type(arg)) is not _L0 else DTypeError
     raise error(f"{what} does not fit", expected=substitute_type(param, mapping), found=arg)
 

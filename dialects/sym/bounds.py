@@ -166,7 +166,7 @@ def floormod_bounds(a: Interval, b: Interval) -> Interval:
     if by and by > 0 and abs(a.low) != inf != abs(a.high) and floor(a.low, by) == floor(a.high, by):
         return Interval(a.low % by, a.high % by)
     highest = max(b.high - 1, 0)
-    # of what is not negative the rest by a positive divisor is no greater than it
+    # the remainder of a nonnegative number by a positive divisor is at most that number
     return Interval(min(b.low + 1, 0), min(highest, a.high) if a.low >= 0 and b.low >= 0 else highest)
 
 

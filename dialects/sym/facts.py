@@ -1,4 +1,4 @@
-"""The store of facts: what is known of variables and expressions, from which the analyzer draws its conclusions."""
+"""The store of facts about variables and expressions, from which the analyzer draws its conclusions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from .expr import Op, SymExpr, Var
 
 
 class Knowing(Protocol):
-    """What rules and relations ask of the analyzer."""
+    """The interface of the analyzer used by rules and relations."""
 
     facts: Facts
     depth: int
-    """In how many scopes of conditions it is."""
+    """The nesting of condition scopes."""
     seeking: bool
-    """Whether facts are looked for at each step, see `relations.fact_bounds`."""
+    """True if facts are used at each step, see `fact_bounds`."""
 
     def bounds(self, e: SymExpr) -> Interval: ...
 
@@ -30,7 +30,7 @@ class Knowing(Protocol):
 
 
 class Facts:
-    """What was bound, and what conditions that hold say."""
+    """Bounds of variables, and conditions that hold."""
 
     def __init__(self) -> None:
         self.bounds: dict[Var, Interval] = {}
@@ -47,14 +47,14 @@ class Facts:
         self.nonnegative: list[SymExpr] = []
 
     def copy(self) -> Facts:
-        """Facts to which others may be added."""
+        """Return an independent copy."""
         out = Facts()
         for name, known in vars(self).items():
             setattr(out, name, known.copy())
         return out
 
     def forget(self, var: Var) -> None:
-        """What was said of a variable no longer holds: another one takes its name."""
+        """Remove the facts about a variable, whose name another one reuses."""
         for known in (self.bounds, self.residues, self.values, self.ends):
             known.pop(var, None)
         self.namesakes.discard(var)
@@ -63,7 +63,7 @@ class Facts:
         self.truths = {e: holds for e, holds in self.truths.items() if var not in e.free_vars()}
 
     def resolved(self, e: SymExpr) -> SymExpr:
-        """An expression with the values of variables in their places."""
+        """Return an expression with the known values of variables substituted."""
         if not self.values or not any(v in self.values for v in e.free_vars()):
             return e
         try:
@@ -72,12 +72,12 @@ class Facts:
             return e
 
     def bind_value(self, var: Var, value: SymExpr) -> None:
-        """The variable is equal to `value`, unless that is made of it."""
+        """Record that a variable equals `value`, unless that contains the variable."""
         resolved = self.resolved(value)
         if var not in resolved.free_vars():
             self.values = {v: e.substitute({var: resolved}) for v, e in self.values.items()} | {var: resolved}
 
     def mentions(self, e: SymExpr) -> bool:
-        """Whether a condition was said to hold that mentions a variable of an expression."""
+        """Return whether a condition that holds mentions a variable of an expression."""
         variables = set(e.free_vars())
         return any(not variables.isdisjoint(known.free_vars()) for known in self.truths)

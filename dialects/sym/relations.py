@@ -1,11 +1,11 @@
-"""Bounds of sums whose terms depend on each other: what an interval for each term alone cannot see.
+"""Bounds of sums with dependent terms, which an interval for each term alone cannot find.
 
     n - n // 8 * 8                is from 0 to 7: 8 * (n // 8) is n - n % 8
     min(n, i * 8 + 8) - i * 8     is at most 8: the lesser of n - i * 8 and 8
     i * n + j - m * n             is below 0 for i below m and j below n
 
-All of it is about least values; the greatest one is that of the negated sum. One term is taken out of the sum at a
-time, as often as `steps` says; parts of a sum that share no variable are looked at each for itself.
+Only minima are computed; a maximum is that of the negated sum. One term is eliminated from the sum at a time, up to
+`steps` times; parts of a sum that share no variable are treated separately.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from .expr import Op, Product, Sum, SymExpr, Var, floordiv, floormod, mul, offse
 from .facts import Knowing
 
 _STEPS = 10
-"""How many terms are taken out of a sum."""
+"""Maximum number of terms that are eliminated from a sum."""
 _TERMS = 40
-"""How many terms a sum has at most that is looked at: longer ones only by parts that share no variable."""
+"""Maximum number of terms of a sum: longer ones are only treated by parts that share no variable."""
 _FACT_DEPTH, _FACT_TRIALS, _FACT_STEPS = 4, 64, 3
-"""How many facts follow from each other in a proof, how many combinations are tried, and the steps of each."""
+"""Limits of a proof by facts: length of a chain, combinations tried, and elimination steps of each."""
 
 
 def sum_bounds(known: Knowing, e: Sum) -> Interval:
-    """An interval around a sum."""
+    """Return an interval that contains the values of a sum."""
     if not known.facts.ends and not any(isinstance(t, Op) for t, _ in e.terms):
         return known.residue(e).within(_each_alone(known, e))
     out = Interval(e.offset, e.offset)
@@ -49,7 +49,7 @@ def _each_alone(known: Knowing, e: SymExpr) -> Interval:
 
 
 def _independent_parts(known: Knowing, e: Sum) -> Collection[list[tuple[SymExpr, int]]]:
-    """The terms in groups that share no variable with each other."""
+    """Return the terms in groups that share no variable with each other."""
     parent: dict[Var, Var] = {}
 
     def root(v: Var) -> Var:
@@ -69,7 +69,7 @@ def _independent_parts(known: Knowing, e: Sum) -> Collection[list[tuple[SymExpr,
 
 
 def _with_ends(known: Knowing, variables: list[Var]) -> list[Var]:
-    """The variables and those that their ends are made of."""
+    """Return the variables and those in their bounds."""
     if not known.facts.ends:
         return variables
     closure: dict[Var, None] = {}
@@ -83,7 +83,7 @@ def _with_ends(known: Knowing, variables: list[Var]) -> list[Var]:
 
 
 def _least(known: Knowing, e: SymExpr, steps: int) -> Number:
-    """A number that `e` is never below."""
+    """Return a lower bound of `e`."""
     out = _each_alone(known, e).low
     if steps and isinstance(e, Sum) and len(e.terms) <= _TERMS:
         out = max(out, _related(known, e, steps - 1))
@@ -95,7 +95,7 @@ def _least(known: Knowing, e: SymExpr, steps: int) -> Number:
 
 
 def _related(known: Knowing, e: Sum, steps: int) -> Number:
-    """The least value by taking out one term that depends on others; -inf where none does."""
+    """Return the lower bound after eliminating one term that depends on others; -inf if there is none."""
     for var in reversed(known.facts.ends):
         least = _by_ends(known, e, var, steps)
         if least is not None:
@@ -108,7 +108,7 @@ def _related(known: Knowing, e: Sum, steps: int) -> Number:
 
 
 def _related_terms(known: Knowing, e: Sum) -> Iterator[tuple[Op, int]]:
-    """The operations among the terms that share a variable with another term, the last first."""
+    """Yield the operations among the terms that share a variable with another term, the last first."""
     if not any(isinstance(t, Op) and t.kind in _TAKEN_OUT for t, _ in e.terms):
         return
     variables = {t: _with_ends(known, t.free_vars()) for t, _ in e.terms}
@@ -127,7 +127,7 @@ def _others(e: Sum, term: SymExpr) -> list[tuple[SymExpr, int]]:
 
 
 def _by_quotient(known: Knowing, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
-    """`x // d * d` is `x - x % d`; the sum is multiplied by what its factor lacks of d."""
+    """Rewrite `x // d * d` as `x - x % d`; the sum is first scaled so that its factor is a multiple of d."""
     x, by = term.args
     d = by.constant
     if d is None:
@@ -142,7 +142,7 @@ def _by_quotient(known: Knowing, e: Sum, term: Op, factor: int, steps: int) -> N
 
 
 def _by_symbolic_quotient(known: Knowing, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
-    """`e` is from k on where `e * d` is above (k - 1) * d: only whether it is from 0 or from 1 on is asked."""
+    """Bound `e` by k if `e * d` is above (k - 1) * d; only the bounds 0 and 1 are tried."""
     x, d = term.args
     if known.bounds(d).low < 0:
         return None
@@ -153,7 +153,7 @@ def _by_symbolic_quotient(known: Knowing, e: Sum, term: Op, factor: int, steps: 
 
 
 def _by_remainder(known: Knowing, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
-    """`x - x % d` is `x // d * d`, where that is no longer; x % d is from 0 to d - 1."""
+    """Rewrite `x - x % d` as `x // d * d` if that is no longer; x % d is from 0 to d - 1."""
     x, d = term.args
     if d.constant is not None:
         new = sum_of([*_others(e, term), (x, factor), (floordiv(x, d), -factor * d.constant)], e.offset, e.dtype)
@@ -165,7 +165,7 @@ def _by_remainder(known: Knowing, e: Sum, term: Op, factor: int, steps: int) -> 
 
 
 def _by_choice(known: Knowing, e: Sum, term: Op, factor: int, steps: int) -> Number | None:
-    """A minimum, a maximum or a selection: the sum with either side."""
+    """Bound a minimum, a maximum or a selection by the sum with either side."""
     others = _others(e, term)
     sides = [_least(known, sum_of([*others, (a, factor)], e.offset, e.dtype), steps // 2) for a in term.args[-2:]]
     return max(sides) if term.kind == ("max" if factor > 0 else "min") else min(sides)
@@ -181,7 +181,7 @@ _TAKEN_OUT: dict[str, Callable[[Knowing, Sum, Op, int, int], Number | None]] = {
 
 
 def _by_ends(known: Knowing, e: Sum, var: Var, steps: int) -> Number | None:
-    """The sum where a variable, in which it is linear, has the end at which it is least."""
+    """Bound a sum that is linear in a variable by the end of the variable's range that minimizes it."""
     slope = slope_in(e, var)
     if slope is None or slope.constant == 0:
         return None
@@ -193,7 +193,7 @@ def _by_ends(known: Knowing, e: Sum, var: Var, steps: int) -> Number | None:
 
 
 def slope_in(e: SymExpr, var: Var) -> SymExpr | None:
-    """The factor of a variable in an expression; None where that is not linear in it."""
+    """Return the factor of a variable in an expression; None if it is not linear in it."""
     parts: list[tuple[SymExpr, int]] = []
     for term, factor in terms_of(e):
         if term == var:
@@ -210,9 +210,9 @@ def slope_in(e: SymExpr, var: Var) -> SymExpr | None:
 
 
 def fact_bounds(known: Knowing, e: SymExpr) -> Interval:
-    """An interval around `e` by what is known not to be negative, up to `_FACT_DEPTH` facts after each other.
+    """Return an interval of `e` from expressions known to be nonnegative, with chains of up to `_FACT_DEPTH` facts.
 
-    Facts are also looked for where quotients and remainders are taken out: `x < y` says `x // 8 <= y // 8`.
+    Facts are also used when quotients and remainders are eliminated: `x < y` implies `x // 8 <= y // 8`.
     """
     if not 0 < len(terms_of(e)) <= _TERMS:
         return EVERYTHING
@@ -241,7 +241,7 @@ def _by_facts(known: Knowing, e: SymExpr, depth: int, trials: list[int]) -> Inte
 
 
 def _fact_steps(known: Knowing, e: SymExpr) -> Iterator[tuple[SymExpr, int, int]]:
-    """(rest, scale, sign): `e * scale * sign` is at least `rest * sign`, in which one term of `e` is not."""
+    """Yield (rest, scale, sign): `e * scale * sign` is at least `rest * sign`, where one term of `e` is eliminated."""
     factors = dict(terms_of(e))
     for fact in known.facts.nonnegative:
         for term, factor in terms_of(fact):
@@ -256,7 +256,7 @@ def _fact_steps(known: Knowing, e: SymExpr) -> Iterator[tuple[SymExpr, int, int]
 
 
 def tightened(e: SymExpr) -> SymExpr:
-    """What is not negative exactly where `e` is not: `4 * i - 4 * j + 3` becomes `i - j`."""
+    """Return an expression that is nonnegative exactly if `e` is: `4 * i - 4 * j + 3` becomes `i - j`."""
     common = gcd(*(c for _, c in terms_of(e)))
     if common <= 1:
         return e

@@ -1,8 +1,8 @@
-"""The rules by which the analyzer makes expressions smaller.
+"""The simplification rules of the analyzer.
 
-Each rule is a function of the analyzer and an expression whose parts are simple already; it gives an equal expression,
-or None where it does not apply. `RULES` has them by the kind of the operation (`+` for sums), in the order in which
-they are tried. A rule that fires is followed by all of them, on what it gave.
+Each rule is a function of the analyzer and an expression whose parts are already simplified; it returns an equal
+expression, or None if it does not apply. `RULES` has them by the kind of the operation (`+` for sums), in the order in
+which they are tried. After a rule applies, all rules are tried on its result.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from .operations import COMPARISONS, DIVISIONS, NEGATED
 from .operators import OPS, logical_not
 
 _ROUNDS = 8
-"""How many rules are applied to the top of one expression."""
+"""Maximum number of rules applied to the root of one expression."""
 _SIDES = 8
-"""How many operands of nested minima, or maxima, are compared with each other."""
+"""Maximum number of operands of nested minima, or maxima, that are compared with each other."""
 _CONDITIONS = 2
-"""In how many conditions around it an expression is simplified."""
+"""Maximum nesting of conditions under which an expression is simplified."""
 
 
 SimplifyRule = Callable[[Knowing, SymExpr], SymExpr | None]
 
 
 def simplified(known: Knowing, e: SymExpr) -> SymExpr:
-    """The expression with simple parts, and with the rules applied until none does."""
+    """Return the expression with simplified parts, after applying the rules until none applies."""
     for _ in range(_ROUNDS):
         e = _with_simple_parts(known, e)
         if e.dtype == i1:
@@ -338,7 +338,7 @@ def _truncated_point(known: Knowing, e: SymExpr) -> SymExpr | None:
 
 
 def sides_of(e: SymExpr, kind: str) -> Iterator[SymExpr]:
-    """The operands of nested operations of one kind."""
+    """Yield the operands of nested operations of one kind."""
     if isinstance(e, Op) and e.kind == kind:
         for a in e.args:
             yield from sides_of(a, kind)
@@ -366,7 +366,7 @@ def _dominated(known: Knowing, e: SymExpr) -> SymExpr | None:
 
 
 def _covers(known: Knowing, kind: str, a: SymExpr, b: SymExpr) -> bool:
-    """Whether b is not needed beside a."""
+    """Return whether b is redundant beside a."""
     difference = known.bounds(a - b)
     return difference.high <= 0 if kind == "min" else difference.low >= 0
 
@@ -407,4 +407,4 @@ RULES: dict[str, tuple[SimplifyRule, ...]] = {
     "not": (_negation,),
     **dict.fromkeys(COMPARISONS, (_decided,)),
 }
-"""The rules by kind."""
+"""The rules by kind of operation."""

@@ -21,7 +21,7 @@ from .operators import OPS
 from .writing import INFIX, expr_text
 
 _UNSIGNED = [IntegerType(n, Signedness.UNSIGNED) for n in (8, 16, 32, 64)]
-_TYPES = {str(t): t for t in (*_UNSIGNED, i64, i32, i16, i8, i1)}  # `i16` before `i1`, which it begins with
+_TYPES = {str(t): t for t in (*_UNSIGNED, i64, i32, i16, i8, i1)}  # `i16` before its prefix `i1`
 
 
 def parse_expr(parser: AttrParser) -> SymExpr:

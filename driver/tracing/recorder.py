@@ -185,7 +185,7 @@ class Recorder:
             self._ended = True
             self._snapshots.clear()
 
-    # -- what is written of it -----------------------------------------------------------------------------------------
+    # -- records -------------------------------------------------------------------------------------------------------
 
     def _watches(self, depth: int = 0) -> bool:
         """Return whether the program is compiling, and this is neither nested in one of its passes nor on

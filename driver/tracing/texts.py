@@ -48,7 +48,7 @@ def text_of(function: Operation) -> Text:
     if isinstance(function, relax.FuncOp | tir.FuncOp):
         try:
             return _script(function)
-        except TiraxError:  # what the lowering has made of it, or its name, has no form in TVMScript
+        except TiraxError:  # lowered code, or its name, may have no form in TVMScript
             return _mlir(function)
     return _mlir(function)
 
@@ -79,7 +79,7 @@ def _script(function: relax.FuncOp | tir.FuncOp) -> Text:
     remarks = _Remarks()
     with elided_contents(_ELIDED):
         text = print_script(function, obj_to_annotate=remarks, show_meta=False)
-    name = f"def {function.sym_name.data}("  # one that is private has no name where it stands alone
+    name = f"def {function.sym_name.data}("  # a private function on its own prints without its name
     kept: list[str] = []
     lines: dict[Operation, int] = {}
     for line in text.split("\n"):

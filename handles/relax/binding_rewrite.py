@@ -102,7 +102,7 @@ class DataflowBlockRewrite:
             self._block = blocks.get(self._block, self._block)
             self._shown = False
 
-    # What can be done.
+    # Modifications.
 
     def replace_all_uses(self, old_var: Var, new_var: Var) -> None:
         """Replace `old_var` by `new_var` in the entire function; the binding of `old_var` stays.

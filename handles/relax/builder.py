@@ -740,7 +740,7 @@ def build_sequence(blocks: Sequence[BindingBlock], body: Any) -> Block:
     for var in (b.var for each in blocks if each.detached for b in each.bindings):
         emitted = builder.get_remap(var.ssa)
         if emitted is not None and _may_be(var.ssa.type, emitted.ssa.type):
-            var.point_at(emitted.ssa)  # one that is declared as something else stays what it was outside of the block
+            var.point_at(emitted.ssa)  # a variable declared with another type stays as it is outside of the block
     return block
 
 

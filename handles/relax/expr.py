@@ -666,7 +666,7 @@ VIEWS: dict[type[Operation], type[Expr]] = {
 
 def expr_of(value: SSAValue) -> Expr:
     """Return the handle on a value at its uses: a variable, or an unnamed leaf or tuple."""
-    if type(value) is not OpResult:  # isinstance takes long for xDSL's classes, and this is asked very often
+    if type(value) is not OpResult:  # isinstance is slow for xDSL's classes, and this is called very often
         return Var.on(value)
     op = value.op
     if op.parent is None or relax.is_inline(op):

@@ -115,7 +115,7 @@ def lower_body(body: Region, at: Lowerer, returns_status: bool = False) -> list[
     block_head = first.first_op
     assert block_head is not None
     first.insert_op_before(marker, block_head)
-    at.entry_anchor = marker  # what goes to the head of the function (alloca) is inserted before it
+    at.entry_anchor = marker  # allocas and constants of the function's head are inserted before it
     for block in body.blocks:
         op = block.first_op
         while op is not None:

@@ -52,7 +52,7 @@ def end_at_failures(failing: Sequence[Failure], returns_status: bool) -> None:
     """Branch to an exit block after each of these operations if it failed. The body must already be blocks and
     branches.
     """
-    for op, live in reversed(failing):  # so that what follows an operation is moved once
+    for op, live in reversed(failing):  # so that each operation is moved only once
         block = cast(Block, op.parent)
         following, failed = _split_after(op, block), Block()
         cast(Region, block.parent).insert_block_after(failed, following)

@@ -117,7 +117,7 @@ def _for(op: scf.ForOp, block: Block) -> None:
     first, last = _inline(op.body, end)
     _, carried = _take_terminator(last)
     passed = carried
-    if runs:  # what the last iteration gives is known behind the loop
+    if runs:  # the results of the last iteration are used after the loop
         _branch(block, first, [lower, *initial])
         for result, value in zip(op.results, carried, strict=True):
             result.replace_all_uses_with(value)

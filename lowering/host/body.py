@@ -320,7 +320,7 @@ _RULES: dict[type[Operation], Callable[[Body, Any], Value | None]] = {
     relax.CallOp: Body.call,
     relax.MatchCastOp: Body.match_cast,
     relax.IfOp: Body.if_,
-    relax.YieldOp: lambda body, op: None,  # the op around it takes the value
+    relax.YieldOp: lambda body, op: None,  # the enclosing op reads the value
     relax.ReturnOp: Body.return_,
     relax.TupleOp: lambda body, op: Fields(tuple(body.values[v] for v in op.fields_)),
     relax.TupleGetItemOp: Body.get_item,

@@ -60,7 +60,7 @@ class LowerRelaxCalls(Pass):
         for function in functions:
             _lower_block(function.body.block, kernels)
         for member in [f for f in op.ops if isinstance(f, relax.ExternOp)]:
-            member.detach()  # its name in the module is a name for calls, which are by its own now
+            member.detach()  # calls use its own name now instead of its name in the module
 
 
 def _lower_block(block: Block, kernels: set[str]) -> None:

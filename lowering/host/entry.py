@@ -1,7 +1,7 @@
 """Entry points: argument checks in front of the body of a function.
 
-head(items, normalised):   check everything at `items`; where that fails: failed
-failed:                    a second time: internal error. Else ask `explain` for a tuple of normalised arguments
+head(items, normalized):   check everything at `items`; on failure: failed
+failed:                    a second time: internal error. Else call `explain` for a tuple of normalized arguments
                            (or an exception), and go to head with its items
 
 Each call of a packed function in a kernel also gets an entry point, which the kernel calls:

@@ -205,7 +205,7 @@ def _widened(f: HostFunction, number: SSAValue, t: Attribute) -> SSAValue:
 
 def _work(kernel: Kernel, binding: _Binding) -> SymExpr:
     work = _translated(kernel.work, binding)
-    return Const(RELEASE_GIL_ABOVE + 1) if work is None else work  # what only the kernel knows is taken as large
+    return Const(RELEASE_GIL_ABOVE + 1) if work is None else work  # extents that only the kernel knows count as large
 
 
 def _translated(expr: SymExpr, binding: _Binding) -> SymExpr | None:

@@ -1,10 +1,10 @@
 """Loops of functions: `relax.while_loop` as a loop that calls two entry points.
 
-head:   the condition's entry point, on what the places of carried values hold
+head:   the condition's entry point, on the current carried values
         false: exit
-        the body's entry point, which gives a tuple: its fields go to these places, or are copied behind those
-        of the iterations before; signals are asked for, then: head
-exit:   the values of the places; arrays of what was collected
+        the body's entry point, which returns a tuple: its fields become the carried values, or are appended to the
+        collected results; signals are checked, then: head
+exit:   return the carried values and the arrays of collected results
 """
 
 from __future__ import annotations

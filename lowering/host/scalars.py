@@ -141,7 +141,7 @@ def _share(functions: Sequence[_Function]) -> None:
     different = [c for c in dict.fromkeys(columns) if len(set(c)) > 1]
     assert first.inputs is not None
     params = {c: block.insert_arg(c[0].type, first.inputs + i) for i, c in enumerate(different)}
-    own.op.properties.pop("handle_names", None)  # nobody reads them from here on, and they would be too few
+    own.op.properties.pop("handle_names", None)  # they are not read from here on, and would be too few
     for i, param in enumerate(params.values()):
         set_name(param, f"number.{i}")
     for constant, column in zip(own.constants, columns, strict=True):

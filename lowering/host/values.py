@@ -61,7 +61,7 @@ class Prim:
 
 @dataclass(frozen=True)
 class Fields:
-    """A tuple made of values."""
+    """A tuple of values."""
 
     fields: tuple[Value, ...]
 

@@ -195,7 +195,7 @@ class _Heaps:
 
 
 def _linear(root: Operation) -> Iterator[Operation]:
-    """Yield the ops inside of `root`; an op with regions comes before what is in them."""
+    """Yield the ops inside `root`, in pre-order."""
     for region in root.regions:
         for op in region.block.ops:
             yield op

@@ -129,7 +129,7 @@ class Emitter:
             return earlier[0]
         op = make(cls, operands, result_types=(result,), properties=properties or {}, location=self.place)
         self.block.add_op(op)
-        self._pure[key] = op.results[0], operands  # which live as long as their numbers are in the key
+        self._pure[key] = op.results[0], operands  # kept alive as long as their numbers are in a key
         self.scopes[-1].pure.append(key)
         return op.results[0]
 

@@ -199,7 +199,7 @@ INFO = "tirax_library"
 """The symbol of the JSON text that describes a library."""
 
 
-# The table and what is in it.
+# The table and its entries.
 
 
 def _layout() -> Iterator[str]:

@@ -13,7 +13,7 @@ from ...dialects.sym.operators import OPS, eq
 from ...dialects.sym.relations import slope_in
 
 Limits = tuple[SymExpr | None, SymExpr | None]
-"""The least and the greatest value; None: there is none."""
+"""The minimum and the maximum; None means unbounded."""
 
 
 def _ceildiv(e: SymExpr, divisor: SymExpr) -> SymExpr:
@@ -28,9 +28,9 @@ def _tightest(choose: Callable[..., SymExpr], limits: Sequence[SymExpr | None]) 
 
 
 def clip_bounds(condition: SymExpr, variables: Sequence[Var]) -> list[Limits] | None:
-    """What inequalities, joined by `and`, leave of each variable.
+    """Return the limits of each variable implied by a conjunction of inequalities.
 
-    None where one of them is not linear, with a constant factor, in a single one of the variables.
+    None if one of them is not linear, with a constant factor, in a single one of the variables.
     """
     limits_of: dict[Var, list[Limits]] = {v: [] for v in variables}
     for part in conjuncts(condition):
@@ -49,7 +49,9 @@ def clip_bounds(condition: SymExpr, variables: Sequence[Var]) -> list[Limits] | 
 
 
 def _limits_at(e: SymExpr, var: Var, known: Analyzer) -> Limits | None:
-    """Where `e >= 0`, `e` having the variable in one place: by itself, with a factor, or in quotients by constants."""
+    """Return the limits implied by `e >= 0` if the variable occurs once: alone, with a factor, or in quotients
+    by constants.
+    """
     terms = [(t, c) for t, c in terms_of(e) if var in t.free_vars()]
     term, factor = terms[0] if len(terms) == 1 else (e, 1)
     if isinstance(term, Op):
@@ -64,7 +66,7 @@ def _limits_at(e: SymExpr, var: Var, known: Analyzer) -> Limits | None:
 
 
 def _limits_in_quotient(e: SymExpr, term: Op, factor: int, var: Var, known: Analyzer) -> Limits | None:
-    """`c * (x // d) + rest >= 0` says x >= l * d, or x <= h * d + d - 1."""
+    """Solve `c * (x // d) + rest >= 0`: x >= l * d, or x <= h * d + d - 1."""
     x, d = term.args[0], term.args[-1].constant
     if term.kind != "floordiv" or d is None or d <= 0:
         return None
@@ -77,9 +79,10 @@ def _limits_in_quotient(e: SymExpr, term: Op, factor: int, var: Var, known: Anal
 def deduced_set(
     var: Var, condition: SymExpr, hints: Mapping[Var, SymInterval], relaxed: Mapping[Var, SymInterval]
 ) -> SymInterval:
-    """The values of a variable for which a condition holds whatever values the variables in `relaxed` take.
+    """Return the values of a variable for which a condition holds for all values of the variables in `relaxed`.
 
-    `hints` are what is known of others. What cannot be solved gives the empty set: nothing certain is known.
+    `hints` are the sets of other variables. If the condition cannot be solved, the result is the empty set: nothing is
+    certain.
     """
     known = within({**hints, **relaxed})
     out = EVERYTHING
@@ -97,7 +100,7 @@ def deduced_set(
 
 
 def _sides(condition: SymExpr) -> list[SymExpr | None]:
-    """What is not negative where a condition holds: both differences for an equation."""
+    """Return the expressions that are nonnegative if a condition holds: both differences for an equation."""
     if isinstance(condition, Op) and condition.kind == "eq":
         difference = condition.args[0] - condition.args[1]
         return [difference, -difference]
@@ -106,19 +109,19 @@ def _sides(condition: SymExpr) -> list[SymExpr | None]:
 
 @dataclass(frozen=True)
 class Solution:
-    """The integer solutions of linear equations: each variable in terms of free ones, and the other way round."""
+    """The integer solutions of linear equations: each variable in terms of free ones, and vice versa."""
 
     free: tuple[Var, ...]
     values: dict[Var, SymExpr]
     free_values: dict[Var, SymExpr]
     conditions: tuple[SymExpr, ...]
-    """What must hold for there to be a solution."""
+    """The conditions for the existence of a solution."""
 
 
 def solved(equations: Sequence[SymExpr], variables: Sequence[Var], prefix: str = "n") -> Solution | None:
-    """The integers for which all equations hold. Their factors are constants; None where one has no such form.
+    """Return the integer solutions of equations with constant factors; None if one has another form.
 
-    The variables are changed, `x = U y` with U of determinant 1 or -1, until each equation determines one y.
+    The variables are transformed, `x = U y` with U unimodular, until each equation determines one y.
     """
     rows: list[list[int]] = []
     rests: list[SymExpr] = []
@@ -159,7 +162,7 @@ def _identity(size: int) -> list[list[int]]:
 
 
 def _echelon(rows: list[list[int]], change: list[list[int]], back: list[list[int]]) -> list[int | None]:
-    """Combine columns until each row has one more that is not zero than those before it; gives its place, or None."""
+    """Reduce rows to column echelon form; return the pivot position of each row, or None."""
     pivots: list[int | None] = []
     done = 0
     for row in rows:
@@ -191,7 +194,7 @@ def _subtract_column(
 def _determined(
     rows: list[list[int]], rests: list[SymExpr], pivots: list[int | None]
 ) -> tuple[dict[int, SymExpr], list[SymExpr]]:
-    """The changed variables that the equations determine, and what must hold besides."""
+    """Return the transformed variables that the equations determine, and the remaining conditions."""
     values: dict[int, SymExpr] = {}
     conditions: list[SymExpr] = []
     for row, rest, pivot in zip(rows, rests, pivots, strict=True):
