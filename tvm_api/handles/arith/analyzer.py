@@ -66,14 +66,14 @@ class ModularSet:
 class IntSet:
     """A set of integers."""
 
-    __slots__ = ("found",)
-    found: _sets.SymInterval
+    __slots__ = ("interval",)
+    interval: _sets.SymInterval
 
     @staticmethod
-    def of(found: _sets.SymInterval) -> IntervalSet:
+    def of(interval: _sets.SymInterval) -> IntervalSet:
         """The view on a set."""
         out = IntervalSet.__new__(IntervalSet)
-        out.found = found
+        out.interval = interval
         return out
 
     @staticmethod
@@ -99,34 +99,34 @@ class IntSet:
 
     def is_nothing(self) -> bool:
         """Whether there is certainly no integer in it."""
-        return self.found.is_empty
+        return self.interval.is_empty
 
     def is_everything(self) -> bool:
         """Whether all integers are in it."""
-        return self.found.is_everything
+        return self.interval.is_everything
 
     def is_single_point(self) -> bool:
         """Whether there is certainly one integer in it."""
-        return self.found.is_point
+        return self.interval.is_point
 
     def union(self, other: IntSet) -> IntervalSet:
         """The least interval around both."""
-        return IntSet.of(self.found.union(other.found, _sym.Analyzer()))
+        return IntSet.of(self.interval.union(other.interval, _sym.Analyzer()))
 
     def intersect(self, other: IntSet) -> IntervalSet:
         """What is in both."""
-        return IntSet.of(self.found.intersect(other.found, _sym.Analyzer()))
+        return IntSet.of(self.interval.intersect(other.interval, _sym.Analyzer()))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, IntSet) and self.found == other.found
+        return isinstance(other, IntSet) and self.interval == other.interval
 
     def __hash__(self) -> int:
-        return hash(self.found)
+        return hash(self.interval)
 
     def __repr__(self) -> str:
         if self.is_nothing():
             return "IntervalSet(nothing)"
-        low, high = (None if e is None else to_view(e) for e in (self.found.low, self.found.high))
+        low, high = (None if e is None else to_view(e) for e in (self.interval.low, self.interval.high))
         return f"IntervalSet({'neg_inf' if low is None else low}, {'pos_inf' if high is None else high})"
 
 
@@ -142,7 +142,7 @@ def union_lower_bound(sets: Sequence[IntSet]) -> IntSet:
     """An interval all of which is certainly in one of the sets: the first, and those that touch what is there."""
     known = _sym.Analyzer()
     out = _sets.NOTHING
-    for each in (s.found for s in sets if not s.is_nothing()):
+    for each in (s.interval for s in sets if not s.is_nothing()):
         if out.is_empty:
             out = each
         elif _reaches(out, each, known) and _reaches(each, out, known):
@@ -176,19 +176,19 @@ class IntervalSet(IntSet):
     __slots__ = ()
 
     def __init__(self, min_value: ExprLike, max_value: ExprLike) -> None:
-        self.found = _sets.SymInterval(_end(min_value, _NEG_INF), _end(max_value, _POS_INF))
+        self.interval = _sets.SymInterval(_end(min_value, _NEG_INF), _end(max_value, _POS_INF))
 
     @property
     def min_value(self) -> PrimExpr:
         """The lower end, `neg_inf()` where there is none; `pos_inf()` in the empty set."""
-        low = self.found.low
-        return _POS_INF if self.found.is_empty else _NEG_INF if low is None else to_view(low)
+        low = self.interval.low
+        return _POS_INF if self.interval.is_empty else _NEG_INF if low is None else to_view(low)
 
     @property
     def max_value(self) -> PrimExpr:
         """The upper end, `pos_inf()` where there is none; `neg_inf()` in the empty set."""
-        high = self.found.high
-        return _NEG_INF if self.found.is_empty else _POS_INF if high is None else to_view(high)
+        high = self.interval.high
+        return _NEG_INF if self.interval.is_empty else _POS_INF if high is None else to_view(high)
 
 
 def _end(value: ExprLike, infinite: PrimExpr) -> SymExpr | None:
@@ -198,16 +198,16 @@ def _end(value: ExprLike, infinite: PrimExpr) -> SymExpr | None:
 def set_of(value: Any) -> _sets.SymInterval:
     """What a domain is: a set, a range, or a value. Raises `TiraxError` for anything else."""
     if isinstance(value, IntSet):
-        return value.found
+        return value.interval
     if isinstance(value, Range):
         first, extent = ends_of(value)
         return _sets.SymInterval(first, first + extent - 1)
     return _sets.SymInterval.point(to_sym(value))
 
 
-def domain_of(given: Mapping[Any, Any] | None) -> dict[Var, _sets.SymInterval]:
+def domain_of(domains: Mapping[Any, Any] | None) -> dict[Var, _sets.SymInterval]:
     """Sets by variables."""
-    return {variable(v): set_of(s) for v, s in (given or {}).items()}
+    return {variable(v): set_of(s) for v, s in (domains or {}).items()}
 
 
 class ConstraintScope:
@@ -233,7 +233,7 @@ class Analyzer:
 
     def __init__(self) -> None:
         self.known = _sym.Analyzer()
-        self._told: dict[Var, object] = {}
+        self._facts_of: dict[Var, object] = {}
         self._typed: set[Var] = set()
         self._vscale: Var | None = None
         self.enabled_extensions = Extension.NoExtensions
@@ -263,16 +263,16 @@ class Analyzer:
                 inf * (-1 if e < 0 else 1) if abs(e) == _LIMIT else e for e in (info.min_value, info.max_value)
             )
             self.known.bind(v, low, high)
-        elif info.found.low is not None and info.found.high is not None:
-            self.known.bind_range(v, info.found.low, info.found.high - info.found.low + 1)
+        elif info.interval.low is not None and info.interval.high is not None:
+            self.known.bind_range(v, info.interval.low, info.interval.high - info.interval.low + 1)
 
     def _tell(self, var: Var, info: object, override: bool) -> None:
-        before = self._told.get(var)
+        before = self._facts_of.get(var)
         if before is not None and before != info and not override:
             raise TiraxError(
                 f"something else is known of '{to_view(var)}'", expected=before, found=info, hint="allow overriding"
             )
-        self._told[var] = info
+        self._facts_of[var] = info
         self._typed.add(var)
 
     def constraint_scope(self, constraint: ExprLike) -> ConstraintScope:
@@ -288,7 +288,7 @@ class Analyzer:
     def clone(self) -> Analyzer:
         """Another analyzer that knows the same."""
         out = Analyzer()
-        out.known, out._told, out._typed = self.known.copy(), dict(self._told), set(self._typed)
+        out.known, out._facts_of, out._typed = self.known.copy(), dict(self._facts_of), set(self._typed)
         out._vscale = self._vscale
         return out
 
@@ -321,27 +321,27 @@ class Analyzer:
 
     def bounds(self, expr: PrimExpr) -> Interval:
         """What is known of the expression as a whole and what follows from its parts, whichever says more."""
-        found = self._known_bounds(expr)
+        known = self._known_bounds(expr)
         with suppress(RecursionError):  # of a tree that is too deep the whole is known alone
-            found = found.meet(bounds_of(term_of(expr.ssa), lambda leaf: self._known_bounds(expression_of(leaf))))
-        return found
+            known = known.meet(bounds_of(term_of(expr.ssa), lambda leaf: self._known_bounds(expression_of(leaf))))
+        return known
 
     def _known_bounds(self, expr: PrimExpr) -> Interval:
         return self.known.bounds(self._read(expr)) if isinstance(expr.type, IntegerType) else EVERYTHING
 
     def const_int_bound_is_bound(self, var: PrimExpr) -> bool:
         """Whether something was said of a variable."""
-        return variable(var) in self._told
+        return variable(var) in self._facts_of
 
     def modular_set(self, expr: ExprLike) -> ModularSet:
         """What an expression is modulo a constant."""
-        found = self._residue(term_of(prim_expr.convert(expr).ssa))
-        return ModularSet(found.step, found.base)
+        residue = self._residue(term_of(prim_expr.convert(expr).ssa))
+        return ModularSet(residue.step, residue.base)
 
     def residue(self, expr: PrimExpr) -> _sym.Residue:
         """All that is known of an expression modulo a constant, by its parts and as a whole."""
-        found = self._residue(term_of(expr.ssa))
-        return found.meet(self.known.residue(self._read(expr))) if isinstance(expr.type, IntegerType) else found
+        residue = self._residue(term_of(expr.ssa))
+        return residue.meet(self.known.residue(self._read(expr))) if isinstance(expr.type, IntegerType) else residue
 
     def _residue(self, term: Term) -> _sym.Residue:
         return residue_of(term, self._leaf_residue, lambda t: self.bounds(expression_of(t)).low)
@@ -360,10 +360,10 @@ class Analyzer:
 
     def simplify(self, expr: ExprLike, steps: int = 2) -> PrimExpr:
         """An equal expression, as short as what is known allows; what is no integer stays as it is."""
-        given = prim_expr.convert(expr)
-        if not isinstance(given.type, IntegerType) or (is_unsigned(given.type) and given.type != i1):
-            return given  # unsigned arithmetic wraps around
-        return to_view(normal_condition(self.known, self.known.simplify(self._read(given))))
+        original = prim_expr.convert(expr)
+        if not isinstance(original.type, IntegerType) or (is_unsigned(original.type) and original.type != i1):
+            return original  # unsigned arithmetic wraps around
+        return to_view(normal_condition(self.known, self.known.simplify(self._read(original))))
 
     def bound_value(self, var: PrimExpr) -> PrimExpr:
         """What a variable is bound to, itself where it is bound to nothing, or is another's name by a condition."""
@@ -437,8 +437,8 @@ def estimate_region_strict_bound(
     region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike = True
 ) -> list[IntervalSet] | None:
     """Exactly what is in the region over the domains of variables, a box; None where it is none, or not known to be."""
-    found = _exact_box(region, var_dom, predicate)
-    return None if found is None else [IntSet.of(s) for s in found]
+    box = _exact_box(region, var_dom, predicate)
+    return None if box is None else [IntSet.of(s) for s in box]
 
 
 estimate_region_lower_bound = estimate_region_strict_bound
@@ -451,8 +451,8 @@ def estimate_region_upper_bound(
     exact = _exact_box(region, var_dom, predicate)
     if exact is None:
         domain, known = domain_of(var_dom), _sym.Analyzer()
-        for v, given in var_dom.items():
-            known.bind_range(variable(v), *ends_of(given))
+        for v, range_ in var_dom.items():
+            known.bind_range(variable(v), *ends_of(range_))
         known.assume(to_sym(predicate))
         exact = []
         for first, extent in map(ends_of, region):

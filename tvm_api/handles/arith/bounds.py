@@ -25,8 +25,8 @@ def bounds_of(term: Term, leaf: Callable[[Term], Interval]) -> Interval:
         return leaf(term)
     rules = _FLOAT_RULES if is_float(scalar_of(term.dtype)) else _RULES
     rule = rules.get(term.value if term.op == "call" else term.op)
-    found = EVERYTHING if rule is None else rule(term, [bounds_of(a, leaf) for a in term.args])
-    return _within_dtype(term, found)
+    bounds = EVERYTHING if rule is None else rule(term, [bounds_of(a, leaf) for a in term.args])
+    return _within_dtype(term, bounds)
 
 
 def _constant(term: Term) -> Interval:
@@ -37,14 +37,14 @@ def _constant(term: Term) -> Interval:
     return EVERYTHING if isnan(value) else Interval(value, value)
 
 
-def _within_dtype(term: Term, found: Interval) -> Interval:
+def _within_dtype(term: Term, bounds: Interval) -> Interval:
     """What a narrow integer may be; where a result may wrap around, that is all."""
     dtype = scalar_of(term.dtype)
     if not isinstance(dtype, IntegerType):
-        return found
+        return bounds
     limits = dtype_bounds(dtype)
-    fits = limits.low <= found.low and found.high <= limits.high
-    return found if fits or not (dtype == i1 or is_unsigned(dtype) or bit_width(dtype) < 32) else limits
+    fits = limits.low <= bounds.low and bounds.high <= limits.high
+    return bounds if fits or not (dtype == i1 or is_unsigned(dtype) or bit_width(dtype) < 32) else limits
 
 
 def dtype_bounds(dtype: IntegerType) -> Interval:
@@ -58,11 +58,11 @@ def dtype_bounds(dtype: IntegerType) -> Interval:
 
 def _cast(term: Term, args: list[Interval]) -> Interval:
     """To an integer, toward zero; what does not fit may be anything."""
-    (given,) = term.args
+    (operand,) = term.args
     low, high = args[0]
     target = scalar_of(term.dtype)
     limits = dtype_bounds(target) if isinstance(target, IntegerType) else EVERYTHING
-    if is_float(scalar_of(given.dtype)):
+    if is_float(scalar_of(operand.dtype)):
         if max(-low, high) > _EXACT_IN_FLOAT32:
             return limits
         low, high = trunc(low), trunc(high)
@@ -87,8 +87,8 @@ def _shift_left(term: Term, args: list[Interval]) -> Interval:
     dtype = scalar_of(term.dtype)
     if low < 0 or least < 0 or isinf(high) or not isinstance(dtype, IntegerType) or most >= bit_width(dtype):
         return EVERYTHING
-    found = Interval(int(low) << int(least), int(high) << int(most))
-    return found if found.high <= dtype_bounds(dtype).high else EVERYTHING
+    shifted = Interval(int(low) << int(least), int(high) << int(most))
+    return shifted if shifted.high <= dtype_bounds(dtype).high else EVERYTHING
 
 
 _ROUNDING = 1e-6

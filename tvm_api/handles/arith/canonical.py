@@ -58,12 +58,12 @@ class Digit:
 
     def term(self, scale: int) -> Term:
         """The digit with another scale."""
-        found, dtype = self.index, self.index.dtype
+        result, dtype = self.index, self.index.dtype
         if self.upper is not None:
-            found = build(_REST[self.mode], found, const(self.upper, dtype))
+            result = build(_REST[self.mode], result, const(self.upper, dtype))
         if self.lower != 1:
-            found = build(_DIVIDE[self.mode], found, const(self.lower, dtype))
-        return found if scale == 1 else build("mul", found, const(scale, dtype))
+            result = build(_DIVIDE[self.mode], result, const(self.lower, dtype))
+        return result if scale == 1 else build("mul", result, const(scale, dtype))
 
 
 @dataclass(frozen=True)
@@ -112,15 +112,15 @@ class Sum:
     def term(self) -> Term:
         """The expression: what is added before what is subtracted."""
         digits = sorted(_joined(self.digits), key=_rank)
-        found = const(0, self.dtype)
+        result = const(0, self.dtype)
         for digit in (d for d in digits if d.scale > 0):
-            found = build("add", found, digit.term(digit.scale))
+            result = build("add", result, digit.term(digit.scale))
         least = self.base == -1 << (bit_width(self.dtype) - 1)  # has no positive counterpart
         if self.base > 0 or least:
-            found = build("add", found, const(self.base, self.dtype))
+            result = build("add", result, const(self.base, self.dtype))
         for digit in (d for d in digits if d.scale < 0):
-            found = _minus(found, digit)
-        return build("sub", found, const(-self.base, self.dtype)) if self.base < 0 and not least else found
+            result = _minus(result, digit)
+        return build("sub", result, const(-self.base, self.dtype)) if self.base < 0 and not least else result
 
 
 def _rank(digit: Digit) -> tuple[float, ...]:
@@ -129,9 +129,9 @@ def _rank(digit: Digit) -> tuple[float, ...]:
     return (-digit.scale, -digit.lower, -upper, digit.mode == TRUNC)
 
 
-def _minus(found: Term, digit: Digit) -> Term:
+def _minus(minuend: Term, digit: Digit) -> Term:
     """A digit of a negative scale taken from what stands before it."""
-    return digit.term(digit.scale) if found.number == 0 else build("sub", found, digit.term(-digit.scale))
+    return digit.term(digit.scale) if minuend.number == 0 else build("sub", minuend, digit.term(-digit.scale))
 
 
 def _insert(digits: list[Digit], new: Digit) -> None:
@@ -272,8 +272,8 @@ class CanonicalSimplifier(RewriteSimplifier):
     def _shorter(self, total: Sum, divisor: int) -> Sum:
         """What is its own rest, or that rest by digits: x % 32 - 16 -> x % 16  where it is not negative."""
         less = self._with_less_base(total, divisor)
-        found = total if less is total else self._one_rest(less, divisor, TRUNC)
-        return found if found.base == 0 and _size(found.term()) < _size(total.term()) else total
+        remainder = total if less is total else self._one_rest(less, divisor, TRUNC)
+        return remainder if remainder.base == 0 and _size(remainder.term()) < _size(total.term()) else total
 
     def _with_less_base(self, total: Sum, divisor: int) -> Sum:
         """`x - 5` as `x - 2`, of which the truncated rest by 3 is the same where neither is negative."""
@@ -353,28 +353,28 @@ class CanonicalSimplifier(RewriteSimplifier):
             return Sum(dtype, (Digit(self.operation(op, a, b)),))
         top = build("mul", _product(above, dtype), const(times // shared, dtype))
         bottom = build("mul", _product(below, dtype), const(by // shared, dtype))
-        found = self.simplified(build(op, top, bottom))
-        if not rest or found.number == 0:
-            return self.sum_of(found)
-        whole = build("mul", _product(common, dtype), const(shared, dtype))
-        return Sum(dtype, (Digit(build("mul", found, whole)),))
+        reduced = self.simplified(build(op, top, bottom))
+        if not rest or reduced.number == 0:
+            return self.sum_of(reduced)
+        common_factor = build("mul", _product(common, dtype), const(shared, dtype))
+        return Sum(dtype, (Digit(build("mul", reduced, common_factor)),))
 
     # Casts and comparisons
 
     def visit_conversion(self, term: Term) -> Sum:
         """Of each part of a sum, where none of what is added up on the way leaves the narrower type."""
-        (given,) = term.args
-        inner = self.simplified(given)
+        (operand,) = term.args
+        inner = self.simplified(operand)
         if inner.dtype not in _INDEX:
             return self.sum_of(super()._visit(raw("cast", inner, dtype=term.dtype)))
         total = self.sum_of(inner)
         if bit_width(term.dtype) < bit_width(inner.dtype) and not self._fits(total, term.dtype):
             return Sum(term.dtype, (Digit(raw("cast", inner, dtype=term.dtype)),))
-        found = Sum(term.dtype).checked((), total.base)
+        result = Sum(term.dtype).checked((), total.base)
         for digit in total.digits:
             value = replace(digit, index=self._converted(digit, term.dtype))
-            found = found.plus(Sum(term.dtype, (value,)))
-        return found
+            result = result.plus(Sum(term.dtype, (value,)))
+        return result
 
     def _converted(self, digit: Digit, dtype: Attribute) -> Term:
         index = digit.index
@@ -399,8 +399,8 @@ class CanonicalSimplifier(RewriteSimplifier):
         a, b = (self.simplified(x) for x in term.args)
         with suppress(_OutOfRangeError):
             a, b = self._sides(term.op, self.sum_of(a), self.sum_of(b))
-        found = RewriteSimplifier(self.analyzer).simplified(raw(term.op, a, b, dtype=i1))
-        return raw(found.op, *map(self.simplified, found.args), dtype=i1) if found.op in _ORDERS else found
+        result = RewriteSimplifier(self.analyzer).simplified(raw(term.op, a, b, dtype=i1))
+        return raw(result.op, *map(self.simplified, result.args), dtype=i1) if result.op in _ORDERS else result
 
     def _sides(self, op: str, a: Sum, b: Sum) -> tuple[Term, Term]:
         while op == "lt" and (smaller := self._without_rest(a.plus(b, -1))) is not None:
@@ -415,12 +415,12 @@ class CanonicalSimplifier(RewriteSimplifier):
         """`x * 8 + y - 16 < 0` as `x - 2 < 0` where 0 <= y < 8; None where nothing can be left out."""
         if not difference.digits:
             return None
-        whole = difference.over(gcd(difference.base, *(d.scale for d in difference.digits)))
-        step = gcd(whole.base, *(d.scale for d in whole.digits if abs(d.scale) > 1))
-        divided, rest = whole.parts(max(step, 1))
+        quotient = difference.over(gcd(difference.base, *(d.scale for d in difference.digits)))
+        step = gcd(quotient.base, *(d.scale for d in quotient.digits if abs(d.scale) > 1))
+        divided, rest = quotient.parts(max(step, 1))
         if rest.digits and self._lies_below(rest.term(), step):
             return divided.over(step)
-        return None if whole == difference else whole
+        return None if quotient == difference else quotient
 
 
 def _size(term: Term) -> int:
@@ -438,7 +438,7 @@ def _is_positive(term: Term) -> bool:
 
 def _factors(*terms: Term) -> tuple[list[Term], int]:
     """The factors of products in order, the constants multiplied."""
-    found: list[Term] = []
+    factors: list[Term] = []
     scale, pending = 1, list(reversed(terms))
     while pending:
         term = pending.pop()
@@ -447,15 +447,15 @@ def _factors(*terms: Term) -> tuple[list[Term], int]:
         elif term.op == "const":
             scale *= int(term.value)
         else:
-            found.append(term)
-    return found, scale
+            factors.append(term)
+    return factors, scale
 
 
 def _product(factors: Sequence[Term], dtype: Attribute) -> Term:
-    found = const(1, dtype)
+    result = const(1, dtype)
     for factor in factors:
-        found = build("mul", found, factor)
-    return found
+        result = build("mul", result, factor)
+    return result
 
 
 _SUMS = {

@@ -97,11 +97,11 @@ def _equal(s: Simplifier, a: Term, b: Term) -> Term | None:
         return TRUE
     if low > 0 or high < 0:
         return FALSE
-    found = s.residue(difference)
-    return FALSE if (found.base % found.step if found.step else found.base) else None
+    residue = s.residue(difference)
+    return FALSE if (residue.base % residue.step if residue.step else residue.base) else None
 
 
-def _whole(s: Simplifier, a: Term, b: Term) -> Term | None:
+def _quotient_of_smaller(s: Simplifier, a: Term, b: Term) -> Term | None:
     """0 // b where 0 <= a < b."""
     return const(0, a.dtype) if _is_below(s, a, b) else None
 
@@ -110,9 +110,9 @@ def _rest(s: Simplifier, a: Term, b: Term) -> Term | None:
     if _is_below(s, a, b):
         return a
     if b.op == "const" and b.value > 0:
-        found = s.residue(a)
-        if found.step % b.value == 0:
-            return const(found.base % b.value, a.dtype)
+        residue = s.residue(a)
+        if residue.step % b.value == 0:
+            return const(residue.base % b.value, a.dtype)
     return None
 
 
@@ -134,8 +134,8 @@ BY_BOUNDS: dict[str, Callable[[Simplifier, Term, Term], Term | None]] = {
     "max": _max,
     "lt": _less,
     "eq": _equal,
-    "floordiv": _whole,
-    "div": _whole,
+    "floordiv": _quotient_of_smaller,
+    "div": _quotient_of_smaller,
     "floormod": _rest,
     "truncmod": _truncated_rest,
 }

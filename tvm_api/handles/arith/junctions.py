@@ -39,13 +39,13 @@ def _or(a: Term, b: Term) -> Term:
 
 def _clauses(condition: Term) -> list[Clause]:
     """The clauses of a condition, each once; one more than `_MOST_CLAUSES` where there are too many."""
-    found: dict[frozenset[Term], Clause] = {}
+    clauses: dict[frozenset[Term], Clause] = {}
     for clause in _distributed(condition):
         parts = list(dict.fromkeys(clause))
-        found.setdefault(frozenset(parts), parts)
-        if len(found) > _MOST_CLAUSES:
+        clauses.setdefault(frozenset(parts), parts)
+        if len(clauses) > _MOST_CLAUSES:
             break
-    return list(found.values())
+    return list(clauses.values())
 
 
 def _distributed(condition: Term) -> Iterator[Clause]:
@@ -72,12 +72,12 @@ def _joined(op: str, a: Term, b: Term, simplified: Callable[[Term], Term]) -> tu
     if TRUE in (a, b) or FALSE in (a, b):
         return a, b
     joint = raw(op, a, b)
-    found = simplified(joint)
-    if found is joint:
+    merged = simplified(joint)
+    if merged is joint:
         return a, b
-    if found.op == op:
-        return found.args[0], found.args[1]
-    return (FALSE if op == "or" else TRUE), found
+    if merged.op == op:
+        return merged.args[0], merged.args[1]
+    return (FALSE if op == "or" else TRUE), merged
 
 
 def _across(clauses: list[Clause], under: Callable[[Term, Term], Term]) -> None:

@@ -13,9 +13,9 @@ from ....handles.tir.domains import Range
 from ....handles.tir.prim_expr import PrimExpr, as_sym, convert, from_sym
 
 
-def ends_of(given: Range) -> tuple[SymExpr, SymExpr]:
+def ends_of(range_: Range) -> tuple[SymExpr, SymExpr]:
     """The first value and the extent of a range."""
-    return to_sym(given.min), to_sym(given.extent)
+    return to_sym(range_.min), to_sym(range_.extent)
 
 
 def to_sym(value: Any) -> SymExpr:
@@ -36,10 +36,10 @@ def to_view(expr: SymExpr) -> PrimExpr:
 
 def variable(value: Any) -> Var:
     """The variable that a view is. Raises `DTypeError` for anything else."""
-    found = to_sym(value)
-    if not isinstance(found, Var):
+    var = to_sym(value)
+    if not isinstance(var, Var):
         raise DTypeError("a variable is needed", expected="tir.Var", found=value)
-    return found
+    return var
 
 
 def index_type(*exprs: SymExpr) -> IntegerType:

@@ -34,7 +34,7 @@ def residue_of(term: Term, leaf: Callable[[Term], Residue], low: Callable[[Term]
     return rule(a, size, lambda: rounds_down or low(term.args[0]) >= 0)
 
 
-def _wrapped(term: Term, found: Residue) -> Residue:
+def _wrapped(term: Term, residue: Residue) -> Residue:
     """What is left of a class where values wrap around: unsigned ones, those of casts to fewer bits or other signs."""
     dtype = scalar_of(term.dtype)
     if not isinstance(dtype, IntegerType):
@@ -45,12 +45,12 @@ def _wrapped(term: Term, found: Residue) -> Residue:
     widened = bit_width(dtype) > bit_width(source) and is_unsigned(source)
     same_sign = is_unsigned(dtype) == is_unsigned(source) and bit_width(dtype) >= bit_width(source)
     exact = widened or (same_sign and (term.op == "cast" or not is_unsigned(dtype)))
-    return found if exact or found.step == 0 else Residue.of(gcd(found.step, 1 << bit_width(dtype)), found.base)
+    return residue if exact or residue.step == 0 else Residue.of(gcd(residue.step, 1 << bit_width(dtype)), residue.base)
 
 
 def _quotient(a: Residue, divisor: int, rounds_down: Callable[[], bool]) -> Residue:
-    found = a.floordiv(divisor)
-    return found if found == ANY or not a.base or rounds_down() else ANY
+    quotient = a.floordiv(divisor)
+    return quotient if quotient == ANY or not a.base or rounds_down() else ANY
 
 
 def _remainder(a: Residue, divisor: int, rounds_down: Callable[[], bool]) -> Residue:

@@ -56,9 +56,9 @@ class RewriteSimplifier(Simplifier):
         known = self._known[-1].get(term)
         if known is not None:
             return known
-        found = self._known[-1][term] = self._visit(term)
-        self._known[-1].setdefault(found, found)
-        return found
+        normal = self._known[-1][term] = self._visit(term)
+        self._known[-1].setdefault(normal, normal)
+        return normal
 
     def _visit(self, term: Term) -> Term:
         if term.op in ("const", "leaf"):
@@ -79,10 +79,10 @@ class RewriteSimplifier(Simplifier):
             return leaf
         self._resolving.add(leaf)
         try:
-            found = self.simplified(term_of(value.ssa))
+            bound_term = self.simplified(term_of(value.ssa))
         finally:
             self._resolving.discard(leaf)
-        return leaf if mentions(found, leaf) else found
+        return leaf if mentions(bound_term, leaf) else bound_term
 
     def operation(self, op: str, a: Term, b: Term) -> Term:
         """A binary operation on terms in normal form."""
@@ -113,13 +113,13 @@ class RewriteSimplifier(Simplifier):
             if match(rule.before, term, binding):
                 with suppress(OverflowingRuleError):
                     if holds(rule, binding, self._questions):
-                        found = instance(rule.after, binding, dtype_within(term))
-                        return self._applied(rule, found, term)
+                        result = instance(rule.after, binding, dtype_within(term))
+                        return self._applied(rule, result, term)
         return term
 
-    def _applied(self, rule: RewriteRule, found: Term, term: Term) -> Term:
+    def _applied(self, rule: RewriteRule, result: Term, term: Term) -> Term:
         self._steps += 1
-        return self.simplified(found) if rule.again and found is not term and self._steps < _LIMIT else found
+        return self.simplified(result) if rule.again and result is not term and self._steps < _LIMIT else result
 
     # Conditions
 
@@ -184,11 +184,11 @@ class RewriteSimplifier(Simplifier):
         outermost = not self._in_junction and lanes_of(term.dtype) == 1
         self._in_junction = True
         try:
-            found = self._junction(term)
+            result = self._junction(term)
             if outermost and Extension.ConvertBooleanToAndOfOrs in self.analyzer.enabled_extensions:
-                spread = conjunction(found, self.simplified, self._under)
-                return found if spread is None else spread
-            return found
+                spread = conjunction(result, self.simplified, self._under)
+                return result if spread is None else spread
+            return result
         finally:
             self._in_junction = not outermost
 
@@ -215,8 +215,8 @@ class RewriteSimplifier(Simplifier):
             op, swap = _MIRRORED.get(term.op, (term.op, False))
             return self.operation(op, *((b, a) if swap else (a, b)))
         op, swap, negate = _BY_LESS[term.op]
-        found = self.operation(op, *((b, a) if swap else (a, b)))
-        return self._narrowed(self._vector_negated(found)) if negate else found
+        result = self.operation(op, *((b, a) if swap else (a, b)))
+        return self._narrowed(self._vector_negated(result)) if negate else result
 
     def _narrowed(self, term: Term) -> Term:
         """What a condition comes to by what was said of its variables: a <= b  ->  a == b where b <= a."""

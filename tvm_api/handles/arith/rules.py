@@ -170,10 +170,10 @@ def rule_table() -> Mapping[str, list[RewriteRule]]:
         *((t, True) for t in r.WITH_DUAL_EITHER_WAY), *((_dual(t), True) for t in r.WITH_DUAL_EITHER_WAY),
         *((t, True) for t in r.ALONE), *((t, True) for t in r.EITHER_WAY), *((t, False) for t in r.AS_WRITTEN),
     ]  # fmt: skip
-    found: dict[str, list[RewriteRule]] = {}
+    by_op: dict[str, list[RewriteRule]] = {}
     for rule in itertools.chain.from_iterable(rules_of(*table) for table in tables):
-        found.setdefault(rule.before[0], []).append(rule)
-    return found
+        by_op.setdefault(rule.before[0], []).append(rule)
+    return by_op
 
 
 @cache

@@ -39,10 +39,10 @@ _TERMS: WeakValueDictionary[Any, Term] = WeakValueDictionary()
 
 def _term(op: str, args: tuple[Term, ...], dtype: Attribute, value: Any = None) -> Term:
     key = (op, args, dtype, type(value), repr(value) if isinstance(value, float) else value)
-    found = _TERMS.get(key)
-    if found is None:
-        found = _TERMS[key] = Term(op, args, dtype, value)
-    return found
+    existing = _TERMS.get(key)
+    if existing is None:
+        existing = _TERMS[key] = Term(op, args, dtype, value)
+    return existing
 
 
 def const(value: Number, dtype: Attribute) -> Term:
@@ -206,12 +206,12 @@ def expression_of(term: Term) -> PrimExpr:
 def _value(term: Term, known: dict[Term, SSAValue]) -> SSAValue:
     if term.op == "leaf":
         return ValueOp(term.value).result if isinstance(term.value, SymExpr) else term.value
-    found = known.get(term)
-    if found is None:
+    existing = known.get(term)
+    if existing is None:
         args = [_value(a, known) for a in term.args]
         make = _MAKERS.get(term.op)
-        found = known[term] = tir.BINARY[term.op](*args).result if make is None else make(term, args)
-    return found
+        existing = known[term] = tir.BINARY[term.op](*args).result if make is None else make(term, args)
+    return existing
 
 
 def _branches(args: list[SSAValue]) -> SSAValue:

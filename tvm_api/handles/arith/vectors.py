@@ -26,8 +26,8 @@ def combined(s: Simplifier, op: str, a: Term, b: Term) -> Term:
     if b.op == "broadcast" and is_float(a.dtype) and op in ("add", "sub") and b.args[0].number == 0:
         return a
     combine = _RAMPS.get(op)
-    found = combine(s, op, a, b, lanes) if combine is not None and not is_float(a.dtype) else None
-    return found if found is not None else raw(op, a, b)
+    result = combine(s, op, a, b, lanes) if combine is not None and not is_float(a.dtype) else None
+    return result if result is not None else raw(op, a, b)
 
 
 def _sum(s: Simplifier, op: str, a: Term, b: Term, lanes: Attribute) -> Term | None:
@@ -84,8 +84,8 @@ def _divided(s: Simplifier, op: str, a: Term, b: Term) -> tuple[Term, int, int, 
     rounds_down = op.startswith("floor") or (s.low(base) >= 0 and step.value >= 0)
     if divisor <= 0 or not rounds_down:
         return None
-    found = s.residue(base)
-    return base, int(step.value), divisor, (found.step, found.base)
+    residue = s.residue(base)
+    return base, int(step.value), divisor, (residue.step, residue.base)
 
 
 def _broadcast(x: Term, like: Attribute) -> Term:

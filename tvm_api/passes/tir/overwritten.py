@@ -98,7 +98,7 @@ def _covers(later: _Sweep, earlier: _Sweep) -> bool:
     if outer is None:
         return False
     for a, b in zip(outer, inner, strict=True):
-        ends = a.found.low, b.found.low, b.found.high, a.found.high
+        ends = a.interval.low, b.interval.low, b.interval.high, a.interval.high
         if any(e is None for e in ends):
             return False
         first, low, high, last = ends
