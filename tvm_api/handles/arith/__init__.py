@@ -1,1 +1,1 @@
-"""`tvm.arith.Analyzer`, and TVM's normal forms of scalar expressions, on `dialects.sym` and `ir.affine`."""
+"""`tvm.arith.Analyzer` and TVM's normal forms of scalar expressions, based on `dialects.sym` and `ir.affine`."""

@@ -1,4 +1,4 @@
-"""`tvm.arith.Analyzer` and sets of integers: views on `dialects.sym` for scalar expressions."""
+"""`tvm.arith.Analyzer` and integer sets for scalar expressions: views of `dialects.sym`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LIMIT = (1 << 63) - 1
 
 
 class ProofStrength(IntEnum):
-    """How much effort a proof may take; the analyzer has one effort, which is bounded."""
+    """The effort of a proof; this analyzer has a single, bounded effort."""
 
     DEFAULT = 0
     SYMBOLIC_BOUND = 1
@@ -46,7 +46,7 @@ class ProofStrength(IntEnum):
 
 @dataclass(frozen=True)
 class ConstIntBound:
-    """The integers from `min_value` to `max_value`, both included; `NEG_INF` and `POS_INF` are no ends."""
+    """The integers from `min_value` to `max_value`, inclusive; `NEG_INF` and `POS_INF` mean unbounded."""
 
     min_value: int
     max_value: int
@@ -57,7 +57,7 @@ class ConstIntBound:
 
 @dataclass(frozen=True)
 class ModularSet:
-    """The integers `coeff * k + base`; a `coeff` of 0 is the one integer `base`."""
+    """The integers `coeff * k + base`; with a `coeff` of 0 only `base`."""
 
     coeff: int
     base: int
@@ -71,19 +71,19 @@ class IntSet:
 
     @staticmethod
     def of(interval: _sets.SymInterval) -> IntervalSet:
-        """The view on a set."""
+        """Return the view of a set."""
         out = IntervalSet.__new__(IntervalSet)
         out.interval = interval
         return out
 
     @staticmethod
     def single_point(point: ExprLike) -> IntervalSet:
-        """The set of one value."""
+        """Return the set of a single value."""
         return IntSet.of(_sets.SymInterval.point(to_sym(point)))
 
     @staticmethod
     def vector(vec: ExprLike) -> IntervalSet:
-        """The lanes of a vector: of a ramp the integers between the first and the last."""
+        """Return the set of a vector's lanes; for a ramp, the integers from the first to the last lane."""
         e = prim_expr.convert(vec)
         op = e.ssa.owner
         if isinstance(op, tir.BroadcastOp):
@@ -98,23 +98,23 @@ class IntSet:
         return IntSet.of(_sets.SymInterval.point(base).union(_sets.SymInterval.point(last)))
 
     def is_nothing(self) -> bool:
-        """Whether there is certainly no integer in it."""
+        """Return whether the set is provably empty."""
         return self.interval.is_empty
 
     def is_everything(self) -> bool:
-        """Whether all integers are in it."""
+        """Return whether the set contains all integers."""
         return self.interval.is_everything
 
     def is_single_point(self) -> bool:
-        """Whether there is certainly one integer in it."""
+        """Return whether the set provably contains exactly one integer."""
         return self.interval.is_point
 
     def union(self, other: IntSet) -> IntervalSet:
-        """The least interval around both."""
+        """Return the smallest interval that contains both sets."""
         return IntSet.of(self.interval.union(other.interval, _sym.Analyzer()))
 
     def intersect(self, other: IntSet) -> IntervalSet:
-        """What is in both."""
+        """Return the intersection."""
         return IntSet.of(self.interval.intersect(other.interval, _sym.Analyzer()))
 
     def __eq__(self, other: object) -> bool:
@@ -139,7 +139,7 @@ def _is_negative(step: SymExpr) -> bool:
 
 
 def union_lower_bound(sets: Sequence[IntSet]) -> IntSet:
-    """An interval all of which is certainly in one of the sets: the first, and those that touch what is there."""
+    """Return an interval contained in the union: the first set, extended by sets that touch it."""
     known = _sym.Analyzer()
     out = _sets.NOTHING
     for each in (s.interval for s in sets if not s.is_nothing()):
@@ -151,7 +151,7 @@ def union_lower_bound(sets: Sequence[IntSet]) -> IntSet:
 
 
 def _reaches(first: _sets.SymInterval, second: _sets.SymInterval, known: _sym.Analyzer) -> bool:
-    """Whether the second begins no later than right behind the first."""
+    """Return whether the second interval starts at most one after the end of the first."""
     if first.high is None or second.low is None:
         return True
     return known.can_prove(OPS["le"](second.low, first.high + 1))
@@ -161,17 +161,17 @@ _POS_INF, _NEG_INF = (prim_expr.Var(name, "int64") for name in ("pos_inf", "neg_
 
 
 def pos_inf() -> PrimExpr:
-    """What stands for an upper end that there is not."""
+    """Return the symbol for positive infinity."""
     return _POS_INF
 
 
 def neg_inf() -> PrimExpr:
-    """What stands for a lower end that there is not."""
+    """Return the symbol for negative infinity."""
     return _NEG_INF
 
 
 class IntervalSet(IntSet):
-    """The integers from `min_value` to `max_value`, both included."""
+    """The integers from `min_value` to `max_value`, inclusive."""
 
     __slots__ = ()
 
@@ -180,13 +180,13 @@ class IntervalSet(IntSet):
 
     @property
     def min_value(self) -> PrimExpr:
-        """The lower end, `neg_inf()` where there is none; `pos_inf()` in the empty set."""
+        """The lower end, `neg_inf()` if unbounded; `pos_inf()` for the empty set."""
         low = self.interval.low
         return _POS_INF if self.interval.is_empty else _NEG_INF if low is None else to_view(low)
 
     @property
     def max_value(self) -> PrimExpr:
-        """The upper end, `pos_inf()` where there is none; `neg_inf()` in the empty set."""
+        """The upper end, `pos_inf()` if unbounded; `neg_inf()` for the empty set."""
         high = self.interval.high
         return _NEG_INF if self.interval.is_empty else _POS_INF if high is None else to_view(high)
 
@@ -196,7 +196,7 @@ def _end(value: ExprLike, infinite: PrimExpr) -> SymExpr | None:
 
 
 def set_of(value: Any) -> _sets.SymInterval:
-    """What a domain is: a set, a range, or a value. Raises `TiraxError` for anything else."""
+    """Convert a domain (a set, a range, or a value) to a set. Raises `TiraxError` for anything else."""
     if isinstance(value, IntSet):
         return value.interval
     if isinstance(value, Range):
@@ -206,12 +206,12 @@ def set_of(value: Any) -> _sets.SymInterval:
 
 
 def domain_of(domains: Mapping[Any, Any] | None) -> dict[Var, _sets.SymInterval]:
-    """Sets by variables."""
+    """Convert domains to sets, by variable."""
     return {variable(v): set_of(s) for v, s in (domains or {}).items()}
 
 
 class ConstraintScope:
-    """A condition that holds inside of a `with` statement."""
+    """A context manager in which a condition is assumed."""
 
     def __init__(self, enter: Callable[[], Any]) -> None:
         self._enter = enter
@@ -226,9 +226,9 @@ class ConstraintScope:
 
 
 class Analyzer:
-    """What is known of variables, and what follows for expressions of them.
+    """Knowledge about variables, and what it implies for expressions.
 
-    Arithmetic is that of integers: nothing overflows. `known` is the analyzer of symbolic expressions.
+    Arithmetic is that of integers, without overflow. `known` is the analyzer of symbolic expressions.
     """
 
     def __init__(self) -> None:
@@ -241,7 +241,7 @@ class Analyzer:
     # What is said
 
     def bind(self, var: PrimExpr, expr: ExprLike | Range, allow_override: bool = False) -> None:
-        """The variable is `expr`, or of a range. Raises `TiraxError` where something else was said before."""
+        """Bind a variable to an expression or a range. Raises `TiraxError` for a conflicting earlier binding."""
         v = variable(var)
         if isinstance(expr, Range):
             self._tell(v, ends_of(expr), allow_override)
@@ -252,7 +252,7 @@ class Analyzer:
         self.known.bind_value(v, value)
 
     def update(self, var: PrimExpr, info: ConstIntBound | ModularSet | IntSet, override: bool = False) -> None:
-        """The variable has bounds, a residue, or is of a set. Raises `TiraxError` where others were given before."""
+        """Set the bounds, residue or set of a variable. Raises `TiraxError` for conflicting earlier ones."""
         v = variable(var)
         if isinstance(info, ModularSet):
             self.known.bind_residue(v, _sym.Residue.of(info.coeff, info.base))
@@ -276,7 +276,7 @@ class Analyzer:
         self._typed.add(var)
 
     def constraint_scope(self, constraint: ExprLike) -> ConstraintScope:
-        """`with analyzer.constraint_scope(n > 4): ...`"""
+        """Assume a condition in a block: `with analyzer.constraint_scope(n > 4): ...`."""
         return ConstraintScope(lambda: self._assuming(constraint))
 
     @contextmanager
@@ -286,14 +286,14 @@ class Analyzer:
             yield
 
     def clone(self) -> Analyzer:
-        """Another analyzer that knows the same."""
+        """Return an analyzer with the same knowledge."""
         out = Analyzer()
         out.known, out._facts_of, out._typed = self.known.copy(), dict(self._facts_of), set(self._typed)
         out._vscale = self._vscale
         return out
 
     def _read(self, e: ExprLike) -> SymExpr:
-        """An expression; its variables that nothing is known of are of their dtypes."""
+        """Return a symbolic expression; unknown variables are bounded by their dtypes."""
         expr = to_sym(e)
         for v in expr.free_vars():
             if v not in self._typed and v.value is not None:
@@ -304,7 +304,7 @@ class Analyzer:
         return expr
 
     def _condition(self, e: ExprLike) -> SymExpr:
-        """A condition; each `T.vscale()` in it is the same number, whichever call says it."""
+        """Return a symbolic condition, in which all calls of `T.vscale()` are the same number."""
         expr = self._read(e)
         calls = [v for v in expr.free_vars() if _is_vscale(v)]
         if not calls:
@@ -315,12 +315,12 @@ class Analyzer:
     # What follows
 
     def const_int_bound(self, expr: ExprLike) -> ConstIntBound:
-        """Constant bounds of an expression."""
+        """Return constant bounds of an expression."""
         low, high = self.bounds(prim_expr.convert(expr))
         return ConstIntBound(int(max(low, ConstIntBound.NEG_INF)), int(min(high, ConstIntBound.POS_INF)))
 
     def bounds(self, expr: PrimExpr) -> Interval:
-        """What is known of the expression as a whole and what follows from its parts, whichever says more."""
+        """Return the tighter of the bounds known for the expression itself and those derived from its parts."""
         known = self._known_bounds(expr)
         with suppress(RecursionError):  # of a tree that is too deep the whole is known alone
             known = known.meet(bounds_of(term_of(expr.ssa), lambda leaf: self._known_bounds(expression_of(leaf))))
@@ -330,16 +330,16 @@ class Analyzer:
         return self.known.bounds(self._read(expr)) if isinstance(expr.type, IntegerType) else EVERYTHING
 
     def const_int_bound_is_bound(self, var: PrimExpr) -> bool:
-        """Whether something was said of a variable."""
+        """Return whether a variable is bound."""
         return variable(var) in self._facts_of
 
     def modular_set(self, expr: ExprLike) -> ModularSet:
-        """What an expression is modulo a constant."""
+        """Return the residue class of an expression."""
         residue = self._residue(term_of(prim_expr.convert(expr).ssa))
         return ModularSet(residue.step, residue.base)
 
     def residue(self, expr: PrimExpr) -> _sym.Residue:
-        """All that is known of an expression modulo a constant, by its parts and as a whole."""
+        """Return the residue class known for an expression itself and derived from its parts."""
         residue = self._residue(term_of(expr.ssa))
         return residue.meet(self.known.residue(self._read(expr))) if isinstance(expr.type, IntegerType) else residue
 
@@ -355,18 +355,18 @@ class Analyzer:
         return self.known.residue(self._read(expression_of(leaf)))
 
     def int_set(self, expr: ExprLike, dom_map: Mapping[Any, Any] | None = None) -> IntervalSet:
-        """The values of an expression while the variables in `dom_map` take theirs."""
+        """Return the values of an expression for the domains of variables in `dom_map`."""
         return IntSet.of(_sets.values_of(self._read(expr), domain_of(dom_map), self.known))
 
     def simplify(self, expr: ExprLike, steps: int = 2) -> PrimExpr:
-        """An equal expression, as short as what is known allows; what is no integer stays as it is."""
+        """Return an equivalent expression, as simple as the known facts allow; non-integers are unchanged."""
         original = prim_expr.convert(expr)
         if not isinstance(original.type, IntegerType) or (is_unsigned(original.type) and original.type != i1):
             return original  # unsigned arithmetic wraps around
         return to_view(normal_condition(self.known, self.known.simplify(self._read(original))))
 
     def bound_value(self, var: PrimExpr) -> PrimExpr:
-        """What a variable is bound to, itself where it is bound to nothing, or is another's name by a condition."""
+        """Return the value that a variable is bound to or equated with by a condition, or the variable itself."""
         read = self._read(var)
         value = self.known.simplify(read)
         if value == read or not isinstance(read, Var) or read in self.known.facts.namesakes and isinstance(value, Var):
@@ -374,13 +374,15 @@ class Analyzer:
         return to_view(value)
 
     def rewrite_simplify(self, expr: ExprLike) -> PrimExpr:
-        """An equal expression in the normal form of the rules of `rewrite_rules`; trees that are too deep stay."""
+        """Return the normal form by the rules of `rewrite_rules`; expressions that are nested too deeply are
+        unchanged.
+        """
         return RewriteSimplifier(self)(prim_expr.convert(expr))
 
     def canonical_simplify(self, expr: Any, steps: int = 2) -> Any:
-        """An equal expression in which sums of quotients and remainders are brought together (`canonical`).
+        """Return an equivalent expression with combined sums of quotients and remainders (see `canonical`).
 
-        Of a reduction of `te` the sources are simplified, and the analyzer learns the ranges of its axes.
+        For a reduction of `te` the sources are simplified, with the ranges of its axes known.
         """
         if isinstance(expr, Reduce):
             return self._reduction(expr)
@@ -393,23 +395,23 @@ class Analyzer:
         return replace(e, sources=tuple(map(self.canonical_simplify, e.sources)), init=init)
 
     def is_constrained(self, expr: ExprLike) -> bool:
-        """Whether a condition was said to hold of one of the variables of an expression, beyond their ranges."""
+        """Return whether a condition constrains one of the variables of an expression, beyond their ranges."""
         return self.known.facts.mentions(self._read(expr))
 
     def can_prove(self, expr: ExprLike, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
-        """Whether a condition holds for certain."""
+        """Return whether a condition is provably true."""
         return self.known.can_prove(self._condition(expr))
 
     def can_prove_equal(self, lhs: ExprLike, rhs: ExprLike) -> bool:
-        """Whether two expressions are equal for certain."""
+        """Return whether two expressions are provably equal."""
         return self.known.can_prove_equal(self._read(lhs), self._read(rhs))
 
     def can_prove_less(self, expr: ExprLike, bound: int) -> bool:
-        """Whether an expression is below a constant for certain."""
+        """Return whether an expression is provably less than a constant."""
         return self.known.bounds(self._read(expr)).high < bound
 
     def can_prove_greater_equal(self, expr: ExprLike, bound: int) -> bool:
-        """Whether an expression is at least a constant for certain."""
+        """Return whether an expression is provably at least a constant."""
         return self.known.bounds(self._read(expr)).low >= bound
 
 
@@ -419,7 +421,7 @@ def _is_vscale(v: Var) -> bool:
 
 
 def _type_limits(dtype: IntegerType) -> tuple[int, int] | None:
-    """The least and the greatest integer of a narrow dtype; None for 64 bits, which stand for all integers."""
+    """Return the minimum and maximum of a narrow dtype, or None for 64 bits, which represent all integers."""
     bits = bit_width(dtype)
     if bits >= 64:
         return (0, (1 << bits) - 1) if is_unsigned(dtype) else None
@@ -436,7 +438,7 @@ Region = Sequence[Range]
 def estimate_region_strict_bound(
     region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike = True
 ) -> list[IntervalSet] | None:
-    """Exactly what is in the region over the domains of variables, a box; None where it is none, or not known to be."""
+    """Return exactly the elements of the region over the domains, if they are provably a box, or None."""
     box = _exact_box(region, var_dom, predicate)
     return None if box is None else [IntSet.of(s) for s in box]
 
@@ -447,7 +449,7 @@ estimate_region_lower_bound = estimate_region_strict_bound
 def estimate_region_upper_bound(
     region: Region, var_dom: Mapping[Any, Range], predicate: ExprLike = True
 ) -> list[IntervalSet]:
-    """A box around what is in the region over the domains of variables, where a condition holds."""
+    """Return a box that contains the elements of the region over the domains, where a condition holds."""
     exact = _exact_box(region, var_dom, predicate)
     if exact is None:
         domain, known = domain_of(var_dom), _sym.Analyzer()
@@ -463,7 +465,7 @@ def estimate_region_upper_bound(
 
 
 def _nearer(choose: Callable[[float, float], float], end: SymExpr | None, limit: float) -> SymExpr | None:
-    """The end of a set, or what conditions say of it where both are numbers, or where there is no end."""
+    """Return the end of a set, or the limit implied by conditions if it is tighter or the set is unbounded."""
     if isinf(limit) or (end is not None and (end.constant is None or choose(end.constant, limit) == end.constant)):
         return end
     return Const(int(limit)) if end is None else Const(int(limit), end.dtype)

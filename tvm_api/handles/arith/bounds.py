@@ -1,4 +1,4 @@
-"""Constant bounds of terms: the interval arithmetic of `sym`, and rules for casts, vectors and floats."""
+"""Constant bounds of terms: the interval arithmetic of `sym`, with rules for casts, vectors and floats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXACT_IN_FLOAT32 = 1 << 24
 
 
 def bounds_of(term: Term, leaf: Callable[[Term], Interval]) -> Interval:
-    """The least and the greatest value; `leaf` knows those of leaves. Division by zero does not happen."""
+    """Return the bounds of a term; `leaf` returns those of leaves. Division by zero is assumed not to happen."""
     if term.op == "const":
         return _constant(term)
     if term.op in CONDITIONS:
@@ -30,7 +30,7 @@ def bounds_of(term: Term, leaf: Callable[[Term], Interval]) -> Interval:
 
 
 def _constant(term: Term) -> Interval:
-    """Itself, as its dtype holds it; nothing is known of NaN."""
+    """Return the bounds of a constant, converted to its dtype; NaN is unbounded."""
     if not is_float(scalar_of(term.dtype)):
         return Interval(term.value, term.value)
     value = float(numpy_dtype(scalar_of(term.dtype)).type(term.value))
@@ -38,7 +38,7 @@ def _constant(term: Term) -> Interval:
 
 
 def _within_dtype(term: Term, bounds: Interval) -> Interval:
-    """What a narrow integer may be; where a result may wrap around, that is all."""
+    """Return the bounds of a narrow integer: all values of the dtype if the result may wrap around."""
     dtype = scalar_of(term.dtype)
     if not isinstance(dtype, IntegerType):
         return bounds
@@ -48,7 +48,7 @@ def _within_dtype(term: Term, bounds: Interval) -> Interval:
 
 
 def dtype_bounds(dtype: IntegerType) -> Interval:
-    """The least and the greatest value of an integer dtype."""
+    """Return the minimum and maximum of an integer dtype."""
     bits = bit_width(dtype)
     if dtype == i1:
         return TRUTH
@@ -57,7 +57,7 @@ def dtype_bounds(dtype: IntegerType) -> Interval:
 
 
 def _cast(term: Term, args: list[Interval]) -> Interval:
-    """To an integer, toward zero; what does not fit may be anything."""
+    """Return the bounds of a conversion to an integer, towards zero; values out of range may become anything."""
     (operand,) = term.args
     low, high = args[0]
     target = scalar_of(term.dtype)
@@ -70,7 +70,9 @@ def _cast(term: Term, args: list[Interval]) -> Interval:
 
 
 def _cast_to_float(term: Term, args: list[Interval]) -> Interval:
-    """Rounding keeps the order, so integers that the float holds exactly bound what lies between them."""
+    """Return the bounds of a conversion to a float: rounding is monotonic, so exactly representable bounds are
+    kept.
+    """
     low, high = args[0]
     exact = bit_width(scalar_of(term.dtype)) >= 32 and max(-low, high) <= _EXACT_IN_FLOAT32
     return args[0] if exact and low == trunc(low) and high == trunc(high) else EVERYTHING
@@ -82,7 +84,7 @@ def _ramp(term: Term, args: list[Interval]) -> Interval:
 
 
 def _shift_left(term: Term, args: list[Interval]) -> Interval:
-    """Of what is not negative, as long as nothing is shifted out."""
+    """Return the bounds of a left shift of a non-negative value, if no bits are lost."""
     (low, high), (least, most) = args
     dtype = scalar_of(term.dtype)
     if low < 0 or least < 0 or isinf(high) or not isinstance(dtype, IntegerType) or most >= bit_width(dtype):
@@ -92,7 +94,7 @@ def _shift_left(term: Term, args: list[Interval]) -> Interval:
 
 
 _ROUNDING = 1e-6
-"""More than a logarithm in single precision is off, of its value or, near zero, of one."""
+"""An upper bound of the rounding error of a single-precision logarithm, relative or, near zero, absolute."""
 
 
 def _log2(term: Term, args: list[Interval]) -> Interval:
@@ -128,4 +130,4 @@ _FLOAT_RULES: dict[str, Callable[[Term, list[Interval]], Interval]] = {
     "log2": _log2,
     "ceil": _ceil,
 }
-"""Few: what floats are added, divided or compared to is rounded, and any of it may be NaN."""
+"""The rules for floats are few, since rounding and NaN invalidate most of them."""

@@ -1,10 +1,12 @@
-"""`Analyzer.canonical_simplify`: sums of digits, brought together.
+"""`Analyzer.canonical_simplify`: combine sums of digits.
 
-An integer is read as a sum of digits and a constant, `((x % upper) // lower) * scale + … + base`, with both ways to
-round. Divisions and remainders of such sums by constants are taken digit by digit. The rules hold for all integers that
-do not overflow; a sum whose constants leave its type stays as it is written.
+An integer is read as a sum of digits and a constant, `((x % upper) // lower) * scale + … + base`, with
+either rounding.
+Quotients and remainders of such sums by constants are computed digit by digit. The rules hold for all
+integers that do
+not overflow; a sum whose constants exceed its type is unchanged.
 
-Source: the digits are those of Chen et al., TVM, OSDI 2018, section 4.1, as TVM's canonical simplifier has them.
+Source: the digits are those of Chen et al., TVM, OSDI 2018, section 4.1, as in TVM's canonical simplifier.
 """
 
 from __future__ import annotations
@@ -29,12 +31,12 @@ _MODES = {"floordiv": FLOOR, "floormod": FLOOR, "div": TRUNC, "truncmod": TRUNC}
 
 
 class _OutOfRangeError(Exception):
-    """A constant of a sum leaves the type of the integer."""
+    """A constant of a sum is out of range of the integer type."""
 
 
 @dataclass(frozen=True)
 class Digit:
-    """`((index % upper) // lower) * scale`; no `upper` is no remainder."""
+    """`((index % upper) // lower) * scale`; `upper` None means no remainder."""
 
     index: Term
     lower: int = 1
@@ -44,20 +46,20 @@ class Digit:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is rounded."""
+        """True if the digit is the index itself, without division or remainder."""
         return self.lower == 1 and self.upper is None
 
     def agrees(self, other: Digit) -> bool:
-        """Whether both round alike."""
+        """Return whether both use the same rounding."""
         return self.mode == other.mode or self.is_plain or other.is_plain
 
     def is_like(self, other: Digit) -> bool:
-        """Whether both are the same digit but for the scale."""
+        """Return whether both are the same digit except for the scale."""
         same = (self.index, self.lower, self.upper) == (other.index, other.lower, other.upper)
         return same and (self.agrees(other) if self.is_plain else self.mode == other.mode)
 
     def term(self, scale: int) -> Term:
-        """The digit with another scale."""
+        """Return the term of the digit with another scale."""
         result, dtype = self.index, self.index.dtype
         if self.upper is not None:
             result = build(_REST[self.mode], result, const(self.upper, dtype))
@@ -68,7 +70,7 @@ class Digit:
 
 @dataclass(frozen=True)
 class Sum:
-    """Digits and a constant."""
+    """A sum of digits and a constant."""
 
     dtype: Attribute
     digits: tuple[Digit, ...] = ()
@@ -79,23 +81,23 @@ class Sum:
         return not self.digits and self.base == 0
 
     def plus(self, other: Sum, times: int = 1) -> Sum:
-        """The sum of both, the other one `times`."""
+        """Add another sum, multiplied by `times`."""
         digits = list(self.digits)
         for digit in other.digits:
             _insert(digits, replace(digit, scale=digit.scale * times))
         return self.checked(digits, self.base + other.base * times)
 
     def times(self, factor: int) -> Sum:
-        """The product with a constant."""
+        """Multiply by a constant."""
         digits = [replace(d, scale=d.scale * factor) for d in self.digits]
         return self.checked(digits if factor else [], self.base * factor)
 
     def over(self, divisor: int) -> Sum:
-        """The quotient by a constant that divides all scales and the base."""
+        """Divide by a constant that divides all scales and the base."""
         return Sum(self.dtype, tuple(replace(d, scale=d.scale // divisor) for d in self.digits), self.base // divisor)
 
     def checked(self, digits: Iterable[Digit], base: int) -> Sum:
-        """A sum of the same type. Raises `_OutOfRangeError` where a constant leaves it."""
+        """Return a sum of the same type. Raises `_OutOfRangeError` if a constant is out of range."""
         kept = tuple(d for d in digits if d.scale != 0)
         limit = 1 << (bit_width(self.dtype) - 1)
         if not all(-limit <= n < limit for n in (base, *(d.scale for d in kept))):
@@ -103,14 +105,14 @@ class Sum:
         return Sum(self.dtype, kept, base)
 
     def parts(self, divisor: int) -> tuple[Sum, Sum]:
-        """What a constant divides, and the rest."""
+        """Split the sum into the part divisible by a constant and the remaining part."""
         divided = [d for d in self.digits if d.scale % divisor == 0]
         rest = [d for d in self.digits if d.scale % divisor != 0]
         bases = (self.base, 0) if self.base % divisor == 0 else (0, self.base)
         return Sum(self.dtype, tuple(divided), bases[0]), Sum(self.dtype, tuple(rest), bases[1])
 
     def term(self) -> Term:
-        """The expression: what is added before what is subtracted."""
+        """Return the term of the sum, with positive summands before negative ones."""
         digits = sorted(_joined(self.digits), key=_rank)
         result = const(0, self.dtype)
         for digit in (d for d in digits if d.scale > 0):
@@ -124,18 +126,18 @@ class Sum:
 
 
 def _rank(digit: Digit) -> tuple[float, ...]:
-    """TVM's order: by scale, then the coarser ones first."""
+    """Return TVM's sort key of a digit: by scale, then coarser ones first."""
     upper = inf if digit.upper is None else digit.upper
     return (-digit.scale, -digit.lower, -upper, digit.mode == TRUNC)
 
 
 def _minus(minuend: Term, digit: Digit) -> Term:
-    """A digit of a negative scale taken from what stands before it."""
+    """Subtract a digit of negative scale from the preceding sum."""
     return digit.term(digit.scale) if minuend.number == 0 else build("sub", minuend, digit.term(-digit.scale))
 
 
 def _insert(digits: list[Digit], new: Digit) -> None:
-    """Add a digit: to one like it, else among those of its index, the coarser ones first."""
+    """Add a digit to an equal one, or insert it among those of its index, coarser ones first."""
     at = next((k for k, d in enumerate(digits) if d.index is new.index and d.agrees(new)), None)
     if at is None:
         digits.append(new)
@@ -152,7 +154,7 @@ def _insert(digits: list[Digit], new: Digit) -> None:
 
 
 def _joined(digits: Sequence[Digit]) -> list[Digit]:
-    """`(x // 6) * 6 + ((x % 6) // 2) * 2` -> `(x // 2) * 2`."""
+    """Merge adjacent digits: `(x // 6) * 6 + ((x % 6) // 2) * 2` -> `(x // 2) * 2`."""
     out: list[Digit] = []
     for digit in digits:
         current = digit
@@ -168,7 +170,7 @@ def _mode(a: Digit, b: Digit) -> str:
 
 
 def _follow(coarse: Digit, fine: Digit) -> bool:
-    """Whether two digits are one: the coarse one begins where the fine one ends."""
+    """Return whether two digits can be merged: the coarse one begins where the fine one ends."""
     if coarse.index is not fine.index or not coarse.agrees(fine) or fine.upper != coarse.lower or fine.lower < 1:
         return False
     if coarse.upper is not None and coarse.upper % coarse.lower != 0:
@@ -177,7 +179,7 @@ def _follow(coarse: Digit, fine: Digit) -> bool:
 
 
 class CanonicalSimplifier(RewriteSimplifier):
-    """Simplifies one expression by sums of digits, and by the rules where there are none."""
+    """Simplifies one expression by sums of digits, and other expressions by the rewrite rules."""
 
     def _visit(self, term: Term) -> Term:
         if term.dtype in _INDEX and term.op in _SUMS:
@@ -190,7 +192,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         return super()._visit(term)
 
     def sum_of(self, term: Term) -> Sum:
-        """A term in normal form as a sum."""
+        """Return a term in normal form as a sum."""
         zero = Sum(term.dtype)
         if term.op == "const":
             return zero.checked((), int(term.value))
@@ -202,7 +204,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         return Sum(term.dtype, (self._digit(term),))
 
     def _digit(self, term: Term) -> Digit:
-        """A quotient or a rest by constants as a digit of what is in it."""
+        """Return a quotient or remainder by constants as a digit of its operand."""
         mode, index, lower, upper = None, term, 1, None
         if index.op in ("floordiv", "div") and _is_positive(index.args[1]):
             mode, lower, index = _MODES[index.op], int(index.args[1].value), index.args[0]
@@ -270,13 +272,15 @@ class CanonicalSimplifier(RewriteSimplifier):
         return rest if self._lies_below(rest.term(), divisor) else self._one_rest(rest, divisor, FLOOR)
 
     def _shorter(self, total: Sum, divisor: int) -> Sum:
-        """What is its own rest, or that rest by digits: x % 32 - 16 -> x % 16  where it is not negative."""
+        """Return a sum equal to its remainder, or the remainder by digits: x % 32 - 16 -> x % 16 if it is
+        non-negative.
+        """
         less = self._with_less_base(total, divisor)
         remainder = total if less is total else self._one_rest(less, divisor, TRUNC)
         return remainder if remainder.base == 0 and _size(remainder.term()) < _size(total.term()) else total
 
     def _with_less_base(self, total: Sum, divisor: int) -> Sum:
-        """`x - 5` as `x - 2`, of which the truncated rest by 3 is the same where neither is negative."""
+        """Reduce the base: `x - 5` to `x - 2` has the same truncated remainder by 3, if neither is negative."""
         base = total.base - divisor * (total.base // divisor) if total.base >= 0 else -(-total.base % divisor)
         low = self.low(total.term())
         return replace(total, base=base) if low >= 0 and low - total.base + base >= 0 else total
@@ -291,7 +295,7 @@ class CanonicalSimplifier(RewriteSimplifier):
     # Quotients and rests of one digit
 
     def _single(self, total: Sum, mode: str) -> Digit:
-        """A sum as one digit that rounds as asked for: itself, or all of it as an index."""
+        """Return a sum as one digit with the given rounding: the digit itself, or one with the sum as index."""
         if len(total.digits) == 1 and total.base == 0:
             digit = total.digits[0]
             if digit.mode == mode or digit.is_plain:
@@ -327,7 +331,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         return Sum(total.dtype, (Digit(Sum(total.dtype, (digit,)).term(), 1, divisor, 1, mode),))
 
     def _smaller_rest(self, digit: Digit, upper: int, dtype: Attribute) -> Sum:
-        """A digit whose remainder is by a smaller number now: the index may become simpler by it."""
+        """Reduce the remainder of a digit, which may simplify the index."""
         index = self.sum_of(self.simplified(build(_REST[digit.mode], digit.index, const(upper, dtype))))
         if digit.lower != 1:
             index = self._one_quotient(index, digit.lower, digit.mode)
@@ -336,7 +340,7 @@ class CanonicalSimplifier(RewriteSimplifier):
     # Products
 
     def _of_products(self, op: str, a: Term, b: Term) -> Sum:
-        """A quotient or a rest whose divisor is no positive constant: common factors go."""
+        """Simplify a quotient or remainder by a non-constant divisor by cancelling common factors."""
         dtype, rest = a.dtype, op in ("floormod", "truncmod")
         if b.number == 0:
             return Sum(dtype, (Digit(self.operation(op, a, b)),))
@@ -362,7 +366,7 @@ class CanonicalSimplifier(RewriteSimplifier):
     # Casts and comparisons
 
     def visit_conversion(self, term: Term) -> Sum:
-        """Of each part of a sum, where none of what is added up on the way leaves the narrower type."""
+        """Convert each part of a sum, if no partial sum exceeds the narrower type."""
         (operand,) = term.args
         inner = self.simplified(operand)
         if inner.dtype not in _INDEX:
@@ -395,7 +399,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         return True
 
     def _order(self, term: Term) -> Term:
-        """A comparison of sums: with the constant on one side, and without what has no part in the outcome."""
+        """Return a comparison of sums with the constant on one side, without irrelevant parts."""
         a, b = (self.simplified(x) for x in term.args)
         with suppress(_OutOfRangeError):
             a, b = self._sides(term.op, self.sum_of(a), self.sum_of(b))
@@ -412,7 +416,7 @@ class CanonicalSimplifier(RewriteSimplifier):
         return replace(total, base=0).term(), Sum(a.dtype).checked((), b.base * sign - total.base).term()
 
     def _without_rest(self, difference: Sum) -> Sum | None:
-        """`x * 8 + y - 16 < 0` as `x - 2 < 0` where 0 <= y < 8; None where nothing can be left out."""
+        """Simplify `x * 8 + y - 16 < 0` to `x - 2 < 0` if 0 <= y < 8, or return None if nothing can be dropped."""
         if not difference.digits:
             return None
         quotient = difference.over(gcd(difference.base, *(d.scale for d in difference.digits)))
@@ -424,7 +428,7 @@ class CanonicalSimplifier(RewriteSimplifier):
 
 
 def _size(term: Term) -> int:
-    """How many operations, constants and variables a term has."""
+    """Return the number of operations, constants and variables in a term."""
     return 1 + sum(map(_size, term.args))
 
 
@@ -437,7 +441,7 @@ def _is_positive(term: Term) -> bool:
 
 
 def _factors(*terms: Term) -> tuple[list[Term], int]:
-    """The factors of products in order, the constants multiplied."""
+    """Return the factors of products in order, and the product of the constants."""
     factors: list[Term] = []
     scale, pending = 1, list(reversed(terms))
     while pending:

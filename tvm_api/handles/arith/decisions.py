@@ -1,4 +1,4 @@
-"""What bounds and residues alone say of an operation: which side a minimum is, whether a comparison holds."""
+"""Decisions by bounds and residues alone: the operand that is a minimum, or the value of a comparison."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .simplifier import Extension, Simplifier
 from .terms import FALSE, TRUE, Term, build, const, expression_of, raw
 
 _VSCALES = range(1, 17)
-"""What `T.vscale()` may be on a processor with SVE: its vectors have 128 to 2048 bits."""
+"""The possible values of `T.vscale()` on a processor with SVE, whose vectors have 128 to 2048 bits."""
 
 
 def _with_vscale(term: Term, number: int) -> Term:
-    """A term in which `T.vscale()` is a number."""
+    """Replace `T.vscale()` in a term by a number."""
     if term.op == "call" and term.value == "vscale":
         return const(number, term.dtype)
     args = [_with_vscale(a, number) for a in term.args]
@@ -26,7 +26,7 @@ def _with_vscale(term: Term, number: int) -> Term:
 
 
 def counts_lanes(term: Term) -> bool:
-    """Whether `T.vscale()` stands in a term."""
+    """Return whether a term contains `T.vscale()`."""
     return term.op == "call" and term.value == "vscale" or any(map(counts_lanes, term.args))
 
 
@@ -47,7 +47,7 @@ def _max(s: Simplifier, a: Term, b: Term) -> Term | None:
 
 
 def _difference(s: Simplifier, a: Term, b: Term) -> tuple[float, float]:
-    """Bounds of a - b: of what counts lanes, which has no greatest value, by the difference itself."""
+    """Return the bounds of a - b; for `T.vscale()`, which is unbounded, those of the simplified difference."""
     if not counts_lanes(a) and not counts_lanes(b):
         return s.low(a) - s.high(b), s.high(a) - s.low(b)
     difference = s.simplified(build("sub", a, b))
@@ -59,7 +59,7 @@ def _difference(s: Simplifier, a: Term, b: Term) -> tuple[float, float]:
 
 
 def _scaled_bounds(s: Simplifier, term: Term) -> Interval:
-    """Bounds of a term, which has the sign of one factor where the other one is positive."""
+    """Return the bounds of a product, which has the sign of one factor if the other one is positive."""
     low, high = s.bounds(term)
     for factor, scale in (term.args, term.args[::-1]) if term.op == "mul" else ():
         if s.low(scale) > 0:
@@ -76,7 +76,9 @@ def _less(s: Simplifier, a: Term, b: Term) -> Term | None:
 
 
 def _product_is_below_sum(s: Simplifier, a: Term, b: Term) -> bool:
-    """x * y * c1 < (x + y) * c2 of positive x and y: c1 < c2 / x + c2 / y, which is least for the greatest."""
+    """Prove x * y * c1 < (x + y) * c2 for positive x and y: c1 < c2 / x + c2 / y, minimal at the maxima of x and
+    y.
+    """
     if Extension.ComparisonOfProductAndSum not in s.analyzer.enabled_extensions:
         return False
     binding: dict[str, Term] = {}
@@ -102,7 +104,7 @@ def _equal(s: Simplifier, a: Term, b: Term) -> Term | None:
 
 
 def _quotient_of_smaller(s: Simplifier, a: Term, b: Term) -> Term | None:
-    """0 // b where 0 <= a < b."""
+    """Return 0 // b if 0 <= a < b, or None."""
     return const(0, a.dtype) if _is_below(s, a, b) else None
 
 
@@ -121,7 +123,7 @@ def _truncated_rest(s: Simplifier, a: Term, b: Term) -> Term | None:
 
 
 def _is_below(s: Simplifier, a: Term, b: Term) -> bool:
-    """Whether 0 <= a < b; what counts lanes, which has no greatest value, is compared as it stands."""
+    """Return whether 0 <= a < b; terms with `T.vscale()`, which is unbounded, are compared symbolically."""
     if s.low(a) < 0:
         return False
     if s.high(a) < s.low(b):
@@ -139,4 +141,4 @@ BY_BOUNDS: dict[str, Callable[[Simplifier, Term, Term], Term | None]] = {
     "floormod": _rest,
     "truncmod": _truncated_rest,
 }
-"""What an operation on two terms is by their bounds, None where they do not say."""
+"""The result of a binary operation decided by bounds, or None, by operation."""

@@ -1,4 +1,4 @@
-"""Conditions as conjunctions of disjunctions, simplified between parts that do not stand beside each other."""
+"""Conditions as conjunctions of disjunctions, simplified also between operands that are not adjacent."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from .terms import FALSE, TRUE, Term, build, raw
 
 Clause = list[Term]
 _MOST_CLAUSES = 64
-"""Distributing doubles a condition with each junction: beyond this many clauses it stays as it is."""
+"""Distribution may double the size of a condition: beyond this number of clauses it is not applied."""
 
 
 def conjunction(
     condition: Term, simplified: Callable[[Term], Term], under: Callable[[Term, Term], Term]
 ) -> Term | None:
-    """A condition as an `and` of `or`s: A || (B && C)  ->  (A || B) && (A || C); None where that would be too long.
+    """Return a condition in conjunctive form, A || (B && C)  ->  (A || B) && (A || C), or None if it is too long.
 
-    `simplified` is the normal form of a condition, `under(known, condition)` the one where `known` holds.
+    `simplified` returns the normal form of a condition, and `under(known, condition)` that under the assumption
+    `known`.
     """
     clauses = _clauses(condition)
     if len(clauses) > _MOST_CLAUSES:
@@ -38,7 +39,7 @@ def _or(a: Term, b: Term) -> Term:
 
 
 def _clauses(condition: Term) -> list[Clause]:
-    """The clauses of a condition, each once; one more than `_MOST_CLAUSES` where there are too many."""
+    """Return the distinct clauses of a condition; one more than `_MOST_CLAUSES` if there are too many."""
     clauses: dict[frozenset[Term], Clause] = {}
     for clause in _distributed(condition):
         parts = list(dict.fromkeys(clause))
@@ -61,14 +62,14 @@ def _distributed(condition: Term) -> Iterator[Clause]:
 
 
 def _within(clause: Clause, simplified: Callable[[Term], Term]) -> None:
-    """A || B || C  ->  B || D where A || C is D."""
+    """Simplify within a clause: A || B || C  ->  B || D where A || C is D."""
     for i in range(len(clause)):
         for j in range(i + 1, len(clause)):
             clause[i], clause[j] = _joined("or", clause[i], clause[j], simplified)
 
 
 def _joined(op: str, a: Term, b: Term, simplified: Callable[[Term], Term]) -> tuple[Term, Term]:
-    """Two conditions whose junction is that of a and b, the first of them neutral where one says all."""
+    """Return two conditions equivalent to the junction of a and b, the first one neutral if a single one suffices."""
     if TRUE in (a, b) or FALSE in (a, b):
         return a, b
     joint = raw(op, a, b)
@@ -81,7 +82,7 @@ def _joined(op: str, a: Term, b: Term, simplified: Callable[[Term], Term]) -> tu
 
 
 def _across(clauses: list[Clause], under: Callable[[Term, Term], Term]) -> None:
-    """(A || B) && (A || C)  ->  A || D where B && C is D; a clause that another one implies goes."""
+    """Simplify across clauses: (A || B) && (A || C)  ->  A || D where B && C is D; implied clauses are removed."""
     for i in range(len(clauses)):
         for j in range(i + 1, len(clauses)):
             left, right = clauses[i], clauses[j]
@@ -95,7 +96,7 @@ def _across(clauses: list[Clause], under: Callable[[Term, Term], Term]) -> None:
 
 
 def _merge(left: Clause, right: Clause, ours: Term, theirs: Term, under: Callable[[Term, Term], Term]) -> None:
-    """Where the parts that two clauses share are false, each is the part of its own."""
+    """Merge two clauses: where their common parts are false, each equals its own remaining part."""
     shared = [part for part in left if part is not ours]
     absent = reduce(_and, (build("not", part) for part in shared), TRUE)
     mine, other = _joined("and", ours, theirs, lambda joint: under(absent, joint))
@@ -103,6 +104,6 @@ def _merge(left: Clause, right: Clause, ours: Term, theirs: Term, under: Callabl
 
 
 def _cleaned(clauses: list[Clause]) -> list[Clause]:
-    """Without parts that are false and clauses that are true."""
+    """Remove false parts and true clauses."""
     kept = [[part for part in clause if part is not FALSE] for clause in clauses if TRUE not in clause]
     return [[]] if [] in kept else kept

@@ -1,4 +1,4 @@
-"""Integer expressions and ranges of them, between the views and symbolic expressions."""
+"""Conversion of integer expressions and ranges between views and symbolic expressions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ....handles.tir.prim_expr import PrimExpr, as_sym, convert, from_sym
 
 
 def ends_of(range_: Range) -> tuple[SymExpr, SymExpr]:
-    """The first value and the extent of a range."""
+    """Return the first value and the extent of a range."""
     return to_sym(range_.min), to_sym(range_.extent)
 
 
 def to_sym(value: Any) -> SymExpr:
-    """An integer expression in canonical form. Raises `TiraxError` for what is none."""
+    """Return an integer expression in canonical form. Raises `TiraxError` for other values."""
     e = convert(value)
     if not isinstance(e.type, IntegerType):
         raise DTypeError("integer expressions are analysed", expected="an integer dtype", found=e.dtype)
@@ -27,7 +27,7 @@ def to_sym(value: Any) -> SymExpr:
 
 
 def to_view(expr: SymExpr) -> PrimExpr:
-    """A symbolic expression as a scalar expression; constants are of the type of its variables."""
+    """Return a symbolic expression as a scalar expression; constants have the type of its variables."""
     if isinstance(expr, Var) and expr.value is not None:
         return PrimExpr(expr.value)
     types = {v.dtype for v in expr.free_vars()}
@@ -35,7 +35,7 @@ def to_view(expr: SymExpr) -> PrimExpr:
 
 
 def variable(value: Any) -> Var:
-    """The variable that a view is. Raises `DTypeError` for anything else."""
+    """Return the variable of a view. Raises `DTypeError` for other expressions."""
     var = to_sym(value)
     if not isinstance(var, Var):
         raise DTypeError("a variable is needed", expected="tir.Var", found=value)
@@ -43,5 +43,5 @@ def variable(value: Any) -> Var:
 
 
 def index_type(*exprs: SymExpr) -> IntegerType:
-    """The wider of the types of expressions, int32 where there are none."""
+    """Return the widest type of the expressions, or int32 if there are none."""
     return i64 if any(e.dtype == i64 for e in exprs) else i32

@@ -1,4 +1,6 @@
-"""Residue classes of terms, of casts, shifts and bits too: those of `sym`, but for remainders, in TVM's form."""
+"""Residue classes of terms, including casts, shifts and bits: those of `sym`, except that remainders have
+TVM's form.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ ResidueRule = Callable[[list[Residue]], Residue]
 
 
 def residue_of(term: Term, leaf: Callable[[Term], Residue], low: Callable[[Term], float]) -> Residue:
-    """A class that holds every value; `leaf` knows those of leaves, `low` the least values. Signed overflow is none."""
+    """Return a class that contains all values.
+
+    `leaf` returns the classes of leaves, `low` the lower bounds of terms. Signed overflow is assumed not to
+    happen.
+    """
     if term.op == "const":
         return Residue(0, term.value) if isinstance(term.value, int) else ANY
     if term.op == "leaf":
@@ -35,7 +41,7 @@ def residue_of(term: Term, leaf: Callable[[Term], Residue], low: Callable[[Term]
 
 
 def _wrapped(term: Term, residue: Residue) -> Residue:
-    """What is left of a class where values wrap around: unsigned ones, those of casts to fewer bits or other signs."""
+    """Return the class after wrap-around: of unsigned values, and of casts to fewer bits or another signedness."""
     dtype = scalar_of(term.dtype)
     if not isinstance(dtype, IntegerType):
         return ANY
@@ -54,7 +60,7 @@ def _quotient(a: Residue, divisor: int, rounds_down: Callable[[], bool]) -> Resi
 
 
 def _remainder(a: Residue, divisor: int, rounds_down: Callable[[], bool]) -> Residue:
-    """Unlike in `sym`, (8 * k + 3) % 4 is 3 modulo 4, and not 3: that is how TVM says it."""
+    """Return the class of a remainder; unlike in `sym`, (8 * k + 3) % 4 is 3 modulo 4 and not 3, as in TVM."""
     step = gcd(a.step, divisor)
     return Residue(step, a.base % step) if a.base % step == 0 or rounds_down() else ANY
 
@@ -68,7 +74,7 @@ def _power(value: int) -> int | None:
 
 
 def _mask(value: int) -> int | None:
-    """2 ** p where the bits are those below p."""
+    """Return 2 ** p if the bits are those below p, or None."""
     return value + 1 if value > 0 and not value & (value + 1) else None
 
 

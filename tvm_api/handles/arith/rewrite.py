@@ -1,4 +1,4 @@
-"""`Analyzer.rewrite_simplify`: expressions brought to TVM's normal forms by the rules of `rewrite_rules`."""
+"""`Analyzer.rewrite_simplify`: convert expressions to TVM's normal forms by the rules of `rewrite_rules`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class RewriteSimplifier(Simplifier):
         }
 
     def __call__(self, expr: PrimExpr) -> PrimExpr:
-        """The normal form; an expression that is nested too deeply for Python's stack is left as it is."""
+        """Return the normal form; an expression nested too deeply for Python's stack is unchanged."""
         try:
             return expression_of(self.simplified(term_of(expr.ssa)))
         except RecursionError:
@@ -52,7 +52,7 @@ class RewriteSimplifier(Simplifier):
     # Rewriting
 
     def simplified(self, term: Term) -> Term:
-        """The normal form of a term."""
+        """Return the normal form of a term."""
         known = self._known[-1].get(term)
         if known is not None:
             return known
@@ -72,7 +72,9 @@ class RewriteSimplifier(Simplifier):
         return self.operation(term.op, *args)
 
     def _bound(self, leaf: Term) -> Term:
-        """What a variable is bound to; itself where that is made of it again, as of `n` where `n == uint8(n)`."""
+        """Return the value that a variable is bound to; the variable itself for a cyclic binding such as `n ==
+        uint8(n)`.
+        """
         expr = expression_of(leaf)
         value = self.analyzer.bound_value(expr)
         if value is expr or leaf in self._resolving:
@@ -85,7 +87,7 @@ class RewriteSimplifier(Simplifier):
         return leaf if mentions(bound_term, leaf) else bound_term
 
     def operation(self, op: str, a: Term, b: Term) -> Term:
-        """A binary operation on terms in normal form."""
+        """Return the normal form of a binary operation on terms in normal form."""
         if lanes_of(a.dtype) > 1:
             return combined(self, op, a, b)
         if op in DIVISIONS and b.number == 0 and not is_float(a.dtype):
@@ -139,13 +141,13 @@ class RewriteSimplifier(Simplifier):
         return self._at_most(a, b) if op == "le" else raw(op, a, b)
 
     def _at_most(self, a: Term, b: Term) -> Term:
-        """a <= b, an equation where a is at least the constant b."""
+        """Return a <= b, as an equation if a is at least the constant b."""
         if b.op == "const" and a.dtype in _INDEX and self.low(a) == b.value:
             return raw("eq", a, b)
         return raw("le", a, b)
 
     def _under(self, condition: Term, term: Term) -> Term:
-        """The normal form of a term where a condition holds."""
+        """Return the normal form of a term under the assumption of a condition."""
         with self.analyzer.constraint_scope(expression_of(condition)):
             self._known.append({})
             self.known_bounds.append({})
@@ -156,7 +158,7 @@ class RewriteSimplifier(Simplifier):
                 self.known_bounds.pop()
 
     def visit_select(self, term: Term) -> Term:
-        """Both sides are evaluated: one that might fail where it is not taken is not simplified for where it is."""
+        """Simplify a select; both sides are evaluated, so the condition is not assumed in a side that might fail."""
         condition = self.simplified(term.args[0])
         if condition.op == "const" or lanes_of(condition.dtype) > 1:
             x, y = map(self.simplified, term.args[1:])
@@ -180,7 +182,9 @@ class RewriteSimplifier(Simplifier):
         return raw("if", condition, x, y, dtype=term.dtype)
 
     def visit_junction(self, term: Term) -> Term:
-        """`and` and `or`: where that is asked for, a side is simplified for where the other one does not decide."""
+        """Simplify `and` and `or`; with the extension, each operand under the assumption that the other is
+        inconclusive.
+        """
         outermost = not self._in_junction and lanes_of(term.dtype) == 1
         self._in_junction = True
         try:
@@ -200,7 +204,7 @@ class RewriteSimplifier(Simplifier):
         return self.operation(term.op, a, b)
 
     def _beside(self, op: str, side: Term, other: Term) -> Term:
-        """The other side of a junction, which matters only where this one does not decide it."""
+        """Simplify the other operand of a junction under the assumption that `side` does not decide it."""
         if side.op == "const" or other.op == "const" or lanes_of(side.dtype) > 1:
             return other
         return self._under(side if op == "and" else self._negated(side), other)
@@ -209,7 +213,7 @@ class RewriteSimplifier(Simplifier):
         return self._negated(self.simplified(term.args[0]))
 
     def visit_order(self, term: Term) -> Term:
-        """`>`, `<=`, `>=` and `!=` by `<` and `==`."""
+        """Rewrite `>`, `<=`, `>=` and `!=` in terms of `<` and `==`."""
         a, b = map(self.simplified, term.args)
         if is_float(scalar_of(a.dtype)):  # of NaN neither `<` nor `>=` holds
             op, swap = _MIRRORED.get(term.op, (term.op, False))
@@ -219,7 +223,7 @@ class RewriteSimplifier(Simplifier):
         return self._narrowed(self._vector_negated(result)) if negate else result
 
     def _narrowed(self, term: Term) -> Term:
-        """What a condition comes to by what was said of its variables: a <= b  ->  a == b where b <= a."""
+        """Simplify a comparison by facts about its operands: a <= b  ->  a == b if b <= a."""
         if term.op not in _NARROWER or term.args[0].dtype not in _INDEX:
             return term
         a, b = term.args
@@ -257,7 +261,7 @@ _NEGATED: dict[str, tuple[str, bool]] = {
     "lt": ("le", True), "le": ("lt", True), "gt": ("le", False), "ge": ("lt", False),
     "eq": ("ne", False), "ne": ("eq", False),
 }  # fmt: skip
-"""What a comparison is where it does not hold, and whether its sides change places."""
+"""The negation of each comparison, and whether its operands are swapped."""
 
 _BY_LESS: dict[str, tuple[str, bool, bool]] = {
     "gt": ("lt", True, False), "le": ("lt", True, True), "ge": ("lt", False, True), "ne": ("eq", False, True),
@@ -269,7 +273,9 @@ _MIRRORED: dict[str, tuple[str, bool]] = {"gt": ("lt", True), "ge": ("le", True)
 _NARROWER: dict[str, tuple[tuple[str, bool, str], ...]] = {
     "le": (("le", True, "eq"), ("ne", False, "lt")), "ne": (("le", False, "lt"), ("le", True, "lt")),
 }  # fmt: skip
-"""What is known of the sides of a comparison, whether with its sides swapped, and what it comes to then."""
+"""A fact about the operands of a comparison, whether they are swapped in it, and the comparison it then
+reduces to.
+"""
 
 _VISITORS: dict[str, Callable[[RewriteSimplifier, Term], Term]] = {
     "select": RewriteSimplifier.visit_select,
@@ -290,4 +296,4 @@ _CALLS: dict[str, Callable[..., int]] = {
     "bitwise_xor": lambda a, b: a[0] ^ b[0],
     "clz": lambda a: a[1] - (a[0] & ((1 << a[1]) - 1)).bit_length(),
 }
-"""Calls of constants: each argument is a value and the width of its dtype in bits."""
+"""Constant folding of calls: each argument is a value and the bit width of its dtype."""

@@ -1,15 +1,21 @@
-"""The rules of `Analyzer.rewrite_simplify`: equations of integers, a row each.
+"""The rules of `Analyzer.rewrite_simplify`: integer identities, one per row.
 
     "before -> after  if condition"
 
-`x`, `y`, `z`, `w` and `b` stand for any expressions, `c1` to `c4` for constants. `//` and `%` round down, `tdiv` and
-`tmod` towards zero; a row with `div` and `mod` holds for either. The sides of `+`, `*`, `min` and `max` are matched
-either way, unless the row is in ORDERED: there `[x + y] -> [z + w]` stands for the row as it is written and for
-`y + x -> w + z`, and so does `{x + y}`, independently of `[]`. `->` simplifies what comes out again, `=>` leaves it. A
-condition is Python over the constants; of expressions it may ask `nonneg(x)`, `positive(x)`, `divides(x)` (it is no
-less than 0, and no 0 where it divides), `within(x, n)` (0 <= x < n), `same(x, y)`, `negated(x, y)` (x == -y) and
-`varies(x)` (it is no constant). Tables with a dual hold with `min` and `max` exchanged, too.
-"""  # noqa: E501
+`x`, `y`, `z`, `w` and `b` match any expressions, `c1` to `c4` constants. `//` and `%` round down, `tdiv`
+and `tmod`
+towards zero; a row with `div` and `mod` holds for both. The operands of `+`, `*`, `min` and `max` match in
+either
+order, unless the row is in ORDERED: there `[x + y] -> [z + w]` is the row as written and also `y + x -> w +
+z`, and so
+is `{x + y}`, independently of `[]`. `->` simplifies the result again, `=>` does not. A condition is a
+Python expression
+over the constants, with these predicates of expressions: `nonneg(x)`, `positive(x)`, `divides(x)`
+(non-negative, and
+nonzero where it divides), `within(x, n)` (0 <= x < n), `same(x, y)`, `negated(x, y)` (x == -y) and
+`varies(x)` (not a
+constant). Tables with a dual also hold with `min` and `max` exchanged.
+"""
 
 ADD = """
 select(b, x, y) + select(b, z, w) -> select(b, x + z, y + w)

@@ -1,4 +1,4 @@
-"""Rules as text, compiled to patterns on terms: `rule_table` reads the rows of `rewrite_rules`."""
+"""Rules as text, compiled to patterns on terms: `rule_table` parses the rows of `rewrite_rules`."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .terms import Term, build, const
 Pattern = tuple[Any, ...]
 Binding = dict[str, Term]
 Ask = Callable[[str, tuple[Pattern, ...]], bool]
-"""What a condition asks of expressions: the name of the question and patterns of what it is about."""
+"""Evaluates a predicate in a condition: its name, and the patterns of its arguments."""
 Condition = Callable[[Mapping[str, Any], Ask], Any]
-"""Whether a rule applies, by the values of the constants in it and what is known of expressions."""
+"""Evaluates the condition of a rule from the constants and the predicates."""
 
 _OPERATORS: dict[type[ast.AST], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.FloorDiv: "floordiv", ast.Mod: "floormod",
@@ -41,7 +41,7 @@ _COMMUTE = frozenset({"add", "mul", "min", "max", "and", "or", "eq", "ne"})
 
 @dataclass(frozen=True)
 class RewriteRule:
-    """What a row says: a pattern, what replaces it, on which condition, and whether that is simplified again."""
+    """A compiled row: a pattern, its replacement, the condition, and whether the result is simplified again."""
 
     text: str
     before: Pattern
@@ -51,7 +51,7 @@ class RewriteRule:
 
 
 class _Reading(NamedTuple):
-    """One of the readings of a row: what its functions are, and the brackets in which operands are exchanged."""
+    """One reading of a row: the meaning of its functions, and the brackets whose operands are exchanged."""
 
     functions: Mapping[str, str] = _TRUNCATED
     swapped: tuple[type[ast.AST] | None, ...] = ()
@@ -94,7 +94,7 @@ def _parsed(text: str) -> ast.expr:
 
 
 def pattern_of(text: str) -> Pattern:
-    """The pattern that one side of a row is."""
+    """Parse one side of a row to a pattern."""
     return _pattern(_parsed(text))
 
 
@@ -131,7 +131,7 @@ def _all(parts: list[Condition]) -> Condition:
 
 
 def _variants(pattern: Pattern) -> Iterator[Pattern]:
-    """The pattern with the sides of what commutes in each order; constants stay on the right, where terms have them."""
+    """Yield the pattern with commutative operands in each order; constants remain on the right, as in terms."""
     op, *parts = pattern
     if op in ("any", "const", "number"):
         yield pattern
@@ -144,7 +144,7 @@ def _variants(pattern: Pattern) -> Iterator[Pattern]:
 
 
 def rules_of(table: str, either_way: bool) -> Iterator[RewriteRule]:
-    """The rules of a table's rows."""
+    """Yield the rules of a table's rows."""
     for row in filter(None, map(str.strip, table.splitlines())):
         again = " -> " in row
         parts = _parsed(re.sub(" -> | => |  if ", ", ", row))
@@ -163,7 +163,7 @@ def _dual(table: str) -> str:
 
 @cache
 def rule_table() -> Mapping[str, list[RewriteRule]]:
-    """The rules by the operation that they begin with, in the order in which they are tried."""
+    """Return the rules by their root operation, in order of application."""
     r = rewrite_rules
     tables = [
         *((t, False) for t in r.WITH_DUAL_AS_WRITTEN), *((_dual(t), False) for t in r.WITH_DUAL_AS_WRITTEN),
@@ -178,7 +178,7 @@ def rule_table() -> Mapping[str, list[RewriteRule]]:
 
 @cache
 def _rules_for(op: str, kinds: tuple[str, ...]) -> list[RewriteRule]:
-    """The rules that may fit an operation on operands of these operations."""
+    """Return the rules that may match an operation on operands with these operations."""
     return [r for r in rule_table().get(op, ()) if all(map(_may_be, r.before[1:], kinds))]
 
 
@@ -187,12 +187,12 @@ def _may_be(pattern: Pattern, kind: str) -> bool:
 
 
 def matching(term: Term) -> Iterable[RewriteRule]:
-    """The rules that may fit a term, by its operation and those of its operands."""
+    """Return the rules that may match a term, by its operation and those of its operands."""
     return _rules_for(term.op, tuple(a.op for a in term.args))
 
 
 def match(pattern: Pattern, term: Term, binding: Binding) -> bool:
-    """Whether a term has the form of a pattern; what its variables stand for comes into `binding`."""
+    """Match a term against a pattern, adding its variables to `binding`; return whether it matches."""
     op = pattern[0]
     if op == "number":
         return term.op == "const" and term.value == pattern[1]
@@ -207,7 +207,7 @@ def match(pattern: Pattern, term: Term, binding: Binding) -> bool:
 
 
 def holds(rule: RewriteRule, binding: Binding, questions: Mapping[str, Callable[..., bool]]) -> bool:
-    """Whether a condition holds; `questions` answers what it asks of terms. Raises `OverflowingRuleError`."""
+    """Evaluate a rule's condition with the predicates in `questions`. Raises `OverflowingRuleError`."""
     if rule.condition is None:
         return True
 
@@ -218,11 +218,11 @@ def holds(rule: RewriteRule, binding: Binding, questions: Mapping[str, Callable[
 
 
 class OverflowingRuleError(Exception):
-    """A rule computes a constant that its signed dtype does not hold: nothing overflows, so it says nothing here."""
+    """A rule computes a constant out of range of its signed dtype: it does not apply, since nothing overflows."""
 
 
 def instance(pattern: Pattern, binding: Binding, like: Any) -> Term:
-    """The term that a pattern is where its variables stand for terms; numbers are of the dtype of `like`.
+    """Substitute terms for the variables of a pattern; numbers have the dtype of `like`.
 
     Raises `OverflowingRuleError`.
     """
@@ -249,7 +249,7 @@ def _check_range(value: Any, dtype: Any) -> None:
 
 
 def dtype_within(term: Term) -> Any:
-    """The dtype of what a term is about: of the operands of a condition."""
+    """Return the dtype of a term; for a condition, that of its operands."""
     while term.op in COMPARISONS or term.op in ("and", "or", "not", "select"):
         if term.op == "select" and term.dtype != i1:
             return term.dtype

@@ -1,4 +1,4 @@
-"""What the parts of `rewrite_simplify` need of each other: the analyzer, and the simplifier."""
+"""The interfaces between the parts of `rewrite_simplify`: the analyzer and the simplifier."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .terms import Term, build, expression_of
 
 
 class Extension(IntFlag):
-    """What `rewrite_simplify` does beyond its rules, by TVM's names."""
+    """The extensions of `rewrite_simplify`, under TVM's names."""
 
     NoExtensions = 0
     TransitivelyProveInequalities = 1
@@ -25,7 +25,7 @@ _GREATEST = (1 << 63) - 1
 
 
 class Knowledge(Protocol):
-    """What an analyzer knows."""
+    """The interface of an analyzer."""
 
     enabled_extensions: Extension
 
@@ -34,19 +34,19 @@ class Knowledge(Protocol):
     def residue(self, expr: PrimExpr) -> Residue: ...
 
     def is_constrained(self, expr: Any) -> bool:
-        """Whether a condition was said to hold of one of the variables of an expression, beyond their ranges."""
+        """Return whether a condition constrains one of the variables of an expression, beyond their ranges."""
         ...
 
     def can_prove(self, expr: Any) -> bool:
-        """Whether a condition holds for certain."""
+        """Return whether a condition is provably true."""
         ...
 
     def bound_value(self, var: Any) -> Any:
-        """What a variable is bound to, itself where it is bound to nothing."""
+        """Return the value that a variable is bound to, or the variable itself."""
         ...
 
     def constraint_scope(self, constraint: Any) -> Any:
-        """A `with` statement inside of which a condition holds."""
+        """Return a context manager in which a condition is assumed."""
         ...
 
 

@@ -30,7 +30,7 @@ class Term:
 
     @property
     def number(self) -> Number | None:
-        """The value of a constant, None for other terms."""
+        """The value of a constant, or None for other terms."""
         return self.value if self.op == "const" else None
 
 
@@ -46,7 +46,7 @@ def _term(op: str, args: tuple[Term, ...], dtype: Attribute, value: Any = None) 
 
 
 def const(value: Number, dtype: Attribute) -> Term:
-    """A constant of a scalar dtype: floats are rounded, integers wrap around."""
+    """Return a constant of a scalar dtype: floats are rounded, integers wrap around."""
     if is_float(dtype):
         return _term("const", (), dtype, float_attr(float(value), dtype).value.data)
     if dtype == i1:
@@ -62,7 +62,7 @@ TRUE, FALSE = const(True, i1), const(False, i1)
 
 
 def raw(op: str, *args: Term, dtype: Attribute | None = None, value: Any = None) -> Term:
-    """An operation as it is written: nothing is folded."""
+    """Return an operation without folding."""
     return _term(op, args, dtype if dtype is not None else _dtype(op, args), value)
 
 
@@ -90,7 +90,7 @@ _NEUTRAL: dict[str, Callable[[Term, Term], Term | None]] = {
 
 
 def _is_zero(a: Term) -> bool:
-    """Of integers: 0 / x is NaN where a float x is 0."""
+    """Return whether an integer is 0; for floats, 0 / x is NaN if x is 0."""
     return a.number == 0 and not is_float(a.dtype)
 
 
@@ -105,7 +105,7 @@ def _zero(a: Term, b: Term) -> Term | None:
 
 
 def build(op: str, *args: Term) -> Term:
-    """An operation on terms: constants are computed, neutral elements dropped."""
+    """Return an operation with constants folded and neutral elements dropped."""
     if op == "select":
         return raw(op, *args) if args[0].op != "const" else args[1] if args[0].value else args[2]
     if op == "not":
@@ -123,7 +123,7 @@ _NAMES: dict[type[Operation], str] = {cls: name for name, cls in tir.BINARY.item
 
 
 def term_of(value: SSAValue) -> Term:
-    """An expression as a term; what no rule is about is a leaf."""
+    """Convert an expression to a term; parts without rules become leaves."""
     op = value.owner
     if isinstance(op, ValueOp):
         node = symbolic_node(op.expr.data).ssa
@@ -150,29 +150,31 @@ def _branch(op: Any) -> Term:
 
 
 def _let(op: Any) -> Term:
-    """The body with the value in the place of its name, where the value is a constant or a variable."""
+    """Return the body of a `let` with a constant or variable substituted for its name."""
     return body_of_let(op) if term_of(op.value).op in ("const", "leaf") else _leaf(op.results[0])
 
 
 def body_of_let(op: Any) -> Term:
-    """The body of a `let` with its value in the place of its name."""
+    """Return the body of a `let` with its value substituted for its name."""
     return substituted(term_of(op.body.block.last_op.value), _leaf(op.var), term_of(op.value))
 
 
 def mentions(term: Term, leaf: Term) -> bool:
-    """Whether a leaf stands in a term."""
+    """Return whether a term contains a leaf."""
     return term is leaf or any(mentions(a, leaf) for a in term.args)
 
 
 def never_fails(term: Term) -> bool:
-    """Whether a term has a value whatever its variables are: nothing is read, called, or divided by what may be 0."""
+    """Return whether a term can always be evaluated: it does not read memory, call functions, or divide by
+    possible zeros.
+    """
     if term.op in ("load", "call") or (term.op in DIVISIONS and not term.args[1].number):
         return False
     return all(map(never_fails, term.args))
 
 
 def substituted(term: Term, leaf: Term, value: Term) -> Term:
-    """A term with another in the place of a leaf."""
+    """Replace a leaf of a term by another term."""
     if term is leaf:
         return value
     args = [substituted(a, leaf, value) for a in term.args]
@@ -199,7 +201,7 @@ _READERS: dict[Any, Callable[[Any], Term]] = {
 
 
 def expression_of(term: Term) -> PrimExpr:
-    """The expression that a term is, of operations that belong nowhere yet."""
+    """Convert a term to an expression of detached operations."""
     return PrimExpr(_value(term, {}))
 
 

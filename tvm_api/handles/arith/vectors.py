@@ -1,4 +1,4 @@
-"""Normal forms of operations on vectors: of ramps and broadcasts those of the scalars that they are made of."""
+"""Normal forms of vector operations: ramps and broadcasts reduce to operations on their scalars."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .terms import DIVISIONS, Term, const, expression_of, raw
 
 
 def combined(s: Simplifier, op: str, a: Term, b: Term) -> Term:
-    """The normal form of an operation on vectors in normal form."""
+    """Return the normal form of an operation on vectors in normal form."""
     lanes = a.dtype
     if a.op == b.op == "broadcast":
         return _broadcast(s.operation(op, a.args[0], b.args[0]), lanes)
@@ -47,7 +47,7 @@ def _product(s: Simplifier, op: str, a: Term, b: Term, lanes: Attribute) -> Term
 
 
 def _quotient(s: Simplifier, op: str, a: Term, b: Term, lanes: Attribute) -> Term | None:
-    """Lanes of a ramp divided by one constant, where they step evenly or have one quotient."""
+    """Divide a ramp by a constant, if the quotients are evenly spaced or all equal."""
     known = _divided(s, op, a, b)
     if known is None:
         return None
@@ -97,19 +97,19 @@ def _ramp(base: Term, step: Term, like: Attribute) -> Term:
 
 
 def _steps_of(term: Term) -> tuple[Term | None, Term | None]:
-    """The first lane and the step, which is 0 of a broadcast."""
+    """Return the first lane and the step, which is 0 for a broadcast."""
     if term.op == "ramp":
         return term.args[0], term.args[1]
     return (term.args[0], const(0, term.args[0].dtype)) if term.op == "broadcast" else (None, None)
 
 
 def _count(vector: Attribute) -> float:
-    """The number of lanes; of a scalable vector there is no bound."""
+    """Return the number of lanes, infinite for a scalable vector."""
     return inf if is_scalable(vector) else lanes_of(vector)
 
 
 def _one_block(step: int, lanes: Attribute, divisor: int, coeff: int, rest: int) -> bool:
-    """Whether lanes from a base of coeff * k + rest on, `step` apart, have the same quotient by a divisor."""
+    """Return whether lanes `step` apart, from a base coeff * k + rest, have the same quotient by a divisor."""
     length = (_count(lanes) - 1) * step
     if coeff % divisor == 0:
         return rest // divisor == (rest + length) // divisor
