@@ -212,7 +212,7 @@ class PyExprMutator:
         end.drop_all_references()
         for op in bindings:
             op.detach()
-            if op.results[0].uses or not relax.is_inline(op):  # a leaf that was the value alone is placed with it
+            if op.results[0].uses or not relax.is_inline(op):  # a leaf that is only the result is placed with it
                 self.builder_.scope.block.add_op(op)
         return value
 

@@ -184,7 +184,7 @@ provide(
         "te.operation": {"tvm_api.te": "*"},
         "te.tensor": {"tvm_api.te": "*"},
         "transform": {"tvm_api.ir.transform": "*"},
-        # What `tir` was split into from 0.22 on, by its new names.
+        # The parts that `tir` was split into in 0.22, by their new names.
         "tirx": {"tvm_api.tir": "*"},
         "tirx.analysis": {"tvm_api.tir.analysis": "*"},
         "tirx.stmt_functor": {"tvm_api.tir.stmt_functor": "*"},

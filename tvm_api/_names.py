@@ -30,7 +30,7 @@ class NamesOnly(ModuleType):
 
     def __init__(self, name: str, sources: Sources):
         super().__init__(name, f"`{name.replace('tirax.tvm_api', 'tvm')}`: names of {', '.join(sources)}.")
-        self.__path__: list[str] = []  # modules may stand in it, for whoever imports by another way, too
+        self.__path__: list[str] = []  # it may contain modules, also for other ways of importing
         self.__spec__ = ModuleSpec(name, None, is_package=True)
         rows = [(source, *row.partition("=")) for source, names in sources.items() for row in names.split()]
         self._names = {name: (source, old or name) for source, name, _, old in rows if name != "*"}

@@ -114,7 +114,7 @@ class _Finder:
         inside = fullname.removeprefix(f"{__package__}.")
         reason = None if inside == fullname else why_refused(inside)
         if reason is not None:
-            raise ModuleNotFoundError(reason)  # with a name `from tvm import …` would go on, and say less
+            raise ModuleNotFoundError(reason)  # with a name, `from tvm import …` would continue and report less
 
 
 def install() -> None:

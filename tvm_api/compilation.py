@@ -30,7 +30,7 @@ def _pipeline(pipeline: Any) -> Any:
         return pipeline
     if pipeline in _PIPELINES or pipeline in PIPELINES:
         return _PIPELINES.get(pipeline, pipeline)
-    from ..tuning.relax_pipelines import get_pipeline  # with all of tuning, which most builds do not need
+    from ..tuning.relax_pipelines import get_pipeline  # imports all of tuning, which most builds do not need
 
     return get_pipeline(pipeline)
 

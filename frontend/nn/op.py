@@ -38,7 +38,7 @@ from .op_layers import (
 )
 from .tensor import Tensor, emit, emit_binary, permute_dims, unwrap, wrap_nested
 
-# Arithmetic, comparisons, functions of one element, activations, reductions.
+# Arithmetic, comparisons, unary functions, activations, reductions.
 
 
 def add(a: Tensor, b: Tensor, name: str = "add") -> Tensor:
@@ -218,7 +218,7 @@ def matmul(a: Tensor, b: Tensor, out_dtype: str | None = None, name: str = "matm
     return emit("matmul", a, b, out_dtype=out_dtype, name=name)
 
 
-# Shapes, creation, parts of tensors, order of elements.
+# Shapes, creation, slicing, sorting.
 
 
 def unsqueeze(x: Tensor, dim: int, name: str = "unsqueeze") -> Tensor:
@@ -337,7 +337,7 @@ def topk(
     return emit("topk", data, k=k, axis=axis, ret_type=ret_type, largest=largest, dtype=dtype, name=name)
 
 
-# Operators of `nn.op`: samples of distributions over a vocabulary, as language models draw them.
+# Operators of `nn.op`: sampling from distributions over a vocabulary, for language models.
 
 
 def multinomial_from_uniform(

@@ -283,7 +283,7 @@ def get_timestep_embedding(
     return wrap_nested(call_operator("relax.astype", result, get_default_dtype()), name)
 
 
-# Operators of `nn.op`: calls of tensor functions and of packed functions, and what prints.
+# Operators of `nn.op`: calls of tensor functions and packed functions, and printing.
 
 
 def tensor_expr_op(

@@ -81,7 +81,7 @@ class Scope:
         """Whether what this graph gives is all that its node does, in the same block."""
         self.values: dict[str, Result] = {}
 
-    # What converters ask of it: `node.Graph`.
+    # The interface of converters: `node.Graph`.
 
     def fresh_size(self, hint: str) -> SizeVar:
         """Return a new symbolic size."""
@@ -318,11 +318,11 @@ def _at(node: NodeProto, name: str) -> Iterator[None]:
             found=error.found,
             hint=error.hint,
         ) from error
-    except KeyError as error:  # a word that is looked up in a table
+    except KeyError as error:  # a string looked up in a table
         raise ModelError(
             f"{node.op_type}: an attribute has a value that means nothing here", node=name, found=error.args[0]
         ) from error
-    except (LookupError, ValueError, TypeError, ArithmeticError) as error:  # of an attribute that no operator takes
+    except (LookupError, ValueError, TypeError, ArithmeticError) as error:  # for an attribute that no operator has
         raise ModelError(f"{node.op_type}: {type(error).__name__}: {error}", node=name) from error
 
 

@@ -50,7 +50,7 @@ def taps_of(how: Resampling, old: int, new: int, scale: float, crop: tuple[float
 def _coordinates(how: Resampling, old: int, new: int, scale: float, crop: tuple[float, float]) -> Array:
     """Return the position in the old dimension of each index of the new one."""
     x, (start, end) = np.arange(new, dtype=np.float64), crop
-    length = scale * old  # of which the new extent is the whole part
+    length = scale * old  # the new extent is its integer part
     if how.coordinates == "align_corners":
         return x * (old - 1) / (length - 1) if new > 1 else np.zeros(new)
     if how.coordinates == "asymmetric":

@@ -46,14 +46,14 @@ def fold_shape_node(node: Node, inputs: Sequence[Result]) -> list[Value] | None:
     if row is None or len(values) < sum(v is not None for v in inputs):
         return None
     if all(v.array is not None or v.known_elements is None for v in values):
-        return None  # constants alone: computed as what they are
+        return None  # only constants: constant folding handles them
     arrays = [v.known_elements if isinstance(v, Value) else None for v in inputs]
     if any(a is None and v is not None for a, v in zip(arrays, inputs, strict=True)):
         return None
     try:
         results = row(node, *arrays)
     except (_NotFollowed, ValueError, IndexError, TypeError, ZeroDivisionError):
-        return None  # what is wrong with it the converter says
+        return None  # the converter reports what is wrong
     dtype = _dtype(node, values)
     outputs = [_array(r) for r in (results if isinstance(results, list) else [results])]
     return [Value.known(a, dtype) for a in outputs] if all(a.size <= MOST_KNOWN for a in outputs) else None

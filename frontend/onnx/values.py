@@ -79,7 +79,7 @@ class Value:
         if self._expr is not None:
             return self._expr
         if self._make is None and self._array is None:
-            return self._written()  # anew each time: where it stands first need not be visible elsewhere
+            return self._written()  # not cached: its first position need not be visible elsewhere
         self._expr = self._written() if self._make is None else self._make()
         return self._expr
 

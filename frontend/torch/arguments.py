@@ -16,7 +16,9 @@ def operator_name(target: Any) -> tuple[str, str]:
 
 def changes_operand(target: Any) -> bool:
     """Return whether an overload writes to a tensor argument or replaces its storage."""
-    return target._schema.is_mutable and operator_name(target)[0] != "detach_"  # of gradients, which nothing here has
+    return (
+        target._schema.is_mutable and operator_name(target)[0] != "detach_"
+    )  # of gradients, which are not needed here
 
 
 def takes_tensor(target: Any) -> bool:

@@ -169,7 +169,7 @@ class _Importer:
                     inputs.arrays[name] = array_of(tensor, spec.target)
                 else:
                     inputs.values[name] = constant(tensor, spec.target)
-            elif spec.kind is InputKind.TOKEN:  # of the order of effects, which nothing here has
+            elif spec.kind is InputKind.TOKEN:  # a token for ordering effects, which is not needed here
                 inputs.values[name] = None
             else:
                 raise ModelError(f"an input is of a kind that is not supported: {spec.kind.name}", node=name)

@@ -170,7 +170,7 @@ def _sizes(values: Sequence[Any]) -> list[Any]:
     return list(values)
 
 
-# Overloads that arguments tell apart.
+# Overloads distinguished by their arguments.
 
 
 def _largest(name: str) -> Adapter:
@@ -374,7 +374,7 @@ def _numel(e: FxEmitter, x: Expr) -> Any:
     return math.prod(shape_of(x))  # pyright: ignore[reportArgumentType] (extents multiply)
 
 
-# Functions that the table has under other terms.
+# Functions whose rows in the table have other arguments.
 
 _REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
 

@@ -70,7 +70,7 @@ class GraphReader:
         self.custom = dict(custom or {})
         self._dataflow: ExitStack | None = None
 
-    # What converters of users call.
+    # The interface of users' converters.
 
     def retrieve_args(self, node: Any) -> list[Any]:
         """Return the positional arguments of a node, with nodes replaced by values."""
@@ -125,7 +125,7 @@ class GraphReader:
     def _exported(self, value: Any) -> Any:
         return self.block_builder.export(value) if isinstance(value, DataflowVar) else value
 
-    # Graphs in the graph.
+    # Nested graphs.
 
     def nested(self, module: Any, arguments: Sequence[Any]) -> list[Any]:
         """Convert a nested graph for the values of its placeholders, and return its outputs."""
@@ -202,7 +202,7 @@ class GraphReader:
             raise NoConverter("no converter is there")
         args, kwargs = normalized(node.target, node.args, node.kwargs)
         values = self.value(args)
-        if values and takes_tensor(node.target) and isinstance(values[0], int | float):  # as what vmap leaves has it
+        if values and takes_tensor(node.target) and isinstance(values[0], int | float):  # as in the results of vmap
             values[0] = const(values[0], dtype_beside(values[0], values[1:]))
         by_keyword = {k: self.value(v) for k, v in kwargs.items()}
         try:

@@ -12,8 +12,8 @@ from .table import IGNORED
 _STUB = '''\
 def {function}(node, reader):
     """{schema}"""
-    {names} = reader.retrieve_args(node)  # what comes by keyword is in node.kwargs
-    result = ...  # an expression of Relax
+    {names} = reader.retrieve_args(node)  # keyword arguments are in node.kwargs
+    result = ...  # a Relax expression
     return reader.block_builder.emit(result)
 
 

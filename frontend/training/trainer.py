@@ -185,7 +185,7 @@ def _loaded(kind: str, variables: Sequence[Var], values: Values) -> list[Any]:
     return arrays
 
 
-# From a model to all functions that training it needs.
+# Setting up the functions for training a model.
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_we
     with _rendering(), no_gc():
         op = script.parse_source(text, extra_vars=extra_vars)
     functions = [f for f in op.body.block.ops if isinstance(f, relax.FuncOp | tir.FuncOp)]
-    alone = len(functions) == 1 and op.location is UNKNOWN_LOC  # a class has a place
+    alone = len(functions) == 1 and op.location is UNKNOWN_LOC  # a class has a location
     name = _named_by_symbol(op, functions[0].sym_name.data) if alone else ""
     module = IRModule(op)
     if check_well_formed:

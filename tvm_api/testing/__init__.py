@@ -201,7 +201,7 @@ def parameters(*value_sets: Sequence[Any], ids: Iterable[str] | None = None) -> 
     if len({len(values) for values in value_sets}) != 1:
         raise TiraxError("each set holds a value for each parameter", found=[len(v) for v in value_sets])
     group = Group(None if ids is None else list(ids))
-    # pytest calls the hook of a module for each of its tests; where the plug-in has been at work, nothing is left.
+    # pytest calls a module's hook for each of its tests; if the plug-in has run already, nothing is left to do.
     sys._getframe(1).f_globals.setdefault("pytest_generate_tests", parametrize_groups)
     return [pytest.fixture(group.member(values)) for values in zip(*value_sets, strict=True)]
 

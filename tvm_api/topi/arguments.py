@@ -88,7 +88,7 @@ def tensors(values: Sequence[Tensor] | Tensor) -> list[Tensor]:
     return [values] if isinstance(values, Tensor) else list(values)
 
 
-# Layouts, padding and window sizes as TVM's operators take them.
+# Layouts, padding and window sizes in the forms of TVM's operators.
 
 Pairs = list[tuple[int, int]]
 
@@ -159,7 +159,7 @@ def window_counts(
     return [windows(data.dims[p], sum(pair), k, s, 1) for p, pair, k, s in rows]
 
 
-# `tvm.topi.utils`: constants out of expressions, paddings as tuples.
+# `tvm.topi.utils`: constants from expressions, padding as tuples.
 
 
 def get_const_int(expr: Any) -> int:

@@ -198,7 +198,7 @@ def nll_loss(predictions: Tensor, targets: Tensor, weights: Tensor | None, reduc
     return _norm.nll_loss(predictions, targets, weights, reduction, integer(ignore_index))
 
 
-# Borders, gaps, and pixels that become channels or batches.
+# Padding, dilation, and pixels rearranged into channels or batches.
 
 
 def _widths(before: Any, after: Any) -> list[tuple[int, int]]:

@@ -217,7 +217,7 @@ group_conv3d_transpose_ncdhw = named(
 )
 
 
-# Convolutions of channels in blocks: data (N, C / c, H, W, c), kernels (O / o, I / i, H, W, i, o).
+# Convolutions in blocked layouts: data (N, C / c, H, W, c), kernels (O / o, I / i, H, W, i, o).
 
 
 def _in_blocks(parameters: str, compute: Callable[..., Tensor], doc: str) -> Callable[..., Tensor]:

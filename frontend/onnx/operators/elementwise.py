@@ -85,7 +85,7 @@ def power(node: Node, x: Value, y: Value) -> Output:
 def _dtype_of_powers(x: Value, y: Value) -> str:
     if not _float(x) and not _float(y):
         wider = max(x.dtype, y.dtype, key=lambda name: numpy_dtype(dtype_of(name)).itemsize)
-        return "uint64" if y.dtype.startswith("uint") else wider  # of a base below 0, too: modulo 2**64
+        return "uint64" if y.dtype.startswith("uint") else wider  # also for a negative base: modulo 2**64
     if not _float(x):
         return "float64"
     own = numpy_dtype(dtype_of(x.dtype))

@@ -41,7 +41,7 @@ for _name in ("Sum", "Mean", "Max", "Min", "Prod"):
     converter(f"Reduce{_name}")(_reduction(_name.lower()))
 
 
-# Of elements that are changed first, or of results that are afterwards.
+# Reductions with a function applied before or after the sum.
 
 
 def _composed(before: Callable[[Output], Output], after: Callable[[Output], Output]) -> Converter:

@@ -114,7 +114,7 @@ def _call_of(converter: GraphConverter, gm: Any, options: Options, kind: str) ->
         part = partial(_part, options=options, coverage=coverage)
         call, parts = partitioned(gm, frozenset(converter.reader.refused), part)
         complete = False
-    except Exception as error:  # noqa: BLE001 - whatever it is, the graph runs: `_left` says why
+    except Exception as error:  # noqa: BLE001 - PyTorch runs the graph: `_record_fallback` reports why
         call, parts, complete, coverage = gm, 0, False, Coverage()
         _record_fallback(gm, error, options, coverage)
     options.tell(GraphReport(kind, coverage, parts))
@@ -135,7 +135,7 @@ def _part(graph_module: Any, *, options: Options, coverage: Coverage) -> Call | 
     """
     try:
         return _built(GraphConverter(graph_module, returned=0), options)
-    except Exception as error:  # noqa: BLE001 - whatever it is, the part runs: `_left` says why
+    except Exception as error:  # noqa: BLE001 - PyTorch runs the part: `_record_fallback` reports why
         _record_fallback(graph_module, error, options, coverage)
         return None
 

@@ -48,7 +48,7 @@ def _bind_sizes(part: Any, call: Any) -> None:
     inputs = [node for node in part.graph.nodes if node.op == "placeholder"]
     alone = {expr for node in inputs for expr in _size_exprs(node) if expr.is_Symbol}
     symbols = {s for node in part.graph.nodes for expr in _size_exprs(node) for s in expr.free_symbols} - alone
-    last = inputs[-1] if inputs else part.graph._root  # where nothing comes before it
+    last = inputs[-1] if inputs else part.graph._root  # if nothing precedes it
     for node in call.graph.nodes:
         value = node.meta.get("val")
         if node.op == "placeholder" and is_symbolic(value) and value.node.expr in symbols:

@@ -130,7 +130,7 @@ def arange(e: Emitter, start: Any, end: Any, step: Any = 1, dtype: str | None = 
     values = (start, end, step)
     target = dtype or ("int64" if all(not isinstance(v, float) for v in values) else DEFAULT_FLOAT)
     if all(isinstance(v, int | float) for v in values):
-        if target == "int64":  # PyTorch leaves out fractions before it counts
+        if target == "int64":  # PyTorch truncates fractions before it counts
             start, end, step = map(int, values)
         count = max(math.ceil((end - start) / step), 0)
         return const(start + step * np.arange(count), target)

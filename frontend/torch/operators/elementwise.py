@@ -245,7 +245,7 @@ def lerp(e: Emitter, x: Expr, end: Expr, weight: Any) -> Expr:
     return R.add(a, R.multiply(e.tensor(weight, dtype_of(a)), R.subtract(b, a)))
 
 
-# Functions of one element that are made of others.
+# Unary functions composed of others.
 
 
 @row("positive", "clone", "detach", "detach_", "alias", "contiguous", "lift_fresh_copy", "lift_fresh", "resolve_conj",
@@ -310,7 +310,7 @@ def _signbit(x: Expr) -> Expr:
     return R.logical_or(R.less(x, zero), is_minus_zero)
 
 
-# Tests and choices.
+# Predicates and selection.
 
 
 def _test(build: Build, of_integers: bool) -> Callable[[Emitter, Expr], Expr]:

@@ -197,7 +197,7 @@ def channel_shuffle(e: Emitter, x: Expr, groups: int) -> Expr:
     return R.reshape(e.emit(R.permute_dims(grouped, axes=axes)), ShapeExpr([n, c, *rest]))
 
 
-# Windows as columns, by convolutions with one weight that is 1.
+# Windows as columns, by convolutions with one-hot kernels.
 
 
 def _ones(channels: int, kernel: Sequence[int], dtype: str) -> Expr:

@@ -42,13 +42,13 @@ def slice_(
     begin, stop = in_range(start, extent, 0), in_range(end, extent, extent)
     if isinstance(begin, int) and begin == 0 and step == 1 and (stop is extent or stop == extent):
         return x
-    if isinstance(begin, int) and isinstance(stop, int):  # as the program has them, which is what TVM prints
+    if isinstance(begin, int) and isinstance(stop, int):  # in the form of the program, which TVM prints
         begin, stop = start or 0, _TO_THE_END if end is None else end
         return R.strided_slice(x, axes=[dim], begin=[begin], end=[stop], strides=[step])
     result = e.result_shape()
     if result is None or step != 1:
         return R.strided_slice(x, axes=[dim], begin=[begin], end=[stop], strides=[step])
-    count = result[axis_of(dim, len(result))]  # as PyTorch found out: less is left to prove
+    count = result[axis_of(dim, len(result))]  # PyTorch has proved this: less remains to be proved
     if stop is extent:
         begin = plain(extent - count)
     return R.strided_slice(x, axes=[dim], begin=[begin], end=[plain(begin + count)], strides=[1], assume_inbound=True)
@@ -102,7 +102,7 @@ def gather(e: Emitter, x: Expr, dim: int, index: Expr, sparse_grad: bool = False
     if rank_of(x) == 0 or rank_of(index) == 0:
         result = R.gather_elements(*(_vector(v) for v in (x, index)), axis=0)
         return R.reshape(result, ShapeExpr(shape_of(index)))
-    if 0 in shape_of(index):  # of any rank: PyTorch looks at nothing else then
+    if 0 in shape_of(index):  # of any rank: PyTorch then ignores everything else
         return R.zeros(ShapeExpr(shape_of(index)), dtype=dtype_of(x))
     return R.gather_elements(x, index, axis=dim)
 
@@ -257,7 +257,7 @@ def unfold(e: Emitter, x: Expr, dimension: int, size: int, step: int) -> Expr:
     return R.permute_dims(windows, axes=[*axes, axis + 1])
 
 
-# What depends on data.
+# Data-dependent results.
 
 
 @row("item", "_local_scalar_dense")

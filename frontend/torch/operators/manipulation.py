@@ -307,7 +307,7 @@ def repeat_interleave(e: Emitter, x: Expr, repeats: Extent, dim: int | None = No
     return R.repeat(x, repeats, axis=dim)
 
 
-# Sizes, as values of the program that builds.
+# Sizes, as Python values at import.
 
 
 @row("sym_size.int", "size.int")

@@ -63,7 +63,7 @@ def rms_norm(
 ) -> Expr:
     """Return x / sqrt(mean(x * x) + eps) over the last dimensions, times weight."""
     dtype = dtype_of(input)
-    # what torch computes 16 bits in is float32, and so is the epsilon that it adds
+    # torch computes 16-bit inputs in float32, including the epsilon
     epsilon = float(np.finfo("float64" if dtype == "float64" else "float32").eps) if eps is None else eps
     scale = filled_like_weight(e, normalized_shape, 1.0, dtype) if weight is None else cast_to(weight, dtype)
     return R.nn.rms_norm(input, scale, axes=list(range(-len(normalized_shape), 0)), epsilon=epsilon)
@@ -124,7 +124,7 @@ def batch_norm(
             "batch_norm of a tensor without channels", expected="rank 2 or more", found=rank_of(input)
         )
     dtype = dtype_of(input)
-    wide = promoted(dtype, dtype_of(running_var))  # statistics of float32 are rounded to no 16 bits
+    wide = promoted(dtype, dtype_of(running_var))  # float32 statistics are not rounded to 16 bits
     weights = _weights(e, [shape_of(input)[1]], weight, bias, wide)
     moving = [cast_to(running_mean, wide), cast_to(running_var, wide)]
     x = e.bound(cast_to(input, wide))

@@ -80,7 +80,7 @@ def _with_full_windows(e: Emitter, x: Expr, size: list[int], steps: list[int], p
     widths = [0, 0, 0, 0]
     for extent, k, s, p in zip(map(known, shape_of(x)[2:]), size, steps, pads, strict=True):
         last = -(-(extent + 2 * p - k) // s)
-        last -= last * s >= extent + p  # PyTorch leaves out a window of which nothing is in the image
+        last -= last * s >= extent + p  # PyTorch omits windows that are entirely outside of the image
         widths += [p, max(last * s + k - extent - p, 0)]
     return e.emit(R.nn.pad(x, pad_width=widths, pad_mode="constant", pad_value=0.0))
 
@@ -102,7 +102,7 @@ add_rows((f"adaptive_avg_pool{s}d", _adaptive_avg_pool(s)) for s in SPATIAL)
 add_rows((f"_adaptive_avg_pool{s}d", _adaptive_avg_pool(s)) for s in (2, 3))
 
 
-# With positions: windows are gathered.
+# With positions: gather the windows.
 
 
 @row("max_pool2d_with_indices", "max_pool3d_with_indices", "max_pool1d_with_indices")

@@ -118,7 +118,7 @@ def dequantize_per_channel(
     return cast_to(R.multiply(*operands(e, moved, _along(x, axis, scales))), out_dtype or "float32")
 
 
-# Rows and groups: scales are of any shape that can be broadcast.
+# Rows and groups: scales of any shape that broadcasts.
 
 
 @_named("quantize_per_token")
@@ -175,7 +175,7 @@ def dequantize_per_channel_group(
     return R.reshape(e.emit(result), ShapeExpr(shape))
 
 
-# Scales and zero points of what is quantized when the program runs.
+# Scales and zero points for dynamic quantization.
 
 
 def _range_of(e: Emitter, x: Expr, axes: list[int] | None = None) -> tuple[Expr, Expr]:

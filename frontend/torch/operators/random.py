@@ -122,7 +122,7 @@ def normal_of_tensors(e: Emitter, mean: Expr | float, std: Expr | float = 1.0) -
     return R.add(R.multiply(_float(e, "normal", shape, dtype), std), mean)
 
 
-# Tensors that are filled.
+# In-place fills.
 
 
 @row("uniform")
@@ -192,7 +192,7 @@ def random_to(e: Emitter, x: Expr, to: int) -> Expr:
     return _integers(e, shape_of(x), 0, to, dtype_of(x))
 
 
-# Choices.
+# Sampling.
 
 
 @row("bernoulli")
@@ -219,7 +219,7 @@ def multinomial(e: Emitter, x: Expr, num_samples: int, replacement: bool = False
     return R.random.multinomial(*e.random.draw(), x, num_samples=num_samples, replacement=replacement)
 
 
-# Dropout, and the activation that is random in training.
+# Dropout, and the activation with random slopes in training.
 
 
 def dropout_mask_applied(e: Emitter, x: Expr, p: float, size: Sequence[Extent] | None = None) -> Expr:

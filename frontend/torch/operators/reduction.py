@@ -245,7 +245,7 @@ def logsumexp(e: Emitter, x: Expr, dim: Dims, keepdim: bool = False) -> Expr:
     return R.add(total, shift if keepdim or not rank_of(x) else R.squeeze(shift, axis=axes_of(dim, rank_of(x))))
 
 
-# Sums up to each element; orders.
+# Cumulative sums and sorting.
 
 
 @row("cumsum")

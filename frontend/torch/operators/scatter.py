@@ -42,7 +42,7 @@ def index_put(e: Emitter, x: Expr, indices: Sequence[Expr | None], values: Expr,
     count = shape[before + rank - 1] if rank else 1
     if len(present) == 1 and is_mask(present[0]) and count == 1:
         return _masked_put(e, x, before, present[0], e.bound(values), shape, accumulate)
-    own = count == 1 or len(present) > 1  # counts of data and values broadcast when the program runs
+    own = count == 1 or len(present) > 1  # data-dependent counts and values broadcast at run time
     tensors = positions(e, x, indices, None if own else count)
     front = to_the_front(places, rank_of(x))
     if front == sorted(front):

@@ -238,7 +238,7 @@ class Analyzer:
         self._vscale: Var | None = None
         self.enabled_extensions = Extension.NoExtensions
 
-    # What is said
+    # Facts
 
     def bind(self, var: PrimExpr, expr: ExprLike | Range, allow_override: bool = False) -> None:
         """Bind a variable to an expression or a range. Raises `TiraxError` for a conflicting earlier binding."""
@@ -312,7 +312,7 @@ class Analyzer:
         self._vscale = self._vscale or calls[0]
         return expr.substitute(dict.fromkeys(calls, self._vscale))
 
-    # What follows
+    # Queries
 
     def const_int_bound(self, expr: ExprLike) -> ConstIntBound:
         """Return constant bounds of an expression."""
@@ -322,7 +322,7 @@ class Analyzer:
     def bounds(self, expr: PrimExpr) -> Interval:
         """Return the tighter of the bounds known for the expression itself and those derived from its parts."""
         known = self._known_bounds(expr)
-        with suppress(RecursionError):  # of a tree that is too deep the whole is known alone
+        with suppress(RecursionError):  # a tree that is too deep is only known as a whole
             known = known.meet(bounds_of(term_of(expr.ssa), lambda leaf: self._known_bounds(expression_of(leaf))))
         return known
 

@@ -292,7 +292,7 @@ class CanonicalSimplifier(RewriteSimplifier):
     def _are_natural(self, *sums: Sum) -> bool:
         return all(self.low(s.term()) >= 0 for s in sums)
 
-    # Quotients and rests of one digit
+    # Quotients and remainders of one digit
 
     def _single(self, total: Sum, mode: str) -> Digit:
         """Return a sum as one digit with the given rounding: the digit itself, or one with the sum as index."""

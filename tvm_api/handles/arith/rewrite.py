@@ -24,7 +24,7 @@ _LIMIT = 10_000
 
 
 class RewriteSimplifier(Simplifier):
-    """Simplifies one expression; what `analyzer` knows proves the conditions of rules."""
+    """Simplifies one expression; facts of `analyzer` prove the conditions of rules."""
 
     def __init__(self, analyzer: Knowledge):
         super().__init__(analyzer)
@@ -35,7 +35,7 @@ class RewriteSimplifier(Simplifier):
         self._questions: dict[str, Callable[..., bool]] = {
             "nonneg": lambda x: self.low(x) >= 0,
             "positive": lambda x: self.low(x) > 0,
-            "divides": lambda x: self.low(x) >= 0,  # that it is not 0 is what dividing by it says
+            "divides": lambda x: self.low(x) >= 0,  # a division by it implies that it is not 0
             "within": lambda x, n: self.low(x) >= 0 and self.high(x) < n.value,
             "varies": lambda x: x.op != "const",
             "same": self.same,
@@ -215,7 +215,7 @@ class RewriteSimplifier(Simplifier):
     def visit_order(self, term: Term) -> Term:
         """Rewrite `>`, `<=`, `>=` and `!=` in terms of `<` and `==`."""
         a, b = map(self.simplified, term.args)
-        if is_float(scalar_of(a.dtype)):  # of NaN neither `<` nor `>=` holds
+        if is_float(scalar_of(a.dtype)):  # for NaN neither `<` nor `>=` holds
             op, swap = _MIRRORED.get(term.op, (term.op, False))
             return self.operation(op, *((b, a) if swap else (a, b)))
         op, swap, negate = _BY_LESS[term.op]

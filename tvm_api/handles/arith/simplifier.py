@@ -51,7 +51,7 @@ class Knowledge(Protocol):
 
 
 class Simplifier:
-    """Brings terms to normal form by what an analyzer knows."""
+    """Normalizes terms with the facts of an analyzer."""
 
     def __init__(self, analyzer: Knowledge):
         self.analyzer = analyzer
@@ -62,11 +62,11 @@ class Simplifier:
         raise NotImplementedError
 
     def operation(self, op: str, a: Term, b: Term) -> Term:
-        """A binary operation on terms in normal form."""
+        """Return the normal form of a binary operation on terms in normal form."""
         raise NotImplementedError
 
     def bounds(self, term: Term) -> Interval:
-        """The least and the greatest value of an integer, infinite where unknown, or not below 2**63 - 1."""
+        """Return the bounds of an integer, infinite if unknown or not below 2**63 - 1."""
         known = self.known_bounds[-1].get(term)
         if known is None:
             low, high = self.analyzer.bounds(expression_of(term))
@@ -84,5 +84,5 @@ class Simplifier:
         return self.analyzer.residue(expression_of(term))
 
     def same(self, a: Term, b: Term) -> bool:
-        """Whether two integers are equal for certain."""
+        """Return whether two integers are provably equal."""
         return a is b or self.simplified(build("sub", a, b)).number == 0

@@ -217,7 +217,7 @@ class _FunctionLowering:
         kind = relax.TensorType.of(None, i64, ndim=1)
         return self.emit.named("shape_heap", relax.CallBuiltinWithCtxOp("vm.builtin.alloc_shape_heap", size, kind))
 
-    # What is checked.
+    # Checks.
 
     def _check_parameters(self) -> None:
         inputs = _attribute(self.func, "num_input")
@@ -232,7 +232,7 @@ class _FunctionLowering:
         check = _Check(self._context(f"fn={self.func.sym_name.data}, loc=return", ret_type))
         last = self.func.return_op
         self._run_matches(self._check(ret_type, _of(last.value), check))
-        if not is_base_of(ret_type, last.value.type):  # a shape that is made has no extents in its struct info
+        if not is_base_of(ret_type, last.value.type):  # a computed shape has no extents in its struct info
             last.operands[0] = self.emit.put(relax.MatchCastOp(last.value, ret_type))
 
     def _context(self, place: str, t: Attribute) -> str:
@@ -281,7 +281,7 @@ class _FunctionLowering:
             return _Value(kind, lambda: self.emit.put(relax.TupleGetItemOp(value.get(), index)))
         return _Value(relax.OBJECT, lambda: self._call("tuple_getitem", value.get(), index, result=relax.OBJECT))
 
-    # What is matched and computed.
+    # Matching and computing.
 
     def _match_and_compute(self, todo: list[_Match]) -> None:
         left = self._run_matches(todo)
@@ -333,7 +333,7 @@ class _FunctionLowering:
             return self.emit.integer(arg)
         return self.emit.string(arg) if isinstance(arg, str) else self.emit.dtype(arg)
 
-    # What is in the body.
+    # The body.
 
     def _lower_block(self, block: Block) -> None:
         for op in list(block.ops):

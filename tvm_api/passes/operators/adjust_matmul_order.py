@@ -46,7 +46,7 @@ class AdjustMatmulOrder(Pass):
     batches: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        # A new order may make another one cheaper; since each is cheaper than the one before, this comes to an end.
+        # A new order may make another one cheaper; this terminates, since each step reduces the cost.
         while apply_rules(op, {"relax.matmul": partial(_matmul, batches=self.batches)}):
             pass
 
@@ -150,7 +150,7 @@ def _costs(x: _Factor, a: _Factor, b: _Factor, batches: bool) -> _Costs | None:
     vectors = any(len(f.dims) == 1 for f in (x, b))
     if len(a.dims) < 2 or (vectors and any(len(f.dims) > 2 for f in (x, a, b))):
         return None
-    # A vector is a row where it comes first, a column where it comes last.
+    # A vector is a row as the first operand, and a column as the last one.
     rows = x.dims if len(x.dims) > 1 else (Const(1), *x.dims)
     columns = b.dims if len(b.dims) > 1 else (*b.dims, Const(1))
     left, right = _product(rows, a.dims, batches), _product(a.dims, columns, batches)

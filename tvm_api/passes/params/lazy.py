@@ -64,7 +64,7 @@ class LazyLoader:
     def _regions(self, op: Operation, loaded: dict[SSAValue, SSAValue], known: set[Var]) -> None:
         for region in op.regions:
             for block in region.blocks:
-                # What is loaded inside is not there outside; a dataflow block is always run, a branch is not.
+                # Loads in a branch are not visible outside; a dataflow block always runs, a branch does not.
                 self._block(block, dict(loaded), known if isinstance(op, relax.DataflowOp) else set(known))
 
     def _loaded(self, param: SSAValue, op: Operation, loaded: dict[SSAValue, SSAValue], known: set[Var]) -> SSAValue:

@@ -146,7 +146,7 @@ def _sizes(caller: tir.FuncOp, callee: tir.FuncOp, call: tir.CallOp) -> dict[Var
     bindings: dict[Var, SymExpr] = {}
     for var in _symbols(callee):
         if var.name not in sizes:
-            if var.name in own:  # a region of a buffer says what it is, here and in the caller
+            if var.name in own:  # a region of a buffer determines it, here and in the caller
                 return None
             continue
         known = _named(sizes[str(var.name)], var, caller)

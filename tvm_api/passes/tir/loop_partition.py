@@ -216,7 +216,7 @@ def _limit(part: Op, loop: tir.ForOp, branch: _Branch) -> tuple[SymExpr | None, 
     difference = part.args[0] - part.args[1]
     if part.kind in ("gt", "ge"):
         difference = -difference
-    below = difference - 1 if part.kind in ("le", "ge") else difference  # it holds where this is negative
+    below = difference - 1 if part.kind in ("le", "ge") else difference  # true where this is negative
     variable = Var(loop.loop_var, cast(IntegerType, loop.loop_var.type))
     factor = (below.substitute({variable: add(variable, 1)}) - below).constant
     if not factor:
