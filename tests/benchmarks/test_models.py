@@ -58,7 +58,7 @@ def test_weights_are_parameters_until_they_are_bound(workload, weights):
     assert names == inputs + [name.replace(".", "_") for name in weights]
 
 
-def test_references_tell_other_weights_apart(workload, weights):
+def test_references_distinguish_other_weights(workload, weights):
     inputs = workload.inputs(2, 4)
     wanted = expected(workload, weights, inputs)
     rng = np.random.default_rng(1)

@@ -12,6 +12,6 @@ def test_integers_come_back(number):
 
 
 @pytest.mark.parametrize("number", [2**64, -(2**63) - 1])
-def test_numbers_beyond_64_bits_are_told(number):
+def test_numbers_beyond_64_bits_are_reported(number):
     with pytest.raises(DTypeError, match="does not fit 64 bits"):
         to_attr([number])

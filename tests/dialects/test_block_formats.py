@@ -74,7 +74,7 @@ def test_activations_are_rounded_to_bytes():
     assert np.isnan(scale[0, 2])
 
 
-def test_what_does_not_fit_is_told():
+def test_what_does_not_fit_is_reported():
     fmt = block_format("q8_0")
     with pytest.raises(NameLookupError, match="unknown block format 'q8_1'"):
         block_format("q8_1")

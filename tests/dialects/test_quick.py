@@ -30,7 +30,7 @@ def _uses(value: SSAValue) -> list[tuple[Operation, int]]:
 
 @pytest.mark.parametrize("cls", [arith.AddiOp, arith.AddfOp, llvm.GEPOp, test.TestOp, tir.AddOp])
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_an_operation_is_made_as_xdsl_makes_it(cls: type[Operation], count: int) -> None:
+def test_an_operation_is_created_as_in_xdsl(cls: type[Operation], count: int) -> None:
     block = Block(arg_types=[i32, i32])
     operands = [block.args[0], block.args[1], block.args[0]][:count]
     given = {"operands": operands, "result_types": [i32] * count, "properties": {"a": UnitAttr()}}
@@ -40,7 +40,7 @@ def test_an_operation_is_made_as_xdsl_makes_it(cls: type[Operation], count: int)
     assert _state(make(cls)) == _state(cls.create())
 
 
-def test_what_is_made_shares_nothing_with_what_it_is_made_of() -> None:
+def test_a_created_operation_shares_nothing_with_its_operands() -> None:
     properties = {"a": UnitAttr()}
     one, other = (make(arith.AddiOp, (), (i32,), properties) for _ in range(2))
     one.properties["c"] = UnitAttr()
@@ -48,7 +48,7 @@ def test_what_is_made_shares_nothing_with_what_it_is_made_of() -> None:
     assert "c" not in make(arith.AddiOp).properties
 
 
-def test_uses_of_what_is_made_are_known() -> None:
+def test_uses_of_created_operations_are_known() -> None:
     a, b = Block(arg_types=[i32, i32]).args
     made = make(arith.AddiOp, (a, a), (i32,))
     also = make(arith.AddiOp, (b, a), (i32,))
@@ -140,7 +140,7 @@ def test_a_copy_is_what_xdsl_clones() -> None:
     assert not set(copied.walk()) & set(module.walk())
 
 
-def test_a_copy_uses_what_stands_for_other_values() -> None:
+def test_a_copy_uses_replaced_values() -> None:
     a, b = Block(arg_types=[i32, i32]).args
     op = make(test.TestOp, (a, b), (i32,))
     values: dict[SSAValue, SSAValue] = {a: b}

@@ -285,7 +285,7 @@ def test_large_and_special_constants_round_trip(parse):
         np.testing.assert_array_equal(again.value.numpy(), array)
 
 
-def test_a_dtype_given_by_name_is_the_same_as_the_type():
+def test_a_dtype_by_name_is_the_same_as_the_type():
     from xdsl.dialects.builtin import f16, f32
     from xdsl.ir import Block
 

@@ -19,7 +19,7 @@ def test_what_is_copied_is_there_when_it_is_looked_at(monkeypatch, threads):
         assert contents.flags.c_contiguous and contents.ctypes.data % ALIGNMENT == 0
 
 
-def test_copies_are_made_one_after_the_other(monkeypatch):
+def test_copies_are_created_one_after_the_other(monkeypatch):
     monkeypatch.setenv("TIRAX_BUILD_THREADS", "2")
     at_work, most = [], []
 
@@ -44,7 +44,7 @@ def test_a_small_array_is_copied_at_once():
 
 
 @pytest.mark.parametrize("threads", ["1", "2"])
-def test_what_a_copy_raises_is_raised_where_its_contents_are_asked_for(monkeypatch, threads):
+def test_what_a_copy_raises_is_raised_where_its_contents_are_read(monkeypatch, threads):
     """Nobody gets what stood in memory before."""
     monkeypatch.setenv("TIRAX_BUILD_THREADS", threads)
 

@@ -119,7 +119,7 @@ def test_changed_sources_are_compiled_again(monkeypatch):
 
 
 @pytest.mark.parametrize("keep", [lambda size: size > 1000, lambda size: size <= 1000], ids=["no link", "no object"])
-def test_what_is_lost_is_made_again(own_cache, keep):
+def test_what_is_lost_is_rebuilt(own_cache, keep):
     built(module())
     for path in own_cache.glob("*.o"):
         if not keep(path.stat().st_size):
@@ -130,7 +130,7 @@ def test_what_is_lost_is_made_again(own_cache, keep):
     assert not built(module())[1]
 
 
-def test_damaged_files_are_made_again(own_cache):
+def test_damaged_files_are_rebuilt(own_cache):
     built(module())
     for path in own_cache.glob("*.o"):
         data = bytearray(path.read_bytes())

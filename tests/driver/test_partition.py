@@ -72,7 +72,7 @@ def test_the_cache_gives_the_same_code(monkeypatch):
     check(again)
 
 
-def test_small_modules_stay_whole():
+def test_small_modules_are_not_split():
     assert len(split_objects(build(module(KERNELS - 2)).code)) == 1
 
 
@@ -117,7 +117,7 @@ def test_kernels_that_call_each_other_stay_together():
     assert sum(len(part.exported) for part in others) == KERNELS - 1
 
 
-def test_a_module_with_other_operations_stays_whole():
+def test_a_module_with_other_operations_is_not_split():
     op = with_kernels(module())
     op.body.block.add_op(module_op(module(1)).clone())
     (part,) = divide(op)

@@ -36,7 +36,7 @@ def test_where_there_is_no_other_process_it_is_built_here(monkeypatch, missing):
     assert built(in_subprocess=True)[1]
 
 
-def test_a_described_program_is_made_once(own_cache):
+def test_a_described_program_is_built_once(own_cache):
     from test_build_cache import module
 
     def made():

@@ -74,7 +74,7 @@ def test_what_no_worker_does_is_done_here(monkeypatch, answers, expected, execut
     assert answers == [None] * (executable == "/bin/false")
 
 
-def test_a_part_that_cannot_be_given_to_a_worker_is_done_here(monkeypatch, answers, expected):
+def test_a_part_that_cannot_be_sent_to_a_worker_is_lowered_here(monkeypatch, answers, expected):
     def asked(process, text, passes):
         raise RuntimeError("out of order")
 
@@ -99,7 +99,7 @@ def test_a_worker_gives_the_object_of_a_part():
     assert {"default-schedule", "object"} <= set(header["stages"])
 
 
-def test_kernels_are_given_to_workers_before_entry_points_are_written(monkeypatch, expected):
+def test_kernels_are_sent_to_workers_before_entry_points_are_written(monkeypatch, expected):
     order = []
 
     class Watched(Timings):

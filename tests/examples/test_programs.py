@@ -75,7 +75,7 @@ def test_a_benchmark_refuses_to_start_after_numpy():
     assert done.returncode == 1 and "before numpy is imported" in done.stderr
 
 
-def test_interleaved_takes_turns():
+def test_interleaved_alternates():
     code = (
         "import sys; sys.path.insert(0, 'benchmarks'); import measure\n"
         "calls = []\n"

@@ -385,7 +385,7 @@ def test_what_is_local_to_a_dataflow_block_says_how_it_becomes_an_output():
         builder.emit_func_output(y)
 
 
-def test_a_mutator_that_returns_nothing_is_told():
+def test_a_mutator_that_returns_nothing_is_reported():
     class Forgets(PyExprMutator):
         def visit_call_(self, call):
             pass
@@ -395,7 +395,7 @@ def test_a_mutator_that_returns_nothing_is_told():
         Forgets().visit_expr(mod)
 
 
-def test_a_variable_that_is_no_parameter_is_found_by_what_verifies_the_module():
+def test_a_variable_that_is_no_parameter_fails_verification():
     x, y = variables()
     bb = BlockBuilder()
     with bb.function("main", [x]):

@@ -125,7 +125,7 @@ def cached():
 
 @only_full
 @thinned("steps", [[3, 1, 1, 1, 2], [1] * 8, [8], [5, 3]], 1)
-def test_decoding_step_by_step_gives_what_a_whole_pass_gives(whole, cached, steps):
+def test_decoding_step_by_step_gives_what_one_pass_returns(whole, cached, steps):
     initial, step = cached
     states, found, done = initial(), [], 0
     assert len(states) == 4

@@ -302,7 +302,7 @@ def test_subroutines_are_shared_where_they_are_alike():
     )
 
 
-def test_subroutines_are_told_the_sizes_that_their_tensors_do_not_determine():
+def test_subroutines_receive_the_sizes_that_their_tensors_do_not_determine():
     class Rows(nn.Module):
         define_subroutine = True
 

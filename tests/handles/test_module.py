@@ -39,7 +39,7 @@ def identity(name="f"):
     return Function([x], x, attrs={"global_symbol": name})
 
 
-def test_functions_are_found_by_name_and_by_variable(module):
+def test_functions_are_looked_up_by_name_and_by_variable(module):
     gv = module.get_global_var("main")
     assert isinstance(module["main"], Function) and module[gv] == module["main"]
     assert isinstance(module["scale"], PrimFunc)
@@ -124,7 +124,7 @@ def test_global_vars_are_names():
 
 
 @pytest.mark.parametrize("value", [5, rx.const(1.0), None])
-def test_what_no_module_holds_is_told(value) -> None:
+def test_what_no_module_holds_is_reported(value) -> None:
     put = {
         "by name": lambda: IRModule({"f": value}),
         "alone": lambda: IRModule.from_expr(value),

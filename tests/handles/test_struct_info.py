@@ -129,7 +129,7 @@ def test_scalars_that_do_not_fit_are_refused(value, dtype):
         PrimStructInfo(dtype, value=value)
 
 
-def test_struct_info_alone_declares_its_variables_where_it_is_asked_for():
+def test_struct_info_alone_declares_its_variables_on_request():
     info = TensorStructInfo([Var("n") + 1, Var("m")], "float32")
     text = 'R.Tensor((n + 1, m), dtype="float32")'
     assert info.script() == text

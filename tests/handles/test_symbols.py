@@ -29,7 +29,7 @@ def test_a_function_keeps_its_symbol_in_a_module():
     assert IRModule({"copy": module["main"]})["copy"].op.func_attrs is None
 
 
-def test_symbols_are_given_and_taken():
+def test_symbols_are_converted_both_ways():
     module = IRModule({"main": copy})
     renamed = module["main"].with_attr("global_symbol", "other")
     assert (renamed.name, renamed.attrs["global_symbol"]) == ("other", "other")

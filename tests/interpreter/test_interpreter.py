@@ -253,7 +253,7 @@ def test_an_unknown_function(parse):
         interpret(parse(RELAX), "lop", [])
 
 
-def test_a_changed_meaning_is_found_and_shown(parse):
+def test_a_changed_meaning_is_detected_and_shown(parse):
     before, after = parse(MATMUL), parse(MATMUL.replace("tir.mul", "tir.sub"))
     with pytest.raises(MeaningError, match="input 0: float32"):
         assert_same_meaning(before, after)

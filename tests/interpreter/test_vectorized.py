@@ -313,7 +313,7 @@ TOTAL = """tir.for %i = 0 to 8 {
         (TOTAL, np.concatenate([C[:1] + X.sum(), C[1:]])),
     ],
 )
-def test_iterations_that_meet_run_in_turn(body: str, expected: Any, at_once: list[bool]) -> None:
+def test_iterations_that_meet_run_in_order(body: str, expected: Any, at_once: list[bool]) -> None:
     np.testing.assert_array_equal(run(body, X, C), expected)
     assert not at_once[0]
 

@@ -50,7 +50,7 @@ def firsts(found):
     return {name: table.first_of(f).sym_name.data for name, f in found.items()}
 
 
-def test_the_first_of_a_structure_is_found():
+def test_the_first_of_a_structure_is_returned():
     found = functions(
         plain("a"), plain("b", arg="z"), plain("c", extent=5), plain("d", dtype="float16"), plain("e", number=2),
         plain("f", number=2), plain("g", extent=5), plain("h"),

@@ -116,7 +116,7 @@ def test_two_attributes_of_one_program_are_not_mixed_up():
     assert len({said(a, b) for a in (one, true) for b in (one, true)}) == 4
 
 
-def test_where_an_attribute_stands_counts():
+def test_the_place_of_an_attribute_counts():
     ops = [tir.ConstOp(1, i64) for _ in range(4)]
     ops[1].attributes["said"] = UnitAttr()
     ops[2].properties["said"] = UnitAttr()

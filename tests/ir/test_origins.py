@@ -27,7 +27,7 @@ def check(func, variables, buffer):
     assert not tvm.ir.structural_equal(loop.body.value, y * (x + k))
 
 
-def test_a_function_is_of_the_variables_that_it_was_made_of():
+def test_a_function_is_of_its_own_variables():
     variables, buffer, func = function()
     check(func, variables, buffer)
 

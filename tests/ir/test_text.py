@@ -12,7 +12,7 @@ from tirax.tvm_api.script import from_source
 OPEN = 'x = "' + "a" * 4000
 
 
-def test_a_string_that_is_not_closed_is_told_at_once():
+def test_a_string_that_is_not_closed_is_reported_at_once():
     with pytest.raises(ParseError, match="closing string literal"):
         TextParser(new_context(), f"builtin.module attributes {{{OPEN}}}").parse_module()
 

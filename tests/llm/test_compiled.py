@@ -45,7 +45,7 @@ def test_what_a_decoder_consists_of_is_its_place_in_the_cache(asked):
     assert asked[12:] == [(None, False)] * 3
 
 
-def test_a_model_is_compiled_apart_where_it_is_large(asked):
+def test_a_model_is_compiled_in_a_subprocess_where_it_is_large(asked):
     weights = {"output.weight": np.zeros((1 << 20, 32), np.uint8)}
     all_kinds(CompiledDecoder(Decoder(LLAMA, layout_of(LLAMA)), weights))
     assert [apart for _, apart in asked] == [True] * 3

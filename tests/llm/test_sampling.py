@@ -46,7 +46,7 @@ def test_of_equal_logits_the_first_one_is_taken():
     assert Sampler(Sampling(1.0, top_k=1))(np.zeros(5, np.float32)) == 0
 
 
-def test_options_that_cannot_be_are_told_at_once():
+def test_options_that_cannot_be_are_reported_at_once():
     with pytest.raises(SamplingError) as error:
         Sampling(temperature=-1, top_k=-1, top_p=0, seed=-1)
     assert [note.split(" ")[0] for note in error.value.notes] == ["temperature", "top_k", "top_p", "seed"]

@@ -53,7 +53,7 @@ def test_sequences_of_differing_lengths_go_on_at_once():
     assert [continued(session(), [p], max_tokens=6)[0] for p in prompts] == expected
 
 
-def test_a_sequence_ends_behind_a_token_that_stops_and_the_others_go_on():
+def test_a_sequence_ends_after_a_token_that_stops_and_the_others_go_on():
     prompts = [[1, 2, 3], [5]]
     first, second = (fibonacci_like(p, 5) for p in prompts)
     stop = first[2]

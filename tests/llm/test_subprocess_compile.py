@@ -31,7 +31,7 @@ def test_another_process_makes_the_module(decoder):
     assert decoder.compiled("decode")["decode"] is not None
 
 
-def test_where_there_is_no_other_process_it_is_made_here(decoder, monkeypatch):
+def test_where_there_is_no_other_process_it_is_compiled_here(decoder, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/no/such/python")
     with pytest.raises(TiraxError, match="made here"):
         decoder.compiled("decode")

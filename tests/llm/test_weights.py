@@ -42,7 +42,7 @@ def test_matrices_of_halves_stay_what_they_are():
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux tells what is resident")
-def test_what_is_read_of_a_mapped_file_is_given_back_and_can_be_read_again(tmp_path):
+def test_what_is_read_of_a_mapped_file_is_released_and_can_be_read_again(tmp_path):
     numbers = np.arange(mmap.PAGESIZE * 64, dtype=np.float32)
     (tmp_path / "weights").write_bytes(numbers.tobytes())
     with open(tmp_path / "weights", "rb") as file:

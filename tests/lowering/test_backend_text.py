@@ -58,7 +58,7 @@ def test_text_is_stable(backend):
     assert print_llvm(backend.parse(HOST_CODE)) == print_llvm(backend.parse(HOST_CODE))
 
 
-def test_names_are_kept_and_made_unique(backend):
+def test_names_are_kept_and_unique(backend):
     text = backend.text("""
     func.func @f(%x: i64, %v0: i64) -> i64 {
       %0 = arith.addi %x, %v0 : i64

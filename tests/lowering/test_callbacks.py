@@ -37,7 +37,7 @@ def test_what_gives_nothing_is_called_for_its_effect(pure, result):
     np.testing.assert_array_equal(seen[0], 2 * np.arange(16))
 
 
-def test_a_result_that_is_wanted_is_not_none():
+def test_a_result_that_is_used_is_not_none():
     main = built('R.Tuple([R.Tensor([16], "int32")])', "C", True)
     with pytest.raises(ArgumentError, match="not a tuple"):
         main(np.arange(16, dtype="int32"), lambda a: None)

@@ -149,7 +149,7 @@ def _run(executable, n: int) -> None:
 
 
 @pytest.mark.parametrize("name", ACCESSES)
-def test_every_access_is_checked_where_that_is_asked_for(name, monkeypatch):
+def test_every_access_is_checked_on_request(name, monkeypatch):
     body, most, buffer, verb, line = ACCESSES[name]
     monkeypatch.setenv("TIRAX_SANITIZE", "address")
     executable = build(_module(body))
@@ -193,7 +193,7 @@ class M:
 
 
 @pytest.mark.parametrize("word", ["memory", "all"])
-def test_an_unknown_sanitizer_is_told(word, monkeypatch):
+def test_an_unknown_sanitizer_is_reported(word, monkeypatch):
     monkeypatch.setenv("TIRAX_SANITIZE", word)
     with pytest.raises(TiraxError, match=r"unknown value of tirax\.sanitize"):
         build(_module("B[0] = A[0]"))

@@ -346,7 +346,7 @@ class Module:
 """
 
 
-def test_no_code_is_made_of_recursion():
+def test_no_code_is_generated_for_recursion():
     module = parse_source(RECURSIVE)
     with pytest.raises(TiraxError, match="calls itself"):
         Kernel(module)

@@ -83,7 +83,7 @@ def test_without_the_schedule_too():
     assert first_disagreement(module, Sequential(PASSES[1:])(module), sizes=(0, 2)) is None
 
 
-def test_the_order_of_passes_is_asked_for():
+def test_the_order_of_passes_is_checked():
     module = parse(bias_relu())
     with pytest.raises(UnsupportedError, match="run lower-init-block before"):
         ConvertBlocksToOpaque()(module)
@@ -93,6 +93,6 @@ def test_the_order_of_passes_is_asked_for():
         Sequential([*BLOCKS, ConvertTirToScf()])(module)
 
 
-def test_a_pass_given_twice_does_nothing_more():
+def test_a_repeated_pass_does_nothing_more():
     once = Sequential(PASSES[1:])(parse(bias_relu()))
     assert str(Sequential(PASSES[1:])(once)) == str(once)

@@ -65,7 +65,7 @@ def test_files_and_functions_are_short():
     assert not long
 
 
-def test_functions_are_found_wherever_they_stand():
+def test_nested_functions_are_counted():
     places = ("try:\n {0}\nexcept E:\n {0}\nelse:\n {0}\nfinally:\n {0}", "match x:\n case 1:\n  {0}", "class A:\n {0}")
     for place in (*places, "if x:\n {0}\nelse:\n {0}", "async def g():\n with x:\n  {0}", "for i in x:\n {0}"):
         tree = ast.parse(place.format("def f(): pass"))

@@ -10,7 +10,7 @@ from repository import ROOT
 TESTS = ROOT / "tests"
 
 
-def test_a_package_is_asked_for_at_the_head_of_a_file_or_as_a_fixture():
+def test_a_package_is_required_at_the_head_of_a_file_or_as_a_fixture():
     asked = re.compile(rf'importorskip\(\s*"(?:{"|".join(packages.PACKAGES)})\b')
     for path in {*TESTS.rglob("test_*.py")} - {Path(__file__)}:
         text = path.read_text()

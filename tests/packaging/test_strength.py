@@ -81,7 +81,7 @@ def test_two_tables_leave_out_rows_of_both_only(runs):
 
 
 @pytest.mark.parametrize("other", [lambda: strength.drawn(5), lambda: strength.only_full, lambda: pytest.mark.thinned])
-def test_what_is_thinned_in_another_way_too_runs_as_a_whole(runs, other):
+def test_what_is_thinned_in_another_way_too_runs_in_full(runs, other):
     _, rest, full = runs(TABLES["so many"], other)
     assert rest == full
 

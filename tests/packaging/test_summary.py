@@ -21,7 +21,7 @@ def test_all_is_well(passed: Path):
     assert summary(passed) == ("12 passed, 0 failed", True)
 
 
-def test_what_is_not_asked_for_does_not_count(passed: Path):
+def test_what_is_not_requested_does_not_count(passed: Path):
     (passed / "pytest-full.xml").unlink()
     assert summary(passed, ["lint.ok", "pytest.xml"]) == ("3 passed, 0 failed", True)
 

@@ -48,7 +48,7 @@ def test_what_is_no_secret_is_replaced(kind, tmp_path, monkeypatch):
     assert not left_half_written(path.parent)
 
 
-def test_a_folder_in_the_place_of_the_secret_turns_the_caches_off(tmp_path, monkeypatch):
+def test_a_folder_in_the_place_of_the_secret_disables_the_caches(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     cache.secret_file().mkdir(parents=True)
     objects = ObjectCache(tmp_path / "objects")

@@ -268,13 +268,13 @@ def _reinterpret(x, out):
 # numpy 2.5 deprecates setting shapes and dtypes; as long as it can be done, it has to do no harm.
 @pytest.mark.filterwarnings("ignore:Setting the:DeprecationWarning")
 @pytest.mark.parametrize("dps", [_reshape, _freeze, _reinterpret])
-def test_callbacks_that_change_the_arrays_they_are_given(callback, dps):
+def test_callbacks_that_change_their_arguments(callback, dps):
     """The kernels that follow know shapes and memory from before the call."""
     assert callback(dps=dps, packed=lambda x: ramp(3)).tolist() == (ramp(3) + 1).tolist()
 
 
 @only_full
-def test_callbacks_that_keep_what_they_are_given(callback):
+def test_callbacks_that_keep_their_arguments(callback):
     kept = []
 
     def keep(x, out):

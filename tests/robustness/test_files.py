@@ -49,7 +49,7 @@ def test_every_truncation_is_refused(tmp_path, saved):
             load(tmp_path, saved[:size])
 
 
-def test_every_flipped_byte_is_found(tmp_path, saved):
+def test_every_flipped_byte_is_detected(tmp_path, saved):
     rng = random.Random(0)
     for place in [*range(130), *rng.sample(range(len(saved)), 150)]:
         damaged = bytearray(saved)
@@ -65,7 +65,7 @@ def test_foreign_files(tmp_path, data):
 
 
 @pytest.mark.parametrize("change", [b"x", bytes(64), bytes(10_000)])
-def test_what_is_appended_is_found(tmp_path, saved, change):
+def test_what_is_appended_is_detected(tmp_path, saved, change):
     with pytest.raises(DamagedFileError, match="too long"):
         load(tmp_path, saved + change)
 

@@ -127,7 +127,7 @@ CALLS = {
 
 @pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="only glibc counts what it has given")
 @thinned("name", CALLS, lambda name: CALLS[name][2])
-def test_a_call_leaves_nothing_behind(name: str) -> None:
+def test_a_call_leaves_nothing(name: str) -> None:
     """Each call that forgets an object or a piece of memory, also where it fails, would be seen 400 times."""
     body, x, error = CALLS[name]
     registry.register_func("process.fails", _fails, override=True)

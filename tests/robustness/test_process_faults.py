@@ -37,7 +37,7 @@ def test_what_is_not_granted_breaks_nothing(group):
 
 @only_full
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGINT"])
-def test_a_process_that_ends_anywhere_leaves_whole_files(how):
+def test_a_process_that_ends_anywhere_leaves_complete_files(how):
     """The next process, or after an interrupt the same, does everything again, and its results are right."""
     assert printed("ended_processes.py", how, "1", "4") == []
 

@@ -164,7 +164,7 @@ def test_expressions_may_be_deeper_than_the_stack(ops, end, given, wanted):
 
 
 @only_full
-def test_what_is_too_deep_is_told_with_its_pass():
+def test_what_is_too_deep_is_reported_with_its_pass():
     """Not all passes: some follow an expression by calling themselves."""
     module = parse_mlir(HEAD + "".join(CHAIN) + f"tir.store %w, %B[%v{DEEP}]\n}}")
     with pytest.raises(TiraxError, match="(?s)nested too deeply.*setrecursionlimit.*in the pass guard-indices"):

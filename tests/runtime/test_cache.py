@@ -129,7 +129,7 @@ def test_threads(cache: ObjectCache):
     assert not wrong and all(cache.get(key) is not None for key in keys)
 
 
-def test_an_entry_that_somebody_else_made_is_not_loaded(
+def test_an_entry_that_somebody_else_wrote_is_not_loaded(
     cache: ObjectCache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
     key, other = cache_key("a"), cache_key("b")

@@ -96,7 +96,7 @@ def linked() -> elf.LinkedCode:
     return found
 
 
-def test_functions_reach_each_other_the_process_and_what_is_given() -> None:
+def test_functions_reach_each_other_the_process_and_imports() -> None:
     code = linked()
     function = {name: I64(at) for name, at in code.addresses.items()}
     sine = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(code.addresses["sine"])

@@ -155,7 +155,7 @@ def test_results_are_released_by_other_threads_too(double):
     torch.testing.assert_close(f(torch.ones(1, 3))[0], torch.full((1, 3), 2.0))
 
 
-def test_calls_leave_no_references_behind(double):
+def test_calls_leak_no_references(double):
     import sys
 
     f, x = call(double), torch.randn(4, 3)
@@ -273,7 +273,7 @@ def test_a_call_within_a_call_has_arrays_of_its_own(watched):
         torch.testing.assert_close(f(torch.ones(4, 3))[0], torch.full((4, 3), 2.0))
 
 
-def test_an_error_in_a_call_leaves_nothing_behind(watched):
+def test_an_error_in_a_call_leaves_nothing(watched):
     f, watch = watched
     watch(lambda x: 1 / 0)
     x = torch.ones(4, 3)

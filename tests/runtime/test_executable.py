@@ -279,7 +279,7 @@ def test_blobs_out_of_bounds(saved: Path, monkeypatch: pytest.MonkeyPatch):
         Executable.load(saved)
 
 
-def test_saving_replaces_at_once_and_leaves_nothing_behind(ex: Executable, saved: Path):
+def test_saving_replaces_at_once_and_leaves_nothing(ex: Executable, saved: Path):
     before = saved.read_bytes()
     ex.save(saved)
     assert saved.read_bytes() == before and os.listdir(saved.parent) == [saved.name]

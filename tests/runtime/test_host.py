@@ -40,7 +40,7 @@ def test_another_start_is_another_machine(folder: Path, monkeypatch: pytest.Monk
     assert asked().processor == "another one"
 
 
-def test_where_nothing_tells_starts_apart_nothing_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_boot_identifier_nothing_is_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_start", lambda: None)
     assert asked().triple == llvm.get_process_triple() and not list(folder.rglob("*.o"))
 

@@ -10,7 +10,7 @@ import pytest
 from tirax.runtime.matrix_registers import has_matrix_registers
 
 
-def test_they_are_given_where_the_processor_has_them() -> None:
+def test_they_are_used_where_the_processor_has_them() -> None:
     """By /proc/cpuinfo, which another part of Linux writes."""
     if not sys.platform.startswith("linux"):
         pytest.skip("/proc/cpuinfo is Linux's")
@@ -20,7 +20,7 @@ def test_they_are_given_where_the_processor_has_them() -> None:
 
 
 @pytest.mark.parametrize(("system", "processor"), [("darwin", "x86_64"), ("linux", "aarch64"), ("win32", "AMD64")])
-def test_elsewhere_nothing_is_asked(monkeypatch: pytest.MonkeyPatch, system: str, processor: str) -> None:
+def test_elsewhere_nothing_is_requested(monkeypatch: pytest.MonkeyPatch, system: str, processor: str) -> None:
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(platform, "machine", lambda: processor)
     assert not has_matrix_registers.__wrapped__()

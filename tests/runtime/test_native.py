@@ -37,7 +37,7 @@ def test_layout_of_arrays():
     assert abi.ARRAY_LAYOUT["data"] == object.__basicsize__
 
 
-def test_a_wrong_layout_is_found(monkeypatch: pytest.MonkeyPatch):
+def test_a_wrong_layout_is_detected(monkeypatch: pytest.MonkeyPatch):
     fields = {name: int(offset) for name, offset in abi.ArrayLayout.__members__.items()}
     fields["ND"], fields["DIMS"] = fields["FLAGS"], fields["STRIDES"]
     monkeypatch.setattr(abi, "ArrayLayout", SimpleNamespace(**fields))
@@ -235,7 +235,7 @@ attributes #0 = { "target-cpu"="x86-64" "target-features"="" }
 """
 
 
-def test_float16_helpers_are_found(native: SimpleNamespace):
+def test_float16_helpers_are_linked(native: SimpleNamespace):
     loaded = engine.load_object(native.compile_ll(native.header(0) + FLOAT16), ["f"])
     function = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint16)(loaded.address("f"))
     assert function(int(np.float16(42).view(np.uint16))) == 42

@@ -223,7 +223,7 @@ def test_views_share_memory_and_lie_within_the_array():
         array(np.ones((4, 4)))[:, ::2]._create_view([2])
 
 
-def test_arrays_of_one_piece_lie_apart_and_aligned():
+def test_arrays_of_one_piece_are_disjoint_and_aligned():
     arrays = empty_together([((2, 3), "float32"), ((), "int8"), ((0, 4), "float16"), ((65,), "uint8")])
     assert [(a.shape, a.dtype) for a in arrays] == [
         ((2, 3), "float32"),

@@ -139,7 +139,7 @@ def sums_of_two_kinds(body):
     return function("A:n,37:f32 S:n:f32 Q:n:f32", nest("S", "i:n j:37r", body, init))
 
 
-def test_two_sums_in_one_block_are_taken_apart():
+def test_two_sums_in_one_block_are_split():
     text = sums_of_two_kinds("""%s = tir.load %S[%vi] : f32
 %q = tir.load %Q[%vi] : f32
 %x = tir.load %A[%vi, %vj] : f32

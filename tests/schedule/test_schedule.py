@@ -114,7 +114,7 @@ def test_another_decision(module) -> None:
     assert_same_meaning(module.op, other.mod.op)
 
 
-def test_decisions_are_asked_for(module) -> None:
+def test_decisions_are_listed(module) -> None:
     other = Schedule(module)
     scheduled(module).trace.apply_to_schedule(other, decision_provider=lambda inst, inputs, attrs, old: [2, 10])
     assert "decision=[2, 10]" in str(other.trace)

@@ -168,7 +168,7 @@ def test_intrinsics_of_devices_are_calls():
 @pytest.mark.parametrize(
     ("name", "why"), [("tvm_storage_sync", "for GPUs"), ("tvm_throw_last_error", "lowering of packed calls")]
 )
-def test_no_code_is_made_of_them(name, why):
+def test_no_code_is_generated_for_them(name, why):
     argument = '"shared"' if name == "tvm_storage_sync" else ""
     text = f"@T.prim_func\ndef f(A: T.Buffer(4, 'float32')):\n    A[0] = 1.0\n    T.{name}({argument})\n"
     with pytest.raises(UnsupportedError, match=f"(?s)no code is made for T.{name}.*{why}"):

@@ -79,7 +79,7 @@ def test_class() -> None:
     assert [op.sym_name.data for op in module.body.block.ops] == ["twice", "main"]
 
 
-def test_two_classes_of_one_name_are_told_apart() -> None:
+def test_two_classes_of_one_name_are_distinguished() -> None:
     class Module:
         @R.function
         def first(x: R.Object):
@@ -137,7 +137,7 @@ def test_errors_show_the_line_of_the_file() -> None:
     assert "return R.add(x, undefined)" in str(info.value)
 
 
-def test_source_that_cannot_be_found() -> None:
+def test_missing_source() -> None:
     def gone(x: Any) -> Any:
         return x
 
@@ -180,7 +180,7 @@ class Whole:
         A[0] = 1.0
 
 
-def test_only_classes_of_tvmscript_are_read_as_a_whole() -> None:
+def test_only_classes_of_tvmscript_are_read_completely() -> None:
     assert not in_module_class(Plain.alone)
     assert in_module_class(Whole.part)
     assert not in_module_class(scaled)

@@ -422,7 +422,7 @@ def test_an_unknown_type_of_a_buffer_is_refused() -> None:
         ("elem_offset=n", "0", "elem_offset=n"),
     ],
 )
-def test_an_offset_of_which_nothing_else_is_said_is_any(given: str, rest: str, printed_as: str) -> None:
+def test_an_offset_of_which_nothing_else_is_known_is_any(given: str, rest: str, printed_as: str) -> None:
     text = f"""
 @T.prim_func
 def f(n: T.int32):

@@ -106,7 +106,7 @@ def test_the_attention_tutorial() -> None:
     ]
 
 
-def test_an_unknown_dtype_is_left_out_and_private_is_said() -> None:
+def test_an_unknown_dtype_is_left_out_and_private_is_printed() -> None:
     t = "!relax.tensor<[1024]>"
     func = function_of(
         f"""relax.func private @main(%x: {t}) -> {t} {{
@@ -245,7 +245,7 @@ def test_clashing_names_are_numbered_and_keywords_avoided() -> None:
     assert ", lambda2: R.Tensor" in print_script(func)
 
 
-def test_made_up_names_leave_alone_what_has_a_name() -> None:
+def test_generated_names_leave_alone_what_has_a_name() -> None:
     printed = body_of(
         f"""%gv = relax.dataflow {{
           %0 = relax.add %x, %y : {T2}
@@ -454,7 +454,7 @@ return y"""
     )
 
 
-def test_annotations_are_hidden_where_asked_and_inferred() -> None:
+def test_annotations_are_hidden_on_request_and_inferred() -> None:
     body = f"%r = relax.add %x, %y : {T2}\nrelax.return %r : {T2}"
     assert body_of(body, show_all_struct_info=False) == "r = R.add(x, y)\nreturn r"
 

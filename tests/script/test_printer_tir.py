@@ -548,7 +548,7 @@ NOTHING = "%0 = tir.const 0 : i32 tir.evaluate %0 : i32"
         ("%p = tir.allocate [4] f32", 'p = T.allocate([T.int64(4)], "float32", "global")\nT.evaluate(0)'),
     ],
 )
-def test_nothing_is_said_where_there_is_nothing_else(body: str, script: str) -> None:
+def test_nothing_is_printed_where_there_is_nothing_else(body: str, script: str) -> None:
     assert body_of(body) == script
 
 

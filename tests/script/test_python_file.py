@@ -94,7 +94,7 @@ FAILURES = [
 
 
 @pytest.mark.parametrize(("program", "decorator", "message", "rest"), FAILURES)
-def test_the_program_that_is_meant(program: str | None, decorator: str, message: str, rest: str) -> None:
+def test_the_selected_program(program: str | None, decorator: str, message: str, rest: str) -> None:
     with pytest.raises(TiraxError) as info:
         parse_source(FILE.replace("@T.prim_func", decorator), "t.py", program=program)
     assert message in info.value.message
@@ -152,7 +152,7 @@ PASSED_BY = [
 
 
 @pytest.mark.parametrize("head", PASSED_BY)
-def test_what_stands_around_a_program_is_passed_by(head: str, tmp_path: Path) -> None:
+def test_what_surrounds_a_program_is_passed_by(head: str, tmp_path: Path) -> None:
     function = "@R.function\ndef f(x: R.Object):\n    return x\n"
     mark = tmp_path / "mark"
     text = f"{head.format(mark=str(mark))}\n{function}"

@@ -299,7 +299,7 @@ def test_the_address_of_a_declared_buffer_is_where_it_was_declared() -> None:
     )
 
 
-def test_a_macro_is_made_of_a_function():
+def test_a_macro_from_a_function():
     with pytest.raises(ValueError, match="takes a function"):
         T.macro(True)
 
@@ -320,7 +320,7 @@ def test_tensor_functions_are_called_by_their_names():
     assert call.op.name == "part" and len(call.args) == 2 and call.dtype == "void"
 
 
-def test_outputs_of_packed_functions_are_what_they_are_said_to_be():
+def test_outputs_of_packed_functions_have_the_declared_types():
     @R.function
     def main(x: R.Tensor([4], "float32")):
         f = R.ExternFunc("f")

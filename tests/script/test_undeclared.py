@@ -40,7 +40,7 @@ def test_a_different_view_is_a_difference():
     assert not ir.structural_equal(other, views)
 
 
-def test_memory_of_blocks_and_other_memory_are_told_apart():
+def test_memory_of_blocks_and_other_memory_are_distinguished():
     source = """
 @T.prim_func
 def main(A: T.Buffer((4,), "float32")):

@@ -107,7 +107,7 @@ def test_as_a_value_of_itself():
     assert_same_meaning(mod.op, after.op)
 
 
-def test_made_of_handles():
+def test_from_handles():
     """The variable of the binding stands for the function in its own body."""
     scalar = relax.TensorStructInfo((), "int32")
     f, a, b, y = (relax.Var(n, t) for n, t in zip("faby", (relax.FuncStructInfo([scalar], scalar), *[scalar] * 3)))

@@ -54,7 +54,7 @@ def test_variables_that_no_parameter_determines_are_parameters() -> None:
     assert call_te(topi.exp, x).tir_vars == [Var("n")]
 
 
-def test_whole_dimensions_need_no_parameter() -> None:
+def test_full_dimensions_need_no_parameter() -> None:
     x, y = values(tensor("n", 4), tensor(Var("n") + 1))
     assert call_te(lambda a, b: [topi.exp(a), topi.exp(b)], x, y).tir_vars == []
 

@@ -140,7 +140,7 @@ def test_comparisons_print_as_less_than() -> None:
     assert "T.float32(0.0) < A[v_i]" in text(a, te.compute((4,), lambda i: te.Select(a[i] > 0, a[i], 1)))
 
 
-def test_slices_and_whole_tensor_arithmetic() -> None:
+def test_slices_and_full_tensor_arithmetic() -> None:
     a = te.placeholder((2, 3), name="A")
     b = te.compute((2, 3), lambda i, j: a[i][j] + 1, name="B")
     x = np.ones((2, 3), np.float32)

@@ -33,7 +33,7 @@ def colours(text):
     return squares
 
 
-def test_squares_are_read_written_and_left_behind():
+def test_squares_are_read_written_and_left():
     squares = list(colours(draw(pattern(0, 5, 5, 0))).values())
     assert len(squares) == 2 * 4 + 1
     assert squares[0] == [(0.0, READ), (0.25, THERE), (0.75, READ)]

@@ -74,7 +74,7 @@ def test_lines_are_answered_one_by_one(capsys, path, model, monkeypatch):
     assert (code, out) == (0, "".join(f"{text}\n" for text in (*answers, answers[0])))
 
 
-def test_a_line_that_is_too_long_is_told_and_the_next_one_answered(capsys, path, monkeypatch):
+def test_a_line_that_is_too_long_is_reported_and_the_next_one_answered(capsys, path, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{'x' * 200}\nhello\n"))
     code, out, err = run(capsys, path, "--max-tokens", "3")
     assert code == 0 and "longer than the context" in err and out.endswith("\n") and len(out) > 1
@@ -120,7 +120,7 @@ def test_what_cannot_be_is_refused(capsys, path, model):
 
 
 @pytest.mark.parametrize("call", [0, 1, 2])
-def test_an_interrupt_while_a_prompt_is_read_is_as_if_nothing_was_said(model, monkeypatch, call):
+def test_an_interrupt_while_a_prompt_is_read_leaves_no_trace(model, monkeypatch, call):
     """Prompts are read in pieces; those that were read were in the cache, before the next ones."""
     monkeypatch.setattr(session, "CHUNK", 2)
     expected = "".join(Conversation(model, raw=True, max_tokens=6).say("hello"))

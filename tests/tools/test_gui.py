@@ -63,13 +63,13 @@ def test_a_script_is_shown_as_mlir(workbench, tmp_path):
     assert "relax.exp %x" in shown(workbench(str(path)))[0]
 
 
-def test_a_pass_that_fails_is_told(workbench, tmp_path):
+def test_a_pass_that_fails_is_reported(workbench, tmp_path):
     path = tmp_path / "m.mlir"
     path.write_text(MLP)
     assert "no native code for" in shown(workbench(str(path), "lower-relax-calls"))[0]
 
 
-def test_looking_behind_a_pass_that_fails_leaves_the_workbench_open(workbench, tmp_path):
+def test_looking_past_a_pass_that_fails_leaves_the_workbench_open(workbench, tmp_path):
     path = tmp_path / "m.mlir"
     path.write_text(MLP)
     app = workbench(str(path))

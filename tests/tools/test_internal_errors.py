@@ -49,12 +49,12 @@ def test_from_the_error_to_a_small_program(opt, cli, spoil, model, tmp_path, mon
     assert operations(parse_mlir((tmp_path / "small.mlir").read_text())) <= 10
 
 
-def test_a_diagnostic_leaves_nothing_behind(opt, model):
+def test_a_diagnostic_leaves_nothing(opt, model):
     result = opt(model, "-p", "bind-params{func_name=nobody}")
     assert result.code == 1 and "reproducer" not in result.err
 
 
-def test_what_helps_stands_on_lines_of_its_own():
+def test_help_has_lines_of_its_own():
     error = ZeroDivisionError("oops")
     for note in ("in the pass normalize", "reproducer: folder", "make it smaller: command"):
         error.add_note(note)

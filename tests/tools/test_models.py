@@ -100,7 +100,7 @@ def test_inspect_says_what_is_in_a_model(cli, model):
     assert re.search(r"MatMul\W+1\W+converted\W+product", result.out)
 
 
-def test_all_that_is_missing_is_told_at_once(cli, tmp_path):
+def test_all_that_is_missing_is_reported_at_once(cli, tmp_path):
     nodes = [helper.make_node("Foo", ["x"], ["a"], domain="my"), helper.make_node("Bar", ["a"], ["y"], domain="my")]
     path = saved(tmp_path / "m.onnx", nodes, {})
     looked = cli("inspect", path)
@@ -132,12 +132,12 @@ COMMANDS = pytest.mark.parametrize("command", ["run", "inspect", "import", "comp
 
 
 @COMMANDS
-def test_what_is_no_model_is_told(cli, tmp_path, command):
+def test_what_is_no_model_is_reported(cli, tmp_path, command):
     is_told(cli, tmp_path, "model.onnx", command)
 
 
 @COMMANDS
-def test_what_is_no_exported_program_is_told(cli, tmp_path, command, torch):
+def test_what_is_no_exported_program_is_reported(cli, tmp_path, command, torch):
     is_told(cli, tmp_path, "model.pt2", command)
 
 

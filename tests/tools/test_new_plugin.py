@@ -52,7 +52,7 @@ def test_nothing_is_written_over(cli, tmp_path):
     assert [path.name for path in (tmp_path / "waves").iterdir()] == ["mine.py"]
 
 
-def test_a_folder_that_is_a_file_is_told(cli, tmp_path):
+def test_a_folder_that_is_a_file_is_reported(cli, tmp_path):
     (tmp_path / "file").write_text("")
     result = cli("new", "plugin", "waves", "--in", tmp_path / "file")
     assert result.code == 1 and "cannot write" in result.err

@@ -33,7 +33,7 @@ class Told:
         pass
 
 
-def test_stages_are_told_in_lines():
+def test_stages_are_shown_in_lines():
     told = Told()
     with Progress(Console(file=told, width=80), delay=0.001) as progress, stage("legalize-ops"):
         while "legalize-ops" not in told.text:  # before it begins something may be told already
@@ -42,7 +42,7 @@ def test_stages_are_told_in_lines():
     assert list(progress.stages) == ["legalize-ops"]
 
 
-def test_nothing_is_told_of_what_is_short():
+def test_nothing_is_shown_of_what_is_short():
     out = console(terminal=False)
     with Progress(out, delay=3600), stage("verify"):
         pass

@@ -83,7 +83,7 @@ def test_the_program_of_the_readme_is_read_from_its_file(cli, opt, tmp_path):
     assert result.code == 2 and "a file of MLIR is one program" in result.err
 
 
-def test_made_up_inputs_follow_the_signature(cli, model):
+def test_generated_inputs_follow_the_signature(cli, model):
     result = cli("run", model, "--input", "x=ones", "--input", "w=ones", "--sizes", "n=3", "--time")
     assert result.code == 0
     assert "result 0: float32[3, 4] min 6 mean 6 max 6" in result.out
@@ -155,7 +155,7 @@ def test_env_and_cache(cli, model, tmp_path, monkeypatch):
         (["cache", "cleer"], 2, "did you mean 'clear'?"),
     ],
 )
-def test_what_is_wrong_is_said(cli, model, args, code, message):
+def test_errors_are_reported(cli, model, args, code, message):
     result = cli(*(model if a == "MODEL" else a for a in args))
     assert result.code == code
     assert message in result.err

@@ -206,7 +206,7 @@ def new_context_with_func():
     return ctx
 
 
-def test_contents_of_weights_are_left_out_where_that_is_asked_for(opt, tmp_path):
+def test_contents_of_weights_are_left_out_on_request(opt, tmp_path):
     small, large = "<f32 [2] [1.0, 2.0]>", f'<f32 [100] "0x{"00" * 400}">'
     text = f"""relax.func @f() -> !relax.tensor<[100], f32> {{
       %a = relax.constant {small} %b = relax.constant {large} relax.return %b : !relax.tensor<[100], f32> }}"""

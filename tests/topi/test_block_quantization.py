@@ -63,7 +63,7 @@ def test_machine_code(case: tuple[str, str, int]):
             assert np.allclose(ours.numpy(), reference, rtol=0, atol=tolerance)
 
 
-def test_an_index_outside_is_told():
+def test_an_index_outside_is_reported():
     mod = program("q8_0", (4, 34), 32, "float32", 1)
     args = [np.zeros((1, 32), np.float32), np.zeros((4, 34), np.uint8), np.array([[0, 4]])]
     with pytest.raises(Exception, match="outside"):

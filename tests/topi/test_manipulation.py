@@ -57,7 +57,7 @@ def test_sections_of_nothing(extent, where):
         np.testing.assert_array_equal(result, expected)
 
 
-def test_an_extent_that_turns_out_too_short_is_refused():
+def test_an_extent_that_is_too_short_at_run_time_is_refused():
     native = build(from_source(program('"n"', 3)))
     with pytest.raises(TiraxError, match="negative"):
         native["main"](np.zeros(1, "float32"), np.zeros((2, 1), "float32"))

@@ -62,7 +62,7 @@ def test_joins_and_parts(check: Check) -> None:
     check(lambda a, b: topi.meshgrid([a, b], "xy"), vectors, np.meshgrid(*vectors))
 
 
-def test_made_of_indices(check: Check) -> None:
+def test_from_indices(check: Check) -> None:
     one = [np.zeros(1, "float32")]
 
     def alone(make: Callable[[], Any]) -> Callable[[Any], Any]:

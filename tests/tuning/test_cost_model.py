@@ -102,7 +102,7 @@ def test_what_was_learnt_is_saved(measured, tmp_path) -> None:
         other.load(tmp_path / "other.npz")
 
 
-def test_what_was_measured_is_told(measured, tmp_path) -> None:
+def test_measurements_are_passed_on(measured, tmp_path) -> None:
     context, candidates, seconds = measured
     model = BoostingModel()
     assert model.data == {} and model.data_size == 0
@@ -144,7 +144,7 @@ def test_before_anything_is_measured_the_estimate_counts(measured) -> None:
 
 
 @thinned("name", list(SPACES), 2)
-def test_every_estimate_is_a_part_of_the_whole(name: str) -> None:
+def test_every_estimate_is_a_part_of_the_total(name: str) -> None:
     _, found = candidates_of(SPACES[name]["source"], 3)
     estimates = [features_of(candidate.sch.mod)[ESTIMATE] for candidate in found]
     assert all(-12 <= estimate <= 0 for estimate in estimates)
@@ -207,7 +207,7 @@ def test_trees_fit_a_step_and_an_interaction() -> None:
     assert np.allclose(trees.predict(np.zeros((2, 3))), 2.0)
 
 
-def test_features_tell_schedules_apart() -> None:
+def test_features_distinguish_schedules() -> None:
     mod = module_of(SMALL)
     plain = features_of(mod)
     assert plain.shape == (feature_count(),)

@@ -47,7 +47,7 @@ def renamed(mod):
     return from_source(mod.script().replace("vi", "v_row").replace(" i,", " row,").replace("[i,", "[row,"))
 
 
-def test_the_fastest_record_is_found(database):
+def test_the_fastest_record_is_returned(database):
     mod = matmul()
     for seed, seconds in ((1, [3e-3]), (2, [1e-3, 9e-3, 2e-3]), (5, None)):
         database.commit_tuning_record(record(database, mod, seconds, seed))

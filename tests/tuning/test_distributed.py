@@ -58,7 +58,7 @@ def test_a_worker_is_killed_in_mid_run(tmp_path):
     assert len((tmp_path / "logs" / "trials.jsonl").read_text().splitlines()) == 12
 
 
-def test_the_executor_is_all_that_is_given(tmp_path):
+def test_only_the_executor_is_passed(tmp_path):
     with (
         distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster) as client,

@@ -187,7 +187,7 @@ def files_of_at_most(size):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "json"])
-def test_a_disk_that_is_full_is_told_and_no_record_is_lost(tmp_path, kind):
+def test_a_disk_that_is_full_is_reported_and_no_record_is_lost(tmp_path, kind):
     """The record that did not fit is not there in part, and what comes after it is stored when there is room again."""
     database = Database.create(kind, work_dir=tmp_path)
     committed(database, 3)

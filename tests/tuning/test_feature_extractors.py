@@ -31,7 +31,7 @@ def test_the_features_of_models_themselves():
     np.testing.assert_array_equal(found[0], features_of(given.sch.mod))
 
 
-def test_random_features_go_on_where_they_stood():
+def test_random_features_go_on_where_they_stopped():
     extractor = RandomFeatureExtractor(feature_size=7, max_block_num=3, seed=1)
     state = extractor.random_state
     first = extractor.extract_from(TuneContext(), candidates(9))
@@ -51,7 +51,7 @@ class Marked(FeatureExtractor):
 
 
 @pytest.mark.parametrize("model", [BoostingModel, XGBModel])
-def test_a_model_learns_from_given_features(model, tmp_path):
+def test_a_model_learns_from_explicit_features(model, tmp_path):
     if model is XGBModel:
         pytest.importorskip("xgboost", reason="optional: tirax[xgboost]")
     given = candidates(24)

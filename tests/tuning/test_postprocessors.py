@@ -115,7 +115,7 @@ def test_what_a_cpu_can_do(step: str, limits: dict, fits: bool) -> None:
     assert VerifyOnCPU(**limits).apply(sch) == fits
 
 
-def test_a_whole_task_is_finished() -> None:
+def test_a_full_task_is_finished() -> None:
     context = context_of(SPACES["softmax"]["source"])
     for sch in context.generate_design_space()[-2:]:
         sch.enter_postproc()

@@ -70,7 +70,7 @@ def test_blocks_can_be_left_out() -> None:
     assert annotation(sch.operation(sch.get_block("C")), TILING_STRUCTURE) is None
 
 
-def test_rules_are_given_or_the_targets() -> None:
+def test_rules_are_explicit_or_the_targets() -> None:
     class Marks(ScheduleRule):
         def apply(self, sch, block):
             sch.annotate(block, "seen", 1)

@@ -95,7 +95,7 @@ def test_one_after_the_other():
     assert all(t.strategy.ended for t in scheduler.tasks)
 
 
-def test_there_are_as_many_trials_as_were_asked_for():
+def test_there_are_as_many_trials_as_were_requested():
     scheduler = tune(GradientBased(), [task("a")], 10)
     assert scheduler.trials == 10 and [len(r) for r in scheduler.tasks[0].strategy.told] == [4, 4, 2]
     scheduler = tune(RoundRobin(), [task("a"), task("b")], 100, per_task=6)
@@ -195,7 +195,7 @@ def test_kinds_and_what_is_not_complete():
         MeasureCallback.create("all")
 
 
-def test_lines_of_trials_are_whole(tmp_path, monkeypatch):
+def test_lines_of_trials_are_complete(tmp_path, monkeypatch):
     """Behind what a killed writer left, and where the clock goes back; a disk that is full adds nothing."""
     log, clock = TrialLog(tmp_path / "trials.jsonl"), count(0, -(10**6))
     monkeypatch.setattr(task_scheduler.time, "time", lambda: next(clock))

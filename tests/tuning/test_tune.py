@@ -90,7 +90,7 @@ def test_the_database_of_tvm_in_the_folder(tmp_path):
     assert "tir.is_scheduled" in applied.script()
 
 
-def test_wrong_schedules_are_found_out(tmp_path, monkeypatch):
+def test_wrong_schedules_are_detected(tmp_path, monkeypatch):
     """A primitive that is wrong (here: one that skips the last iteration) loses its candidates."""
 
     def wrong(sch):
@@ -216,7 +216,7 @@ def test_rounds_with_what_was_learnt(tmp_path):
     assert all(r.run_secs for r in database.get_all_tuning_records())
 
 
-def test_schedules_are_made_of_what_is_measured():
+def test_schedules_come_from_measurements():
     sch = tiled(Schedule(matmul(), seed=1))
     assert not any("is_scheduled" in name for name in sch.mod["main"].attrs)
 

@@ -73,7 +73,7 @@ def test_a_trace_says_all_that_was_done():
         verify_trace_roundtrip(sch, double, text_format="yaml")
 
 
-def test_a_trace_that_is_not_what_was_done_is_found():
+def test_a_trace_that_is_not_what_was_done_is_detected():
     sch = tvm.tir.Schedule(double)
     other = double.with_attr("of_another", 1)
     with pytest.raises(ValueError, match="not structurally equal"):
@@ -172,7 +172,7 @@ def leave(mod, ctx):
     return mod
 
 
-def test_well_formed_before_only_where_it_is_asked_for():
+def test_well_formed_before_only_on_request():
     @I.ir_module(check_well_formed=False)
     class Bad:
         @R.function

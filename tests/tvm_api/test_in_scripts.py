@@ -113,7 +113,7 @@ def test_parameters_are_those_that_the_parser_binds(monkeypatch):
         assert optional == {n.rstrip("=") for n in specs[name].split() if n.endswith("=")}, name
 
 
-def test_every_name_of_the_parser_is_told_of():
+def test_every_name_of_the_parser_is_documented():
     known = {*FUNCTIONS, *CONTEXTS, *(path.partition(".")[0] for path in SPECIAL)} - DEVICE_NAMES.keys()
     assert not known - set(dir(T))
     assert all(getattr(T, name) for name in dir(T))

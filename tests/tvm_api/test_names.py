@@ -344,7 +344,7 @@ def test_mlir_is_read_from_python():
         tvm.script.from_mlir(text.replace("relax.func", "relax.funk"), "f.mlir")
 
 
-def test_names_of_the_language_are_asked_for_without_a_search():
+def test_names_of_the_language_are_looked_up_without_a_search():
     """pytest asks each handle for `__test__`: it is no misspelt `__add__`."""
     assert suggestion("__ad__", ["__add__", "add"]) is None
     assert suggestion("ad", ["__add__", "add"]) == "did you mean 'add'?"

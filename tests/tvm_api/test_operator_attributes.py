@@ -97,7 +97,7 @@ def test_a_declared_operator_is_compiled_by_its_legalization(cube, count):
     np.testing.assert_allclose(got, (x.astype("float64") ** 3).sum(), rtol=1e-6)
 
 
-def test_what_was_made_of_it_is_legalized_too(cube):
+def test_its_replacement_is_legalized_too(cube):
     once = LegalizeOps()(_of_cube(cube))
     assert "acme" not in once.script()
     assert "R.multiply" not in once.script()

@@ -64,7 +64,7 @@ def test_other_names_are_unknown_as_ever():
         importlib.import_module("rpc")
 
 
-def test_it_is_said_in_a_new_process():
+def test_it_is_reported_in_a_new_process():
     code = "import tirax.tvm_api.autotvm"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 1

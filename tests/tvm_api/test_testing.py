@@ -164,7 +164,7 @@ def test_the_plugin_names_tests_by_their_values(pytester):
     pytester.runpytest("-p", "tirax.tvm_api.testing.plugin").assert_outcomes(passed=7)
 
 
-def test_a_difference_is_found():
+def test_a_difference_is_detected():
     class Different(testing.CompareBeforeAfter):
         pass
 

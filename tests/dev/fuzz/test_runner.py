@@ -63,7 +63,7 @@ def planted(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     2,
 )
-def test_what_is_planted_is_found_and_made_small(
+def test_what_is_planted_is_detected_and_reduced(
     kind: str, status: str, message: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if status == "hang":
@@ -100,7 +100,7 @@ def test_a_finding_is_a_file_that_is_tried_again_and_kept_as_a_test(
         next(value for name, value in test.items() if name.startswith("test_"))()
 
 
-def test_bad_arguments_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_arguments_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "other.case"
     other.write_text("hello")
     assert main(["--replay", str(other)]) == 1

@@ -21,12 +21,12 @@ def test_what_is_played_is_what_was_drawn() -> None:
     assert _some(Tape(8)) != drawn
 
 
-def test_behind_the_end_everything_is_the_first() -> None:
+def test_past_the_end_every_choice_is_the_first() -> None:
     tape = Tape(played=[])
     assert (tape.choice("abc"), tape.randint(3, 9), tape.random()) == ("a", 3, 0.0)
 
 
-def test_a_failure_is_made_of_few_choices() -> None:
+def test_a_failure_has_few_choices() -> None:
     def numbers(choices: Choices) -> list[int]:
         tape = Tape(played=choices)
         return [tape.getrandbits(8) for _ in range(tape.getrandbits(5))]

@@ -45,7 +45,7 @@ def test_a_text_is_written_once_and_before_it_is_named(small):
     assert len(set(contents)) == len(contents)
 
 
-def test_what_passes_changed_is_the_whole_program(small):
+def test_what_passes_changed_is_the_full_program(small):
     """Replayed, the changes are the functions of the end: nothing is forgotten, and what went is gone."""
     state: dict[str, int] = {}
     for record in [*small.of("texts"), *small.of("pass")]:
@@ -75,7 +75,7 @@ def test_lines_of_a_kernel_come_from_the_lines_of_the_source(small, level):
     assert sum(map(bool, known)) > 0.4 * len(known)
 
 
-def test_statements_are_told_apart_down_to_instructions(small):
+def test_statements_are_distinguished_down_to_instructions(small):
     """Products are of the line of the matmul, the maximum with zero of that of the relu."""
     text = small.level("assembly")[ENTRY]
     of = [(line.split()[0], small.lines_from(p)) for line, p in zip(text["s"].split("\n"), text["p"], strict=True)]

@@ -3,7 +3,7 @@ import pytest
 from tirax.frontend.importing.extras import MissingPackage, require
 
 
-def test_an_installed_package_is_given():
+def test_an_installed_package_is_imported():
     assert require("json", "onnx").loads("1") == 1
 
 

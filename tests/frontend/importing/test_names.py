@@ -18,6 +18,6 @@ def test_a_value_has_one_name_and_no_two_values_the_same():
     assert names["a.b"] == "a_b"
 
 
-def test_names_stay_where_that_is_asked_for():
+def test_names_stay_on_request():
     names = Names(sanitize=False)
     assert names["a.b"] == "a.b"

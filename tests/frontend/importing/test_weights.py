@@ -49,7 +49,7 @@ def test_a_file_is_mapped(mod, tmp_path) -> None:
     np.testing.assert_array_equal(build(bound).jit()["main"](np.zeros((1, 3), "float32").repeat(2, 0))[0], np.arange(3))
 
 
-def test_all_that_does_not_fit_is_told(mod) -> None:
+def test_all_that_does_not_fit_is_reported(mod) -> None:
     with pytest.raises(InputError) as caught:
         bind_weights(mod, {"fc.weight": np.zeros(4, "float32"), "other": np.zeros(3)})
     assert caught.value.notes == (

@@ -41,7 +41,7 @@ def test_a_layer_at_several_sizes(opset):
     assert_like_reference(_dense(opset), *([rng.standard_normal((n, 4), np.float32)] for n in (0, 1, 5)))
 
 
-def test_nothing_is_looked_for_among_what_is_being_made() -> None:
+def test_nothing_is_looked_for_among_unfinished_values() -> None:
     """The garbage collector finds nothing there, and takes a sixth of the time of an import."""
     model, seen, thresholds = _dense(), [], gc.get_threshold()
     gc.callbacks.append(lambda phase, info: seen.append(phase))
@@ -56,7 +56,7 @@ def test_nothing_is_looked_for_among_what_is_being_made() -> None:
     assert imported["main"].attrs["num_input"] == 1
 
 
-def test_attributes_that_an_operator_lacks_are_told() -> None:
+def test_attributes_that_an_operator_lacks_are_reported() -> None:
     nodes = [helper.make_node("Loop", ["n", "", "x"], ["y"], name="loop"), helper.make_node("Cast", ["x"], ["y"])]
     for node, name in zip(nodes, ("body", "to"), strict=True):
         model = model_of([node], {"x": [2]}, ["y"], {"n": np.array(2)})
@@ -64,7 +64,7 @@ def test_attributes_that_an_operator_lacks_are_told() -> None:
             from_onnx(model)
 
 
-def test_names_that_are_no_text_are_told(tmp_path) -> None:
+def test_names_that_are_no_text_are_reported(tmp_path) -> None:
     model = model_of([helper.make_node("Relu", ["x"], ["y"], name="zzzz")], {"x": [2]}, ["y"])
     for old in (b"zzzz", b"Relu"):
         path = tmp_path / "model.onnx"
@@ -73,7 +73,7 @@ def test_names_that_are_no_text_are_told(tmp_path) -> None:
             from_onnx(path)
 
 
-def test_weights_are_parameters_where_asked_for():
+def test_weights_are_parameters_on_request():
     mod, params = detach_params(from_onnx(_dense(), keep_params_in_input=True))
     assert [p.name_hint for p in mod["main"].params] == ["x", "w"]
     assert mod["main"].attrs["num_input"] == 1
@@ -300,7 +300,7 @@ def test_attributes_that_no_operator_takes_are_errors_of_the_node(node):
         ("Concat", ["x", "", "x"], "number 1"),
     ],
 )
-def test_inputs_that_are_absent_and_needed_are_told(kind: str, inputs: list[str], named: str) -> None:
+def test_inputs_that_are_absent_and_needed_are_reported(kind: str, inputs: list[str], named: str) -> None:
     node = helper.make_node(kind, inputs, ["y"], **({"axis": 0} if kind == "Concat" else {}))
     with pytest.raises(ModelError, match=f"the input {named} is absent"):
         from_onnx(model_of([node], {"x": (INT64, [3])}, ["y"]))

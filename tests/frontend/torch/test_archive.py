@@ -143,7 +143,7 @@ def test_expressions_and_operators_that_are_none_are_refused_together(saved, tmp
     assert not trace.exists()
 
 
-def test_damaged_files_are_told(saved, tmp_path):
+def test_damaged_files_are_reported(saved, tmp_path):
     data = saved.read_bytes()
     path = tmp_path / "damaged.pt2"
     for size in (0, 100, len(data) // 2, len(data) - 5):

@@ -61,7 +61,7 @@ def test_sizes_stay_symbolic_with_their_ranges() -> None:
         np.testing.assert_array_equal(count, np.ones(3, "float32"))
 
 
-def test_a_size_that_only_stands_in_an_expression() -> None:
+def test_a_size_that_only_occurs_in_an_expression() -> None:
     shapes = ({0: 2 * torch.export.Dim("n")}, None)
     inputs = [(torch.randn(n), torch.randn(3)) for n in (6, 8)]
     agree(exported(lambda x, y: x.reshape(-1, 2) + y.sum(), inputs[0], dynamic_shapes=(shapes,)), *inputs)
@@ -77,7 +77,7 @@ def test_weights_as_parameters() -> None:
         np.testing.assert_array_equal(value, weight.detach())
 
 
-def test_outputs_alone_or_made_after_the_block() -> None:
+def test_outputs_alone_or_created_after_the_block() -> None:
     program = exported(lambda x: (x + 1,), [torch.ones(2)])
     one = from_exported_program(program, unwrap_unit_return_tuple=True)["main"]
     assert str(one.ret_struct_info) == "!relax.tensor<[2], f32>"

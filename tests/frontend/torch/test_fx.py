@@ -323,7 +323,7 @@ def test_a_view_that_is_changed_is_refused():
         from_fx(fx.symbolic_trace(Model()), [((3, 3), "float32")])
 
 
-def test_all_that_has_no_converter_is_told_at_once():
+def test_all_that_has_no_converter_is_reported_at_once():
     class Model(nn.Module):
         def __init__(self):
             super().__init__()
@@ -383,7 +383,7 @@ def test_converters_of_the_user():
     np.testing.assert_allclose(run(mod, x), torch.special.entr(x).numpy(), rtol=1e-5)
 
 
-def test_wrong_inputs_are_told():
+def test_wrong_inputs_are_reported():
     model = fx.symbolic_trace(nn.Linear(2, 2))
     with pytest.raises(InputError, match="input_info does not fit"):
         from_fx(model, [])

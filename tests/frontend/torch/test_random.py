@@ -98,7 +98,7 @@ def test_what_is_drawn_follows_its_law():
         assert abs(values.var() / variance - 1) < 0.1, name
 
 
-def test_dropped_features_are_whole():
+def test_features_are_dropped_entirely():
     def features(x):
         return F.dropout2d(x, 0.5), F.feature_alpha_dropout(x, 0.5, True)
 

@@ -241,7 +241,7 @@ class Module:
     )
 
 
-def test_a_loss_behind_a_function() -> None:
+def test_a_loss_after_a_function() -> None:
     made = AppendLoss("backbone", MSELoss("sum")(ROWS, ROWS))(backbone())
     verify_module(made.op)
     function = made["backbone_loss"]

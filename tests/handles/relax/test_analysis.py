@@ -239,7 +239,7 @@ class Module:
 """
 
 
-def test_an_annotation_that_does_not_hold_is_kept_where_that_is_asked_for():
+def test_an_annotation_that_does_not_hold_is_kept_on_request():
     mod = from_source(ILL_ANNOTATED, check_well_formed=False)
     assert not analysis.well_formed(mod)
     assert 'y: R.Tensor((4,), dtype="int32") = R.exp(x)' in mod.script()

@@ -84,7 +84,7 @@ def test_what_is_replaced_may_be_replaced_again(main, rewrite):
     assert body(new) == ["lv0 = R.add(x, x)", "R.output(lv0)", "return lv0"] and well_formed(new)
 
 
-def test_what_was_given_stays_as_it_is(main, rewrite):
+def test_the_argument_is_not_changed(main, rewrite):
     first = rewrite.mutated_root_fn()
     text = first.script()
     rewrite.replace_all_uses(variable(first, "lv1"), variable(main, "lv0"))

@@ -174,7 +174,7 @@ def test_what_cannot_be_built(build, error, message):
         Builder().normalize(build(rx.Var("x", tensor(2, 6))))
 
 
-def test_what_does_not_fit_is_said_when_it_is_bound():
+def test_what_does_not_fit_is_reported_when_it_is_bound():
     x, y = rx.Var("x", tensor(2, 6)), rx.Var("y", tensor(3))
     call = x + y
     with pytest.raises(ShapeError, match="broadcast"):
@@ -231,7 +231,7 @@ def test_leaves_and_tuples():
         rx.Var("t", pair.struct_info)[2]
 
 
-def test_functions_made_of_expressions():
+def test_functions_of_expressions():
     x, y = rx.Var("x", tensor(4)), rx.Var("y", tensor(4))
     func = rx.Function([x, y], x + y * 2, attrs={"global_symbol": "f", "Primitive": 1})
     assert func.name == "f" and not func.private and func.attrs == {"global_symbol": "f", "Primitive": 1}
@@ -358,7 +358,7 @@ def test_attributes_of_convolutions_that_do_not_fit_are_spread_too():
     assert list(call.attrs.padding) == [1, 2, 1, 2] and list(call.attrs.strides) == [1, 1]
 
 
-def test_a_shape_is_the_variable_that_was_given():
+def test_a_shape_is_the_same_variable():
     variable = rx.Var("s", rx.ShapeStructInfo(ndim=2))
     info = rx.TensorStructInfo(variable, "int32")
     assert info.shape == variable and info.ndim == 2

@@ -67,7 +67,7 @@ def test_results_must_be_integers() -> None:
             IndexMap.from_func(wrong)
 
 
-def test_made_of_variables_and_of_a_given_inverse() -> None:
+def test_from_variables_and_an_explicit_inverse() -> None:
     i, j = Var("i", "int64"), Var("j", "int64")
     made = IndexMap([i, j], [j, i], lambda a, b: (b, a))
     assert made.inverse_index_map == IndexMap.from_func(lambda a, b: (b, a))
@@ -152,7 +152,7 @@ def test_results_are_of_the_type_of_the_indices() -> None:
     assert {e.dtype for e in made.map_shape([14])} == {"int32"}
 
 
-def test_a_symbolic_size_is_the_variable_that_was_given() -> None:
+def test_a_symbolic_size_is_the_same_variable() -> None:
     size = tir.Var("N", "int32")
     made = tir.IndexMap.from_func(lambda i: [i // 4, i % 4], index_dtype="int32")
     inverse, padding = made.non_surjective_inverse([size])

@@ -54,7 +54,7 @@ def test_a_size_that_is_loaded_may_be_stored():
     np.testing.assert_array_equal(out, [9, 9, 9, 9])
 
 
-def test_statements_in_others_are_those_that_were_given():
+def test_statements_in_others_are_the_same_ones():
     inner, other = tir.Evaluate(1), tir.Evaluate(1)
     loop = tir.For(tir.Var("i", "int32"), 0, 10, tir.ForKind.SERIAL, inner)
     choice = tir.IfThenElse(tir.const(True), loop, other)

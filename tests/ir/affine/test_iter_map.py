@@ -184,7 +184,7 @@ def test_splits_of_one_digit_are_joined() -> None:
 
 
 @pytest.mark.parametrize("e", [OPS["max"](I, 2), I * J + 1, OPS["select"](OPS["lt"](I, 2), I, J), floordiv(J, I + 1)])
-def test_what_is_no_sum_of_splits_is_told(e: SymExpr) -> None:
+def test_what_is_no_sum_of_splits_is_reported(e: SymExpr) -> None:
     with pytest.raises(NotAffineError):
         detect_iter_map([e], ranges(i=4, j=8), level=IterMapLevel.NO_CHECK)
 

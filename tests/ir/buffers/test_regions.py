@@ -264,7 +264,7 @@ def test_what_conditions_leave_of_loops(body: str, read: tuple[int, int]) -> Non
     assert first is not None and extent is not None and (first, first + extent - 1) == read
 
 
-def test_regions_are_put_where_they_are_asked_for() -> None:
+def test_regions_are_put_on_request() -> None:
     block = _block("C[0] = C[1]")
     for op in list(block.body.block.ops):
         if isinstance(op, tir.ReadsOp | tir.WritesOp):

@@ -86,7 +86,7 @@ def test_dumping(mod, tmp_path):
     assert "tir_exp" not in IRModule(parse_source((folder / "003_normalize.py").read_text())).names
 
 
-def test_what_is_ill_formed_is_found(mod):
+def test_what_is_ill_formed_is_detected(mod):
     @module_pass(opt_level=0, name="Breaks")
     def breaks(mod, ctx):
         new = mod.clone()
@@ -180,7 +180,7 @@ class Module:
     assert "def last" in text and "R.exp" not in text and text.count("private=True") == 2
 
 
-def test_instruments_see_a_whole_build(tmp_path):
+def test_instruments_see_a_full_build(tmp_path):
     """One context for all passes: times of all of them, numbers that go on, native code's passes too."""
     from tirax.driver.build import build
     from tirax.driver.pipelines import PIPELINES

@@ -150,7 +150,7 @@ def test_a_module_that_a_pass_returns_stays_as_it_is(parse):
     assert names(kept) == ["kept"]
 
 
-def test_a_context_looks_into_a_dialect_when_it_is_asked():
+def test_a_context_looks_into_a_dialect_on_lookup():
     ctx = new_context()
     assert not list(ctx.loaded_dialects)
     assert ctx.get_op("relax.add").name == "relax.add"

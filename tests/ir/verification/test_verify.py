@@ -305,7 +305,7 @@ def _out_of_loop(module):
 
 @pytest.mark.parametrize("change", BREAKS)
 @pytest.mark.parametrize("passes_before", [0, 2])
-def test_what_a_pass_breaks_deep_in_a_function_is_found_after_it(parse, change, passes_before):
+def test_what_a_pass_breaks_deep_in_a_function_is_detected_after_it(parse, change, passes_before):
     module, verifier = parse(LONG), Verifier()
     verifier.verify(module, after="start")
     for number in range(passes_before):  # passes that change something else
@@ -335,7 +335,7 @@ def _another_argument(block):
 
 
 @pytest.mark.parametrize("change", CFG_BREAKS)
-def test_what_a_pass_breaks_between_blocks_is_found_after_it(change):
+def test_what_a_pass_breaks_between_blocks_is_detected_after_it(change):
     module, verifier = parse_cfg(CFG), Verifier()
     verifier.verify(module)
     CFG_BREAKS[change](list(next(iter(module.ops)).body.blocks))
@@ -459,7 +459,7 @@ def test_calls_of_pointers_are_verified_once(monkeypatch):
     assert ops.count("llvm.call") == 1
 
 
-def test_a_free_value_is_asked_for_again(parse):
+def test_a_free_value_is_checked_again(parse):
     """A tensor function may take what belongs to no program; once another function has it, it may not."""
     module, verifier = parse(LONG + LONG.replace("@t(", "@u(")), Verifier()
     load = _nth(module, tir.LoadOp, 9)

@@ -100,7 +100,7 @@ def test_frequencies_that_are_stretched_by_yarn(tmp_path: Path) -> None:
     assert rope.magnitude == pytest.approx(2 * (1 + 0.1 * np.log(4)))
 
 
-def test_all_that_is_wrong_of_metadata_is_told(tmp_path: Path) -> None:
+def test_all_that_is_wrong_of_metadata_is_reported(tmp_path: Path) -> None:
     metadata = {
         "llama.block_count": None,
         "llama.embedding_length": "many",
@@ -120,7 +120,7 @@ def test_all_that_is_wrong_of_metadata_is_told(tmp_path: Path) -> None:
     assert "7 numbers of a head of 8 cannot be turned" in text and "heads of other sizes each" in text
 
 
-def test_all_that_is_wrong_of_weights_is_told(tmp_path: Path) -> None:
+def test_all_that_is_wrong_of_weights_is_reported(tmp_path: Path) -> None:
     path = changed(
         tmp_path,
         {},

@@ -61,7 +61,7 @@ def test_settings(tmp_path: Path, settings: dict[str, Any], fields: dict[str, An
     assert load_language_model(write_tiny_folder(tmp_path, expected, **settings)).config == expected
 
 
-def test_all_that_is_wrong_of_settings_is_told(tmp_path: Path) -> None:
+def test_all_that_is_wrong_of_settings_is_reported(tmp_path: Path) -> None:
     wrong = {
         "vocab_size": True,
         "hidden_size": "many",

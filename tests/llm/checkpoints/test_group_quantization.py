@@ -167,7 +167,7 @@ def test_other_schemes_are_refused(tmp_path: Path, changes: dict[str, Any], mess
     assert message in str(error.value)
 
 
-def test_all_damaged_matrices_are_told(tmp_path: Path) -> None:
+def test_all_damaged_matrices_are_reported(tmp_path: Path) -> None:
     stems = [f"model.layers.{i}.self_attn.q_proj" for i in (0, 1)]
     damaged = {f"{stems[0]}.qzeros": np.zeros((1, 4), "int32"), f"{stems[1]}.scales": np.zeros((2, 5), "float16")}
     write_quantized(tmp_path, AWQ, damaged)

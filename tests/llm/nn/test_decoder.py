@@ -93,7 +93,7 @@ def test_compiled_code_reads_at_once_and_token_by_token(reader):
 
 
 @of_compiled
-def test_what_was_forked_goes_on_apart(reader):
+def test_what_was_forked_continues_separately(reader):
     """Two sequences that begin alike, one of which is taken back behind a page that they share."""
     cache = reader.cache
     tokens = tokens_of(reader.config, 24)

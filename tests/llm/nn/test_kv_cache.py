@@ -87,7 +87,7 @@ def test_sequences_of_differing_lengths_are_read_at_once(attend, cache):
 
 
 @thinned("position", [-1, 8, 6, 0], 2)
-def test_what_was_forked_goes_on_apart(attend, cache, position):
+def test_what_was_forked_continues_separately(attend, cache, position):
     """Forked at the end, at a page's end, inside of a page, and before all."""
     cache.add_sequence(0)
     history = {0: rows(10, 1)}

@@ -52,7 +52,7 @@ def test_texts_come_back(make: Any, text: str) -> None:
     assert "".join(parts) == tokenizer.decode(tokenizer.encode(text)) and not any("\ufffd" in part for part in parts)
 
 
-def test_special_tokens_are_cut_out_where_they_are_asked_for() -> None:
+def test_special_tokens_are_cut_out_on_request() -> None:
     tokenizer = byte_pairs()
     assert tokenizer.encode("<|im_end|><own>", special=True) == [2, 3]
     assert tokenizer.encode("<|im_end|>")[0] != 2 and len(tokenizer.encode("<|im_end|>")) == 10
@@ -69,7 +69,7 @@ def test_a_guard_hides_special_tokens(make: Any, end: str) -> None:
     assert tokenizer.encode(guarded, True, "\ufdd0") == [*plain, tokenizer.special.eos]
 
 
-def test_what_stands_around_a_text() -> None:
+def test_what_surrounds_a_text() -> None:
     assert byte_pairs().prompt("hello") == byte_pairs().encode("hello")
     assert byte_pairs(pre="llama-bpe").prompt("hello")[0] == 1
     assert byte_pairs(add_bos_token=True, add_eos_token=True).prompt("") == [1, 2]

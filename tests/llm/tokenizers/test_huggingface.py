@@ -96,7 +96,7 @@ def test_what_generation_ends_with_ends_a_turn(folder: Callable[..., Path], tmp_
 
 
 @pytest.mark.parametrize("key, value", [("unk_token", "none"), ("continuing_subword_prefix", "longer")])
-def test_errors_and_panics_of_the_package_are_told(
+def test_errors_and_panics_of_the_package_are_reported(
     folder: Callable[..., Path], tmp_path: Path, key: str, value: str
 ) -> None:
     file = folder() / "tokenizer.json"

@@ -126,7 +126,7 @@ def test_unsupported_operations_are_named_at_once(host):
     assert "in @main" in str(caught.value) and "1 more" in str(caught.value)
 
 
-def test_a_different_extent_is_found_when_running(host):
+def test_a_different_extent_is_detected_when_running(host):
     ex = host.build("""
     relax.func @main(%x: !T, %y: !relax.tensor<[m, 4], f32>) -> !T {
       %a = relax.call_tir @add(%x, %y) : !T

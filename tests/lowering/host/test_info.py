@@ -29,7 +29,7 @@ def executable() -> Executable:
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
-def test_functions_are_found_by_their_global_symbols(tmp_path, n) -> None:
+def test_functions_are_looked_up_by_their_global_symbols(tmp_path, n) -> None:
     ex = executable()
     path = tmp_path / "f.tirax"
     ex.save(path)

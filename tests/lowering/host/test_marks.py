@@ -227,7 +227,7 @@ class Module:
 
 
 @pytest.mark.parametrize(("truth", "results"), [(True, {"y", "gv"}), (False, {"z", "gv1"})])
-def test_only_the_branch_that_runs_is_told(truth, results):
+def test_only_the_branch_that_runs_is_recorded(truth, results):
     """The value of a branch has a name of its own."""
     report = build(parse_source(WHILE)).profile("main", np.ones(8, np.float32), np.array(truth), limits=LIMITS)
     kernels = [row for row in report.by_call if row.kind == "kernel"]

@@ -118,7 +118,7 @@ def test_functions_give_what_those_of_the_executable_do(executable, path, n):
     assert np.array_equal(written, 2 * np.arange(n))
 
 
-def test_what_has_no_form_in_c_is_left_out_and_told(path, folder):
+def test_what_has_no_form_in_c_is_left_out_and_reported(path, folder):
     library = load_library(path)
     assert sorted(library.function_names) == ["halves", "main", "several", "twice", "twin"]
     header = (folder / "some.h").read_text()
@@ -335,7 +335,7 @@ int main(void) {
 """
 
 
-def test_results_that_are_not_asked_for_are_null(path, folder):
+def test_results_that_are_not_requested_are_null(path, folder):
     """Of tensors and of plain memory; one that lies in its argument is where it was, and is not copied."""
     assert run_c(folder, UNASKED, path) == "0 0 0 4\n"
 
@@ -372,7 +372,7 @@ int main(void) {
 """
 
 
-def test_matrix_registers_are_asked_for_in_c(tmp_path):
+def test_matrix_registers_are_requested_in_c(tmp_path):
     """By the library itself: a program in C has no other one that would."""
     matrices = build(parse_source(MATRICES))
     matrices.export_library(tmp_path / "matrices.so", header=tmp_path / "matrices.h", name="matrices")
@@ -390,7 +390,7 @@ def test_matrix_registers_are_asked_for_in_c(tmp_path):
         ("x86_64-apple-darwin", ("avx2", "amx-int8"), False),
     ],
 )
-def test_matrix_registers_are_asked_of_linux(triple, features, asks):
+def test_matrix_registers_are_requested_of_linux(triple, features, asks):
     matrices = build(parse_source(MATRICES))
     target = TargetInfo("llvm", triple, "some", features)
     interface = interface_of("some", matrices.functions.values(), matrices.slots, target, Weights([], 0, b""))

@@ -48,7 +48,7 @@ def report():
     return Report("main", SITES, recorded(rows, 10_000, result="result"), LIMITS)
 
 
-def test_rows_add_up_to_the_whole_call(report):
+def test_rows_add_up_to_the_call(report):
     rows = {row.name: row for row in report.rows}
     assert {name: round(row.seconds * 1e6, 6) for name, row in rows.items()} == {
         "matmul": 3, "host code of main": 3, "say": 2, "call from Python": 2
@@ -99,7 +99,7 @@ def test_the_table(report):
     assert unsorted.index("matmul") < unsorted.index("say") and "sum" not in unsorted
 
 
-def test_of_calls_that_were_left_out_times_are_told_and_counts_are_exact():
+def test_of_calls_that_were_left_out_times_are_reported_and_counts_are_exact():
     """One call that stands for three, of 10 ns each, then one for itself, of 40; the kernel ran once more elsewhere."""
     rows = events(
         (100, 0, -1, -1, -1, 0, 0, 0, 3),
@@ -120,7 +120,7 @@ def test_of_calls_that_were_left_out_times_are_told_and_counts_are_exact():
     assert "1 of 2.0 calls was measured" in " ".join(str(report).split())
 
 
-def test_lost_events_are_told():
+def test_lost_events_are_reported():
     rows = events((0, 1, 1, 1, 1), (10, -1))
     assert "3 events were lost" in str(Report("main", SITES, recorded(rows, lost=3), LIMITS))
 

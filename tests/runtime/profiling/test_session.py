@@ -83,7 +83,7 @@ def test_where_all_are_measured_the_rows_add_up(executable, monkeypatch):
     assert row.seconds > 0 and row.limit > 0
 
 
-def test_what_all_take_is_told_by_those_that_are_measured(executable):
+def test_the_total_is_estimated_from_those_that_are_measured(executable):
     with executable.profiling() as session:
         for _ in range(4000):
             session["main"](SHORT, YES)
@@ -92,7 +92,7 @@ def test_what_all_take_is_told_by_those_that_are_measured(executable):
     assert recording.column("calls").sum() == pytest.approx(4000, rel=0.2)
 
 
-def test_the_report_may_be_asked_for_meanwhile_and_stays_after(executable):
+def test_the_report_may_be_read_meanwhile_and_stays_after(executable):
     with executable.profiling() as session:
         session["main"](LONG, YES)
         early = session.report(LIMITS)

@@ -43,7 +43,7 @@ def check(function, array, wanted):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ["argmax", "argmin"])
-def test_that_the_first_of_equals_is_found(name, target):
+def test_that_the_first_of_equals_wins(name, target):
     function = build(chosen(name), ("n", "m"), target=target)
     for shape in SIZES:
         array = RNG.integers(0, 7, shape).astype("float32")

@@ -230,7 +230,7 @@ def test_scores_that_others_read_stay():
     assert "%scores" not in str(Sequential(make_passes(SCHEDULE))(mod))
 
 
-def test_stages_have_rules_of_their_own_where_these_are_said():
+def test_stages_have_rules_of_their_own_by_directive():
     mod = Sequential(make_passes(OPTIMIZE))(module_op(module(Case(heads(64, 64, 2, 16)))))
     name = functions(mod)[0].sym_name.data
     rule = f'sched.sequence @{name} {{ sched.rule "register_tiles" on "T_batch_matmul_NN" }}'

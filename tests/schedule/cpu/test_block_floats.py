@@ -49,7 +49,7 @@ def test_products(case: tuple):
         np.testing.assert_allclose(run(x).numpy(), reference, rtol=0, atol=3e-4)
 
 
-def test_a_long_sum_is_taken_in_parts_of_whole_blocks():
+def test_a_long_sum_is_taken_in_parts_of_full_blocks():
     layout, k = block_format("q4_k"), 256 * 41
     packed = layout.quantize(RNG.standard_normal((64, k)))
     x = RNG.standard_normal((30, k)).astype(np.float32)

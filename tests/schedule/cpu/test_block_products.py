@@ -61,7 +61,7 @@ def test_products(case: tuple):
         np.testing.assert_array_equal(taken.numpy(), rows)
 
 
-def test_what_is_not_finite_is_told_by_nan():
+def test_what_is_not_finite_becomes_nan():
     mod = program("q4_1", 16, 64, (3,), epilogue=False)
     x = np.ones((3, 64), np.float32)
     x[0, 3], x[1, 40] = np.inf, np.nan

@@ -48,7 +48,7 @@ def bytes_that_go_on(module, target):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_bytes_between_floats_are_not_made(dtype):
+def test_bytes_between_floats_are_removed(dtype):
     module = program(QUANTIZED, dtype)
     assert bytes_that_go_on(module, HASWELL) == 0
     native = build(module, Target("llvm -mcpu=haswell" if "avx2" in Target().features else "llvm"))["main"]

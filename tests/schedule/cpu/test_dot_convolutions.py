@@ -129,7 +129,7 @@ def test_constant_kernels(case):
 
 
 @pytest.mark.parametrize("case", ["window", "few channels", "dilated", "channels first, ordered"])
-def test_kernels_that_are_given(case):
+def test_kernels_that_are_arguments(case):
     run(*CASES[case], constant=False)
 
 
@@ -334,7 +334,7 @@ def test_constant_kernels_are_not_packed_again(kinds):
 
 
 @pytest.mark.parametrize(("channels", "asks"), [(512, True), (32, False)])
-def test_panels_that_are_large_are_asked_for_while_the_one_before_is_read(channels, asks):
+def test_panels_that_are_large_are_prefetched_while_the_one_before_is_read(channels, asks):
     target = "llvm -mcpu=icelake-server -vector-width=512 -l2-size=1048576"
     mod = convolution(
         {"N": 1, "H": 3, "W": 7, "C": channels}, {"H": 1, "W": 1, "I": channels, "O": channels * 2}, MIXED

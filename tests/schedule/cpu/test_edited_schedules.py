@@ -96,7 +96,7 @@ def test_numbers_change_no_result(mod, wanted, shapes, numbers):
         (HALF, {"stores": '"streamed"'}, 'stores = "cached"'),
     ],
 )
-def test_what_cannot_be_is_refused_before_anything_is_made(mod, numbers, message):
+def test_what_cannot_be_is_refused_before_anything_is_changed(mod, numbers, message):
     changed = parsed(edited(planned(mod), **numbers))
     with pytest.raises(DecisionError, match=re.escape(message)):
         Sequential(make_passes(["default-schedule"]))(changed)

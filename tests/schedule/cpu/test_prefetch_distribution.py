@@ -39,7 +39,7 @@ def test_steps_that_fill_no_block_ask_for_nothing_beyond_the_end() -> None:
     assert max(step for _, step in _asked(3, 2, 21, 8)) <= 20
 
 
-def test_numbers_of_another_type_take_turns_by_line() -> None:
+def test_numbers_of_another_type_alternate_by_line() -> None:
     asked = Turn(Const(5, i32), Const(9, i32)).lines(4, Const(16, i64), Const(1, i64), 8)
     assert [(line.constant, step.constant) for line, step in asked] == [(1, step) for step in range(8, 16)]
 

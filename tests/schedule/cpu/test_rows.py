@@ -105,7 +105,7 @@ def test_a_row_is_multiplied_by_one_reciprocal():
     assert "tir.div" not in good[good.index("tir.for vectorized") :] and "tir.div" in bad
 
 
-def test_what_a_function_is_given_divides_as_it_stands():
+def test_an_argument_divides_exactly():
     mod = module(lambda x, s: op.divide(x, s), (64, 100), (64, 1))
     assert "tir.div" in scheduled(mod) and "tir.if" not in scheduled(mod)
     x, s = RNG.standard_normal((64, 100)).astype("float32"), RNG.standard_normal((64, 1)).astype("float32")
@@ -164,7 +164,7 @@ def lowered(mod: Any, last: str, target: str = "llvm -mcpu=x86-64-v4 -num-cores=
     return str(module_op(Sequential(make_passes(passes[: passes.index(last) + 1], target))(mod)))
 
 
-def test_the_next_row_is_asked_for_while_one_is_computed():
+def test_the_next_row_is_prefetched_while_one_is_computed():
     text = scheduled(module(softmax, (300, 1024)))
     (loop,) = (part for part in text.split("tir.for %k_tile")[1:] if '"exp"' in part)
     assert loop.split('"exp"')[0].count('"llvm.prefetch"') == 8, loop  # 64 elements of x and of the result
@@ -183,7 +183,7 @@ def test_large_results_go_past_the_caches():
 
 
 @pytest.mark.parametrize(("rows", "asked"), [(1024, None), (4096, 2)])
-def test_large_results_of_what_is_read_are_asked_for_ahead(rows, asked):
+def test_large_results_of_what_is_read_are_prefetched(rows, asked):
     """4 and 16 MiB; the second is larger than the last cache."""
     text = scheduled(module(op.add, (rows, 1024), (rows, 1024)))
     assert ("tirax_streamed" in text) == (asked is not None)
@@ -191,7 +191,7 @@ def test_large_results_of_what_is_read_are_asked_for_ahead(rows, asked):
 
 
 @pytest.mark.parametrize("shape", [(1 << 21,), ((1 << 21) + 7,), (1030, 2049), (2, 2048, 512)])
-def test_what_is_asked_for_ahead_arrives(shape):
+def test_what_is_prefetched_arrives(shape):
     x = RNG.standard_normal(shape, dtype="float32")
     main = relax.build(module(lambda x: op.add(op.abs(x), x), shape), target="llvm -l3-size=1048576")["main"]
     np.testing.assert_array_equal(main(x), np.abs(x) + x)

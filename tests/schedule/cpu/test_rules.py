@@ -262,7 +262,7 @@ def test_few_rows_do_without_a_panel():
     assert "_strip" not in scheduled(Case(op.matmul, np.matmul, ((4, 1024), (1024, 1024))))
 
 
-def test_a_transposed_matrix_is_read_as_it_stands():
+def test_a_transposed_matrix_is_read_in_place():
     """Its squares are turned around in registers, between the panel's loop and the tiles; a vector needs no panel."""
     text = scheduled(PANELS["transposed"])
     assert "permute_dims" not in text and text.count("tir.shuffle") == 64 * 1, text.count("tir.shuffle")

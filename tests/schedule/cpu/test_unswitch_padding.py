@@ -88,7 +88,7 @@ def test_the_middle_asks_for_nothing(body, rows, asks_by_row):
 
 
 @only_full
-def test_rows_of_padding_are_asked_for_once_where_sizes_are_computed():
+def test_rows_of_padding_are_prefetched_once_where_sizes_are_computed():
     """The second convolution's extents are (h + 1) // 2 and (v + 1) // 2: few rows, none of them in the middle."""
     first = DEPTHWISE.format(padding="[1, 1, 1, 1]", stride=2, channels=40)
     mod = program(DEPTHWISE.replace("conv2d(x", "conv2d(" + first))

@@ -193,7 +193,7 @@ def run(text, *passes):
     return str(Sequential(make_passes(passes))(module))
 
 
-def test_what_a_rule_made_is_not_found_in_the_cache(tmp_path, monkeypatch):
+def test_results_of_a_rule_are_not_in_the_cache(tmp_path, monkeypatch):
     """Nor does a rule miss its turn because tirax's own rules were there before."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("TIRAX_CACHE", raising=False)

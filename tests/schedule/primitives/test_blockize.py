@@ -174,7 +174,7 @@ def test_symbolic_sizes(order) -> None:
     assert_same_meaning(module.op, s.mod.op)
 
 
-def test_a_fused_loop_is_divided_at_whole_rows() -> None:
+def test_a_fused_loop_is_divided_at_full_rows() -> None:
     """TVM refuses it."""
     module, s = scheduled(MATMUL)
     _, inner = s.split(s.fuse(*s.get_loops(s.get_block("E"))), [8, 40])

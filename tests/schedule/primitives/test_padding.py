@@ -195,7 +195,7 @@ def test_what_is_round_stays() -> None:
     assert s.mod.script() == module.script()
 
 
-def test_the_block_that_fills_is_given() -> None:
+def test_the_filling_block_is_returned() -> None:
     s = Schedule(from_source(PADDED))
     b = s.get_block("P")
     made = s.decompose_padding(b, s.get_loops(b)[0])

@@ -102,7 +102,7 @@ def test_decisions(decision, expected) -> None:
     assert [s.operation(t) for t in s.sample_partitioned_tile(j, 3, 1, 4, decision=decision)] == expected
 
 
-def test_a_decision_that_does_not_fit_is_drawn_anew() -> None:
+def test_a_decision_that_does_not_fit_is_drawn_again() -> None:
     s = Schedule(program(64, 720), seed=3)
     _, j, _ = s.get_loops(s.get_block("C"))
     tiles = [s.operation(t) for t in s.sample_partitioned_tile(j, 3, 1, 16, decision=[240, 1, 3])]

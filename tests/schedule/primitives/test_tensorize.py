@@ -255,7 +255,7 @@ def test_other_loops_are_refused() -> None:
     assert s.mod.script() == before
 
 
-def test_rows_that_do_not_lie_behind_each_other_are_refused() -> None:
+def test_rows_that_do_not_lie_next_to_each_other_are_refused() -> None:
     source = VNNI[0].replace("(3, 8, 16, 4)", "(48, 32)").replace("vj // 16, vk // 4, vj % 16, vk % 4", "vj, vk")
     with pytest.raises(ScheduleError, match=r"(?s)the strides of B .*expected: 4.*found: 32"):
         dotted(source, "dot_16x4_vnni")

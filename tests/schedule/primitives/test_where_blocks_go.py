@@ -96,7 +96,7 @@ def test_what_is_refused_has_the_words_of_the_field():
             sch.compute_at(block, where)
 
 
-def test_a_handle_is_asked_for_what_it_stands_for():
+def test_a_handle_resolves_to_its_statement():
     sch = Schedule(from_source(HEAD + NESTED))
     block, loop = sch.get(sch.get_block("C")), sch.get(sch.get_loops(sch.get_block("C"))[0])
     assert block.name_hint == "C" and str(block.writes[0].buffer.name) == "C" and loop.extent == 2

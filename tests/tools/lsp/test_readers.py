@@ -107,7 +107,7 @@ def test_errors_move_with_their_functions(script, mlir):
     assert (line, moved) == (3, 4)
 
 
-def test_all_problems_are_told_and_no_consequences(script):
+def test_all_problems_are_reported_and_no_consequences(script):
     text = SCRIPT.replace("X[vi] *", "W[vi] *").replace(
         '"float32")):\n        y = Module', '"float32"), m: int):\n        y = Module'
     )
@@ -132,7 +132,7 @@ def test_what_is_no_function_is_read_with_those_around_it(mlir):
     assert [p.name for p in reading.pieces] == [""] and [line for line, _ in texts(reading)] == [4]
 
 
-def test_ill_formed_functions_are_told_each(mlir):
+def test_each_ill_formed_function_is_reported(mlir):
     text = MLIR.replace("-> !relax.tensor<[n, 4], f32>", "-> !relax.tensor<[n, 5], f32>")
     assert [line for line, _ in texts(mlir.read(text))] == [2, 7]
 

@@ -100,7 +100,7 @@ def changed(client, uri, text, title):
     return "\n".join(lines)
 
 
-def test_errors_are_told_while_typing(client, script):
+def test_errors_are_reported_while_typing(client, script):
     problem, *others = client.change(script, SCRIPT.replace("R.sum(lv", "R.summ(lv"))
     assert not others
     assert problem["message"].startswith("R has no 'summ'") and "did you mean 'sum'" in problem["message"]

@@ -14,7 +14,7 @@ DROP: ReductionRule[str] = ReductionRule(len, lambda text, start, size: text[:st
 
 
 @pytest.mark.parametrize("ahead", [1, 3])
-def test_what_is_needed_is_left_however_many_are_asked_at_once(ahead):
+def test_what_is_needed_is_left_whatever_the_batch_size(ahead):
     asked: list[int] = []
 
     def holds(texts: Sequence[str]) -> list[bool]:

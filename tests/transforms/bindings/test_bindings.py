@@ -350,7 +350,7 @@ def test_bind_symbolic_vars(parse):
         BindSymbolicVars(names=("n", "k"), values=(1,))
 
 
-def test_a_variable_that_becomes_a_number_stands_behind_what_is_left(parse):
+def test_a_variable_that_becomes_a_number_is_after_what_is_left(parse):
     text = """relax.func @f(%x: !relax.tensor<[m, n, 2 + k], f32>) -> !relax.tensor<[m * n + 2 * n + m - k], f32> {
       %y = relax.call_dps_packed "p"(%x) : !relax.tensor<[m * n + 2 * n + m - k], f32>
       relax.return %y : !relax.tensor<[m * n + 2 * n + m - k], f32> }"""

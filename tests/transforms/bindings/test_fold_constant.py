@@ -70,7 +70,7 @@ def test_several_results_are_a_tuple_of_constants() -> None:
     assert "relax.tile" in folded(larger, bytes=799) and "relax.tile" not in folded(larger, bytes=800)
 
 
-def test_constants_leave_blocks_behind_other_bindings() -> None:
+def test_constants_leave_blocks_after_other_bindings() -> None:
     text = folded(BEHIND)
     assert "relax.dataflow" not in text and text.count("relax.constant") == 2
 

@@ -57,7 +57,7 @@ def test_patterns_in_order_of_priority():
     assert_same_meaning(Module.op, after.op)
 
 
-def test_what_a_check_is_told():
+def test_what_a_check_receives():
     seen = []
 
     def check(context):
@@ -115,7 +115,7 @@ def test_fields_of_tuples_and_used_tuples():
         assert_same_meaning(Before.op, after.op)
 
 
-def test_a_group_that_something_outside_stands_between_is_left():
+def test_a_group_that_something_outside_separates_is_left():
     @I.ir_module
     class Before:
         @R.function

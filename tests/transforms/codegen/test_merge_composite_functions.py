@@ -54,7 +54,7 @@ def unary(*names):
     return [(f"lib.{n}", is_op(f"relax.{n}")(wildcard())) for n in names]
 
 
-def test_what_comes_back_through_another_call_stays_apart():
+def test_what_comes_back_through_another_call_stays_separate():
     @I.ir_module
     class Before:
         @R.function

@@ -117,7 +117,7 @@ def test_what_a_backend_may_give(backend, kind):
     assert_same_meaning(Module.op, after.op)
 
 
-def test_what_a_backend_is_given(backend):
+def test_what_a_backend_receives(backend):
     seen = []
 
     @lambda f: backend("lib", f)

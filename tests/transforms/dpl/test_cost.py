@@ -65,7 +65,7 @@ def test_cost_grows_with_the_bindings(asked, one):
     assert many <= 4.1 * few
 
 
-def test_a_pattern_is_asked_about_only_where_it_may_begin(asked):
+def test_a_pattern_is_tried_only_where_it_may_begin(asked):
     rule = PatternMatchingRewriter.from_pattern(is_op("relax.exp")(x), lambda _, m: op.sin(m[x]))
     beside = rule
     for name in ("tan", "cosh", "sinh", "erf"):

@@ -255,7 +255,7 @@ def test_several_results_and_attributes():
     assert not any("permute_dims" in line for line in after) and "R.concat((" in after[-1]
 
 
-def test_what_is_opaque_stays_where_it_stands():
+def test_what_is_opaque_stays_in_place():
     @R.function
     def main(x: R.Tensor("float32", ndim=1), y: R.Tensor((4,), "float32")):
         with R.dataflow():
@@ -276,7 +276,7 @@ def test_another_struct_info_is_not_equal():
     assert rewritten(sums, wrong) == bindings(module(sums))
 
 
-def test_a_pattern_that_rejects_asks_the_whole_class():
+def test_a_pattern_that_rejects_tries_the_full_class():
     relu = is_op("relax.nn.relu")
     flip = rewriter(is_op("relax.negative")(is_op("relax.negative")(p)), lambda _, m: m[p])
     clip = rewriter(is_op("relax.abs")(~relu(wildcard())), lambda expr, m: R.const([9.0, 9.0]))
@@ -307,7 +307,7 @@ def test_the_saturated_block_is_well_formed_and_the_function_stays():
     assert isinstance(graph, EGraph) and all(isinstance(cls, ClassOp) for cls in graph.members.values())
 
 
-def test_nothing_is_left_behind_in_what_is_not_changed():
+def test_nothing_is_left_in_what_is_not_changed():
     dear = rewriter(matmul(p, q), lambda _, m: R.multiply(R.matmul(m[p], m[q]), R.const(1.0)))
     op = module(column).op
     EqsatRewrite(dear).apply(new_context(), op)
@@ -381,7 +381,7 @@ def test_calls_of_functions_are_expressions_like_others():
     assert after.script().count("R.call_tir(") == 1 and "R.add(a, a)" in after.script()
 
 
-def test_a_rewriter_that_makes_what_it_does_not_return_leaves_nothing_behind():
+def test_a_rewriter_that_makes_what_it_does_not_return_leaves_nothing():
     def wasteful(expr, m):
         R.nn.relu(expr)
         return None
@@ -457,7 +457,7 @@ def test_one_pattern_twice_is_one_class():
     ]
 
 
-def test_what_is_shared_is_not_made_dearer():
+def test_what_is_shared_does_not_cost_more():
     @R.function
     def main(x: R.Tensor((4,), "float32")):
         with R.dataflow():

@@ -117,7 +117,7 @@ def test_what_failed_on_the_way_to_success_is_forgotten():
     assert (mismatch.path, mismatch.expected) == (("argument 1 of relax.subtract",), "a constant")
 
 
-def test_of_two_orders_the_one_that_came_further_is_told():
+def test_of_two_orders_the_longer_match_is_reported():
     # exp(x) + y: with the operands exchanged `exp(…)` is found, and then no constant.
     mismatch = add(is_const(), exp(is_var())).explain(rx.op.exp(X) + Y)
     assert mismatch.path == ("argument 0 of relax.add",)

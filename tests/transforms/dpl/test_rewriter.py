@@ -101,7 +101,7 @@ def test_a_variable_as_result():
     assert body(after)[:2] == ["a = R.add(x, y)", "c = R.nn.gelu(a)"]
 
 
-def test_a_constant_as_result_stands_where_it_is_used():
+def test_a_constant_as_result_is_placed_at_its_use():
     @R.function
     def before(x: R.Tensor((4,), "float32")):
         with R.dataflow():
@@ -151,7 +151,7 @@ def test_tuples_and_their_fields():
     assert body(made)[0] == "c = R.concat((x, x), axis=1)"
 
 
-def test_other_shapes_are_inferred_anew():
+def test_other_shapes_are_inferred_again():
     @R.function
     def before(x: R.Tensor((4, 6), "float32")) -> R.Tensor((4, 6), "float32"):
         with R.dataflow():

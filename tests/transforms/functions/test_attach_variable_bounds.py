@@ -49,7 +49,7 @@ def bounds(mod, name="small"):
     return {v: (b.low, b.high) for v, b in variable_bounds(mod[name].op).items()}
 
 
-def test_callees_are_told():
+def test_callees_get_them():
     assert bounds(AttachVariableBounds()(module())) == {"k": (3, 8)}
 
 

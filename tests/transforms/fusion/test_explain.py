@@ -53,7 +53,7 @@ def told(caplog: pytest.LogCaptureFixture, body: str, depth: int = 256) -> list[
          "'a' (matmul)", "'b' (sum) on the way to 'c' (add) is a reduction"),
     ],
 )  # fmt: skip
-def test_the_first_condition_that_fails_is_told(caplog, body, depth, told_of, reason):
+def test_the_first_condition_that_fails_is_reported(caplog, body, depth, told_of, reason):
     messages = told(caplog, body, depth)
     if not reason:
         assert messages == []
@@ -65,7 +65,7 @@ def test_nothing_is_looked_for_where_nobody_listens(caplog):
         assert told(caplog, "a = R.exp(x)\nR.output(a)") == []
 
 
-def test_too_many_elementary_functions_are_told(caplog):
+def test_too_many_elementary_functions_are_reported(caplog):
     with PassContext(config={"tirax.limit.fuse.functions": 1}):
         messages = told(caplog, "a = R.exp(x)\nb = R.tanh(a)\nR.output(b)")
     reason = "together with 'b' (tir_tanh) it would be more than fuse.functions=1 elementary functions"

@@ -162,7 +162,7 @@ def test_branches_and_local_functions(parse: Parse) -> None:
     assert first_disagreement(module, legal) is None
 
 
-def test_a_tuple_value_is_taken_apart(parse: Parse) -> None:
+def test_a_tuple_value_is_split(parse: Parse) -> None:
     module = parse("""
     relax.func @main(%t: tuple<!relax.tensor<[n], f32>, !relax.tensor<[2], f32>>) -> !relax.tensor<[n + 2], f32> {
       %0 = relax.concat (%t) : !relax.tensor<[n + 2], f32>

@@ -156,7 +156,7 @@ def test_native(case, target, one_or_two_threads):
         np.testing.assert_allclose(call(x), wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
-def test_large_kernels_that_are_given_at_run_time(one_or_two_threads):
+def test_large_kernels_that_are_arguments(one_or_two_threads):
     shape, kernel, stride, pad = NATIVE["all rows for each panel of a window"]
     call = relax.build(program(x=str(shape), w=str(kernel), options=f", padding={pad}", bind=False))["main"]
     rng = np.random.default_rng(1)
@@ -182,7 +182,7 @@ def test_symbolic_native(target):
     ((1, 3, 9, 240), (3, 3, 240, 32), False),
     ((1, 3, 9, 24), (3, 3, 24, 128), False),
 ])  # fmt: skip
-def test_a_panel_is_asked_for_while_the_one_before_is_read(shape, kernel, asks):
+def test_a_panel_is_prefetched_while_the_one_before_is_read(shape, kernel, asks):
     """Where there is another one, and they do not fit the cache."""
     mod = PackConvolutions(AVX512)(program(x=str(shape), w=str(kernel), options=", padding=1"))
     names = (*OPTIMIZE, *SCHEDULE)

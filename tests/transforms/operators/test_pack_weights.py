@@ -84,7 +84,7 @@ def test_panels_are_called_what_the_matrix_was():
         assert call.args[1].owner.value.data.key == "w"
 
 
-def test_a_transposed_matrix_is_packed_as_it_was_given():
+def test_a_transposed_matrix_is_packed_as_it_was_passed():
     before = program(w="(128, 5)", matrix="R.permute_dims(w)")
     after = PackWeights(AVX512, 0)(before)
     assert panels(after) == [(2, 5, 64)] and "permute_dims" not in after.script(show_meta=False)
@@ -136,7 +136,7 @@ def test_bytes_native(columns, target):
         np.testing.assert_allclose(main(x), wanted, rtol=1e-5, atol=1e-5 * max(1, abs(wanted).max(initial=0)))
 
 
-def test_gelu_behind_a_packed_product_is_recognised():
+def test_gelu_after_a_packed_product_is_recognised():
     body = PROGRAM.format(x='("n", 512)', w="(512, 512)", matrix="w", dtype="float32", options="").replace(
         "z = R.nn.relu(y)",
         "a = R.divide(y, R.const(1.4142135623730951, 'float32')); b = R.add(R.erf(a), R.const(1.0, 'float32'));"
@@ -166,7 +166,7 @@ def test_panels_are_the_same_in_one_piece_and_in_several(monkeypatch, transposed
     assert (out == padded.reshape(rows, shape[0], width).swapaxes(0, 1)).all()
 
 
-def test_what_stands_in_the_panels():
+def test_the_contents_of_panels():
     before = program()
     (shape,) = panels(after := packed(before))
     (constant,) = (c.value.numpy() for c in after.op.walk() if isinstance(c, ops.ConstantOp))
@@ -246,7 +246,7 @@ def test_padded_native(columns, target):
 
 
 @pytest.mark.parametrize("target", [AVX512, "llvm -mcpu=skylake-avx512 -vector-width=256", AVX2])
-def test_tiles_read_whole_vectors_of_a_panel(target):
+def test_tiles_read_full_vectors_of_a_panel(target):
     """What stands in the panel of a tile is found without a division; panels for other vectors still mean the same."""
     after = packed(program(x="(30, 5)", w="(5, 270)"), AVX512)
     scheduled = Sequential(make_passes([*OPTIMIZE, *SCHEDULE], target))(after.op)

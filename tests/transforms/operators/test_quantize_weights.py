@@ -131,7 +131,7 @@ class Module:
     assert str(QuantizeWeights("q8_0")(mod)) == str(mod)  # y is an input, w is used otherwise, too
 
 
-def test_unknown_options_are_told(model):
+def test_unknown_options_are_reported(model):
     with pytest.raises(NameLookupError, match="unknown block format 'q3_0'"):
         QuantizeWeights("q3_0")(model[0])
     with pytest.raises(DTypeError, match="the activation is unknown"):

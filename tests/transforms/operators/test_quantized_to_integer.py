@@ -373,7 +373,7 @@ def test_the_largest_sums_that_fit():
 @pytest.mark.parametrize(
     ("case", "channels"), [("three channels", 4), ("one channel, centred", 4), ("three channels, shifted weights", 3)]
 )
-def test_images_have_whole_elements_of_channels(case, channels):
+def test_images_have_full_elements_of_channels(case, channels):
     """Where weights of more channels can be 0."""
     ops = QuantizedToInteger(VNNI)(FITS[case]).op.walk()
     conv, *_ = (op for op in ops if op.name == "relax.nn.conv2d")

@@ -80,7 +80,7 @@ def shape_of(text: str) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("outputs", ["(parts, first)", "(first, last, y)"])
-def test_what_is_used_as_a_whole_stays(outputs):
+def test_what_is_used_entirely_stays(outputs):
     text = PROGRAM.format(**PLAIN).replace("(first, last)", outputs)
     params = {"w": np.ones((4, 6), "float32"), "b": np.ones(6, "float32")}
     out = SplitProducts()(BindParams("main", params)(from_source(text)))

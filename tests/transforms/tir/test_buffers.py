@@ -162,7 +162,7 @@ def test_what_a_block_keeps_to_itself_is_allocated_in_it():
     assert allocations(module) == [((4, 8), True)]
 
 
-def test_data_as_an_index_keeps_the_buffer_whole():
+def test_data_as_an_index_keeps_the_full_buffer():
     module = lowered(
         """
         C = T.alloc_buffer((16, 4))
@@ -264,7 +264,7 @@ def test_marked_loops_are_written_out_by_the_lowering():
     assert text.count("memref.store") == 8
 
 
-def test_constant_order_of_passes_is_asked_for():
+def test_constant_order_of_passes_is_checked():
     module = from_source(HEAD + MATMUL)
     with pytest.raises(UnsupportedError, match="run lower-init-block before"):
         T.ConvertBlocksToOpaque()(module)

@@ -64,12 +64,12 @@ def test_loops_that_are_cut_mean_the_same(small_chunks, name):
 
 
 @pytest.mark.parametrize("name", KEPT)
-def test_loops_that_stay_whole(small_chunks, name):
+def test_loops_that_are_not_split(small_chunks, name):
     mod = module(KEPT[name])
     assert not is_cut(ParallelizeLoops("llvm -num-cores=4")(mod))
 
 
-def test_loops_inside_of_others_stay_whole(small_chunks):
+def test_loops_inside_of_others_are_not_split(small_chunks):
     """A row is added to sums each time: to share it out would cost more than it is."""
     text = HEAD.replace("for i in T.vectorized(EXTENT):\n            ", "for k in range(n):\n            BODY")
     body = "for i in T.vectorized(n):\n                Y[i, 0] = Y[i, 0] + A[k, 1]"

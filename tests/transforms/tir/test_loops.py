@@ -225,7 +225,7 @@ def test_attributes_of_functions():
     assert not list(T.Filter(lambda f: f.name != "main")(mod).functions_items())
 
 
-def test_constant_loops_are_partitioned_when_asked():
+def test_constant_loops_are_partitioned_on_request():
     mod = module("        for i in range(64):\n            if T.likely(i < 60):\n                D[i] = A[i]\n")
     assert len(loops(T.LoopPartition()(mod))) == 1
     with PassContext(config={"tir.LoopPartition": {"partition_const_loop": True}}):
@@ -269,7 +269,7 @@ def test_the_hint_may_be_a_pragma_around_the_loop():
     assert "if_then_else" not in changed.script() and "pragma" not in changed.script()
 
 
-def test_buffers_that_live_together_are_apart():
+def test_buffers_that_live_together_are_disjoint():
     mod = module("""
         B = T.alloc_buffer((64,))
         C = T.alloc_buffer((64,))
@@ -318,7 +318,7 @@ def test_which_conditions_are_hoisted(flags, branches):
     assert sum(isinstance(op, tir.IfOp) for op in changed.op.walk()) == branches
 
 
-def test_names_stay_where_they_are_not_wanted():
+def test_names_stay_where_they_are_not_needed():
     mod = module("""
         for i in range(64):
             with T.LetStmt(n * 2) as z:

@@ -106,7 +106,7 @@ def test_a_function_may_say_its_target():
     assert not ops(T.VectorizeLoop()(module(around)), tir.ForOp)
 
 
-def test_vectors_are_not_made_of_vectors_of_unknown_length():
+def test_vectors_do_not_contain_vectors_of_unknown_length():
     mod = module("for i in T.vectorized(T.vscale() * 4):\n    D[i * 4:i * 4 + 4] = T.Broadcast(T.float32(1), 4)")
     with Target(SVE), pytest.raises(UnsupportedError, match="Creating scalable vectors from existing vectors"):
         T.VectorizeLoop()(mod)

@@ -436,7 +436,7 @@ class Module:
     assert "before LegalizeOps" in str(error.value)
 
 
-def test_sizes_that_are_found_out_inside() -> None:
+def test_sizes_that_are_computed_inside() -> None:
     bindings = 'k, m = T.int64(), T.int64(); a = R.match_cast(x, R.Tensor((k, m), "float32")); gv = R.sum(R.exp(a))'
     module = function('x: R.Tensor("float32", ndim=2), y: R.Tensor("float32", ndim=1)', bindings)
     x, y = np.ones((2, 3), "float32"), np.ones(4, "float32")

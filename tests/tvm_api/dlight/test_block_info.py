@@ -99,7 +99,7 @@ def test_runs_of_spatial_blocks_are_inlined(norm):
         assert [i.var for i in block.iters] == [i.var for i in norm.get(block.block_rv).iter_vars]
 
 
-def test_what_an_access_is_made_of(norm):
+def test_the_parts_of_an_access(norm):
     blocks = dl.normalize_prim_func(norm)
     divide = norm.get(blocks[2].block_rv)
     uses = [analysis.collect_block_iter_vars_used_in_access_region(divide, r.region) for r in divide.reads]

@@ -39,7 +39,7 @@ def test_there_is_one_for_each():
     assert [n for n in FUNCTIONS if DEVICE_INTRINSICS.get(n) and DEVICE_INTRINSICS[n].result == FIRST]
 
 
-def test_no_code_is_made_of_them():
+def test_no_code_is_generated_for_them():
     @T.prim_func
     def main(a: T.Buffer((4,), "int32")):
         a[0] = T.dp4a(1, 2, 0)

@@ -142,7 +142,7 @@ def test_struct_info_is_stored(info):
     assert load_json(save_json(info)) == info
 
 
-def test_struct_info_is_said_anew():
+def test_struct_info_is_inferred_again():
     x = rx.Var("x", rx.TensorStructInfo(ndim=2))
     update_struct_info(x, rx.TensorStructInfo((2, "n"), "float16"))
     assert x.struct_info == rx.TensorStructInfo((2, "n"), "float16")

@@ -9,7 +9,7 @@ from tirax.diagnostics import TiraxError
 from tirax.script.mlir_text import parse_mlir
 
 
-def test_a_number_that_is_no_float_is_told() -> None:
+def test_a_number_that_is_no_float_is_reported() -> None:
     text = "relax.func @main() -> !relax.prim<f32> {\n  %0 = relax.prim_value float 7 : i64\n  relax.return %0 : f32\n}"
     with pytest.raises(TiraxError, match=r"expected a float such as 1\.0 : f32, found 7"):
         parse_mlir(text)

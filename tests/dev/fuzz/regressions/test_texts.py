@@ -81,7 +81,7 @@ def test_an_expression_with_regions_that_is_used_twice_comes_back() -> None:
         ("tir.ge %i, %0 : i64", 'tir.call_intrin "sin#"(%i) : i1', "'sin#' is no name of an intrinsic"),
     ],
 )
-def test_numbers_and_names_that_no_text_can_hold_are_told(old: str, new: str, message: str) -> None:
+def test_numbers_and_names_that_no_text_can_hold_are_reported(old: str, new: str, message: str) -> None:
     with pytest.raises((TiraxError, DiagnosticException), match=message):
         verify_module(parse_mlir(TWICE.replace(old, new)))
 
@@ -107,13 +107,13 @@ def test_what_the_arithmetic_of_sizes_would_fold_comes_back(stored: str) -> None
     checks.texts(module)
 
 
-def test_a_sum_beyond_64_bits_is_told_where_it_is_written() -> None:
+def test_a_sum_beyond_64_bits_is_reported_where_it_is_written() -> None:
     with pytest.raises(TiraxError, match="9223372036854775808 does not fit 64 bits") as error:
         parse_source(SIZES.replace("STORED", "n - T.int64(-9223372036854775808)"))
     assert error.value.location is not None
 
 
-def test_names_of_attributes_that_no_text_can_hold_are_told() -> None:
+def test_names_of_attributes_that_no_text_can_hold_are_reported() -> None:
     with pytest.raises(TiraxError, match="names of attributes are of ASCII") as error:
         parse_source(SCRIPT.replace("MATCH", "pass").replace('"some"', '"someé"'))
     assert "'someé'" in str(error.value)
@@ -131,7 +131,7 @@ def test_loops_that_begin_at_the_least_number_come_back(bounds: str) -> None:
 
 
 @pytest.mark.parametrize("shape", ["[1e400]", "[2.5]", "[-1, -2]", '["2"]'])
-def test_shapes_of_metadata_are_whole_numbers(shape: str) -> None:
+def test_shapes_of_metadata_are_integers(shape: str) -> None:
     text = encode_metadata({CONSTANT_KEY: []})[:-2] + '{"dtype": "float32", "shape": SHAPE, "data": "AAAAAAAAAAA="}]}'
     assert decode_metadata(text.replace("SHAPE", "[2]"))
     with pytest.raises(MetadataError, match="must have dtype, shape and data"):
@@ -142,7 +142,7 @@ T = "!relax.tensor<[n, 4], f32>"
 EXP = f"relax.func @main(%x: {T}) -> {T} {{\n  %lv = relax.exp %x : {T}\n  relax.return %lv : {T}\n}}"
 
 
-def test_what_is_below_the_interpreter_is_told() -> None:
+def test_what_is_below_the_interpreter_is_reported() -> None:
     module = parse_mlir(EXP)
     for p in make_passes(("legalize-ops", "lower-relax-calls")):
         module = p(module)

@@ -99,7 +99,7 @@ def test_products():
         assert "matmul_blocks" in str(from_onnx(model))
 
 
-def test_products_of_blocks_that_are_not_whole():
+def test_products_of_blocks_that_are_incomplete():
     weights = {"w": rng.integers(0, 255, (8, 2, 16), np.uint8), "s": uniform(8 * 2)}
     attrs = {"K": 40, "N": 8, "bits": 4, "block_size": 32}
     feeds = [uniform(1, 40)], [uniform(3, 40)]

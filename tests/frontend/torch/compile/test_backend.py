@@ -395,7 +395,7 @@ def test_the_target_and_threads():
         ({"target": "cuda"}, "target"),
     ],
 )
-def test_wrong_options_are_told(options, error):
+def test_wrong_options_are_reported(options, error):
     with pytest.raises((NameLookupError, TiraxError, torch._dynamo.exc.BackendCompilerFailed), match=error):
         torch.compile(lambda x: x + 1, backend="tirax", options=options)(torch.ones(2))
 

@@ -81,7 +81,7 @@ def test_autocast_is_in_the_graph_itself():
     assert is_direct(call)
 
 
-def test_one_tensor_given_twice():
+def test_one_tensor_passed_twice():
     x = torch.randn(3, 3)
     compiled = torch.compile(lambda a, b: a @ b + a, backend="tirax")
     torch.testing.assert_close(compiled(x, x), x @ x + x)

@@ -154,7 +154,7 @@ def test_a_set_says_more_than_that_extents_are_not_negative():
     assert found.high == N
 
 
-def test_a_domain_takes_the_place_of_what_was_said():
+def test_a_domain_takes_the_place_of_known_facts():
     known = SymAnalyzer()
     known.bind(A, 0, 8, multiple_of=8)
     known.assume(OPS["lt"](A, N))
@@ -331,7 +331,7 @@ def test_deduced_sets():
 
 @QUICK
 @given(st.lists(st.lists(st.integers(-4, 4), min_size=4, max_size=4), min_size=1, max_size=3))
-def test_linear_equations_have_the_solutions_found(rows):
+def test_linear_equations_have_all_solutions(rows):
     variables = [Var(name) for name in "abc"]
     equations = [
         OPS["eq"](sum((v * c for v, c in zip(variables, row, strict=False)), start=Const(0)), row[3]) for row in rows

@@ -70,7 +70,7 @@ def test_what_would_grow_stays():
     assert str(spread(whole)) == str(whole)
 
 
-def test_comparisons_come_to_what_was_said():
+def test_comparisons_come_to_known_facts():
     analyzer = Analyzer()
     for said, asked, narrower in [
         (i <= j, j <= i, "j == i"), (i <= j, i != j, "i < j"), (i != j, i <= j, "i < j"), (i <= 0, i >= 0, "i == 0"),

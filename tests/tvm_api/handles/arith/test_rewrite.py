@@ -103,7 +103,7 @@ def test_each_rule_holds():
     assert not rare, f"no values were found for {rare}"
 
 
-def test_a_wrong_rule_is_found():
+def test_a_wrong_rule_is_detected():
     from tirax.tvm_api.handles.arith.rules import rules_of
 
     for row in (
@@ -172,7 +172,7 @@ def test_normal_forms(before, after, known):
     assert structural_equal(found, after), f"{found} is not {after}"
 
 
-def test_products_are_compared_with_sums_where_that_is_asked_for():
+def test_products_are_compared_with_sums_on_request():
     condition, known = x * y * 59 < (y + x) * 176128, logical_and(x > 0, y > 0, x < 4096, y < 4096)
     for extensions, expected in ((Extension.NoExtensions, False), (Extension.ComparisonOfProductAndSum, True)):
         analyzer = Analyzer()
@@ -277,7 +277,7 @@ def test_constants_of_rules_do_not_overflow(name: str) -> None:
     assert str(Analyzer().rewrite_simplify(make(Var("x", "int32")))) == expected
 
 
-def test_a_variable_that_equals_what_is_made_of_it_stays():
+def test_a_variable_that_equals_an_expression_of_itself_stays():
     a, b = Var("a"), Var("b")
     narrow = [k.Cast("int32", k.Cast("uint8", v)) for v in (a, b)]
     for known in (a == narrow[0], logical_and(a == narrow[1], b == narrow[0])):

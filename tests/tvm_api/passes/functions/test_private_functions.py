@@ -98,7 +98,7 @@ def test_inline_checks_what_types_do_not_say(parse):
     assert_same_meaning(parse(text), after)
 
 
-def test_inline_keeps_symbolic_variables_apart(parse):
+def test_inline_keeps_symbolic_variables_distinct(parse):
     n, m = "!relax.tensor<[n], f32>", "!relax.tensor<[m], f32>"
     text = f"""
     relax.func @main(

@@ -208,7 +208,7 @@ def test_products_with_mixed_batches_may_be_left():
     assert counts == [3, 4]
 
 
-def test_combine_is_asked():
+def test_combine_is_called():
     text = (
         [X, tensor("y", "'n'", 16), A, B, C, D],
         "p = R.matmul(x, a)", "q = R.matmul(x, b)", "r = R.matmul(y, a)", "r1 = R.add(r, c)", "s = R.matmul(y, b)",

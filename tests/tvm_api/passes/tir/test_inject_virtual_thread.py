@@ -102,7 +102,7 @@ def test_threads_have_memory_of_their_own():
     assert "C[i] = B[T.Mul(0, 8)]" in text and "C[i] = B[T.Mul(1, 8)]" in text
 
 
-def test_what_is_alike_stands_once():
+def test_what_is_alike_occurs_once():
     text = written_out(program(BODIES["memory that is alike in all"])).script()
     assert text.count("B[1] = A[0]") == 1 and "T.allocate([8]" in text
 
