@@ -103,9 +103,9 @@ def row(name: str, rounds: int) -> dict[str, object]:
     for peer, (make, modules) in PEERS.items():
         if all(importlib.util.find_spec(module) for module in modules):
             sides[peer] = make(arrays, causal)
-    wanted = in_double(arrays, causal)
+    expected = in_double(arrays, causal)
     for side, call in sides.items():
-        np.testing.assert_allclose(np.asarray(call()), wanted, rtol=1e-3, atol=1e-4, err_msg=f"{name}: {side}")
+        np.testing.assert_allclose(np.asarray(call()), expected, rtol=1e-3, atol=1e-4, err_msg=f"{name}: {side}")
     batch, length, heads, size = shape
     flop = 4 * batch * heads * length**2 * size
     times = measure.interleaved(sides, rounds, clock=time.process_time)
@@ -116,11 +116,11 @@ def main() -> None:
     """Print the table and write it to build/benchmarks/attention.json."""
     options = argparse.ArgumentParser(description="attention beside torch and ONNX Runtime, one thread")
     options.add_argument("--rounds", type=int, default=31)
-    given = options.parse_args()
+    arguments = options.parse_args()
     print(f"{measure.processor()}, one thread, GFLOP/s\n")
     rows: list[dict[str, object]] = []
     for name in SIZES:
-        rows.append(row(name, given.rounds))
+        rows.append(row(name, arguments.rounds))
         sides = [f"{side} {value:6.1f}" for side, value in rows[-1].items() if isinstance(value, float)]
         print(f"{name:<14}", "   ".join(sides), flush=True)
     measure.write("attention", rows)

@@ -35,10 +35,10 @@ def pin(threads: int) -> None:
 
 def chosen(options: argparse.Namespace) -> Iterator[programs.Program]:
     """The programs that are asked for; all small ones where nothing is."""
-    wanted = [part for part in options.only.split(",") if part]
+    selected = [part for part in options.only.split(",") if part]
     names = list(models.WORKLOADS) if options.all else [name for name in options.models.split(",") if name]
-    if wanted or options.all or not names:
-        yield from (p for p in programs.small_programs() if not wanted or any(part in p.name for part in wanted))
+    if selected or options.all or not names:
+        yield from (p for p in programs.small_programs() if not selected or any(part in p.name for part in selected))
     for name in names:
         yield programs.model(name, small=options.small)
 
@@ -58,15 +58,15 @@ def first_result(peer: runtimes.Peer, program: programs.Program, threads: int) -
 
 def compiled(program: programs.Program, threads: int) -> dict[str, runtimes.Call]:
     """The calls by peer; raises where a result is wrong."""
-    wanted = program.wanted()
-    scale = max(float(np.max(np.abs(wanted))), 1e-30)
+    expected = program.reference()
+    scale = max(float(np.max(np.abs(expected))), 1e-30)
     calls: dict[str, runtimes.Call] = {}
     for peer in runtimes.PEERS:
         ready = first_result(peer, program, threads) if peer.installed else None
         if ready is None:
             continue
         call, result = ready
-        difference = float(np.max(np.abs(result - wanted))) / scale
+        difference = float(np.max(np.abs(result - expected))) / scale
         if not difference <= program.tolerance:
             raise ValueError(f"{peer.name} computes {program.name} wrong: {difference:.1e} of the greatest value")
         calls[peer.name] = call

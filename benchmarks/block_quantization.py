@@ -137,17 +137,17 @@ def measured(shape: tuple[str, int, int, int], options: argparse.Namespace) -> d
         "floats": lambda: floats(weights, x) if activation == "float32" else None,
     }
     calls = {peer: make() for peer, make in makers.items() if options.peer in (peer, "")}
-    found = {peer: call for peer, call in calls.items() if call is not None}
+    by_name = {peer: call for peer, call in calls.items() if call is not None}
     scale = float(np.abs(exact).max())
     worst = 2 if name[1] == "4" else 1  # weights of 4 bits are further from those that were given
-    for peer, call in found.items():
+    for peer, call in by_name.items():
         error = float(np.abs(np.asarray(call()) - exact).max()) / scale
         if not error <= 2 * worst * TOLERANCE:
             raise ValueError(f"{peer} computes {shape} wrong: {error:.2g} of the greatest value")
     size = n * block_format(name).row_bytes(k)
     if m == 1 and options.peer in ("read", ""):
-        found["read"] = reading(size)
-    times = measure.interleaved(found, options.rounds, longest=options.longest)
+        by_name["read"] = reading(size)
+    times = measure.interleaved(by_name, options.rounds, longest=options.longest)
     return {"product": f"{name} {m}x{n}x{k}", "bytes": size, **{peer: t.median for peer, t in times.items()}}
 
 
@@ -158,7 +158,7 @@ def printed(row: dict[str, Any]) -> str:
     return f"{row['product']:22} tirax {row['tirax']:.1f} us{rate}, {', '.join(peers)}"
 
 
-def apart() -> None:
+def in_subprocesses() -> None:
     """The same command for each peer, then the table of all."""
     rows: list[dict[str, Any]] = []
     if hasattr(os, "sched_setaffinity"):
@@ -189,7 +189,7 @@ def main() -> None:
     parser.add_argument("--longest", type=float, default=2.0, help="seconds for a peer")
     options = parser.parse_args()
     if options.apart:
-        apart()
+        in_subprocesses()
         return
     os.environ.update(dict.fromkeys(measure.THREADS, str(options.threads)))
     if hasattr(os, "sched_setaffinity"):

@@ -63,7 +63,7 @@ def forward_of(program: programs.Program, counts: tuple[int, ...]) -> Callable[[
     return functools.partial(forward, *inputs)
 
 
-def in_turns(function: Callable[[], object], counts: tuple[int, ...], rounds: int) -> dict[int, float]:
+def interleaved_times(function: Callable[[], object], counts: tuple[int, ...], rounds: int) -> dict[int, float]:
     """Microseconds of a call by number of threads, over `rounds` bursts each."""
     spent, calls = dict.fromkeys(counts, 0.0), dict.fromkeys(counts, 0)
     for _ in range(rounds):
@@ -94,7 +94,7 @@ def main() -> None:
             continue
         forward = forward_of(program, (1, cores))
         with spinning(options.spinning):
-            times = in_turns(forward, (1, cores), options.rounds)
+            times = interleaved_times(forward, (1, cores), options.rounds)
         one, all_ = times[1], times[cores]
         rows.append({"program": program.name, "one_us": one, "all_us": all_, "ratio": all_ / one})
         print(f"{program.name:24}{one:12.1f}{all_:12.1f}{all_ / one:8.2f}", flush=True)

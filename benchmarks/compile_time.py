@@ -68,11 +68,11 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as cache:
         once(cache)
-        found = {"cold": [], "cached": []}
+        actual = {"cold": [], "cached": []}
         for _ in range(chosen.repeats):
-            found["cold"].append(once(None))
-            found["cached"].append(once(cache))
-    rows = {name: {key: median(run[key] for run in runs) for key in runs[0]} for name, runs in found.items()}
+            actual["cold"].append(once(None))
+            actual["cached"].append(once(cache))
+    rows = {name: {key: median(run[key] for run in runs) for key in runs[0]} for name, runs in actual.items()}
     print(f"{measure.processor()}; ms, medians of {chosen.repeats} fresh processes\n")
     print(f"{'':<12} {'cold':>9} {'cached':>9}")
     for key in (*PHASES, "total", "build again"):

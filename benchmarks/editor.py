@@ -87,13 +87,13 @@ def rows() -> list[dict[str, float | str]]:
         "20 Relax functions": relax_functions(LINES, 20),
         "90 tensor functions": tensor_functions(LINES),
     }
-    found: list[dict[str, float | str]] = []
+    results: list[dict[str, float | str]] = []
     for name, text in programs.items():
         tensor = "tensor" in name
-        found.append(row(f"{name}, TVMScript", text, "T.float32(7)" if tensor else "R.const(7,"))
+        results.append(row(f"{name}, TVMScript", text, "T.float32(7)" if tensor else "R.const(7,"))
         mlir = str(parse_source(text))
-        found.append(row(f"{name}, MLIR", mlir, "7.000000e+00" if tensor else "[] 7.0>"))
-    return found
+        results.append(row(f"{name}, MLIR", mlir, "7.000000e+00" if tensor else "[] 7.0>"))
+    return results
 
 
 def main() -> int:

@@ -33,10 +33,10 @@ def clocked(make: Callable[[], object], run: Callable[[object], object], repeats
     """Seconds of `run(make())`, `make` not counted: the least of `repeats`, by the clock and by the process."""
     best: Row = {}
     for _ in range(repeats):
-        given = make()
+        program = make()
         gc.collect()
         wall, cpu = time.perf_counter(), time.process_time()
-        run(given)
+        run(program)
         spent = {"cpu": time.process_time() - cpu, "wall": time.perf_counter() - wall}
         best = {k: min(v, best.get(k, v)) for k, v in spent.items()}
     return best
@@ -79,10 +79,10 @@ def rewriters() -> object:
         name = outer[i % len(outer)]
         args = [within, wildcard()] if name in ("add", "multiply") else [within]
         rules.append((is_op(f"relax.{name}")(*args), lambda expr, _: expr))
-    whole = PatternMatchingRewriter.from_pattern(*rules[0])
+    pattern = PatternMatchingRewriter.from_pattern(*rules[0])
     for rule in rules[1:]:
-        whole = whole | PatternMatchingRewriter.from_pattern(*rule)
-    return whole
+        pattern = pattern | PatternMatchingRewriter.from_pattern(*rule)
+    return pattern
 
 
 def fusion_patterns() -> list[tuple[str, object]]:
@@ -92,8 +92,8 @@ def fusion_patterns() -> list[tuple[str, object]]:
     inner = ["sin", "cos", "tanh", "sigmoid", "sqrt", "negative", "abs"]
     relu = is_op("relax.nn.relu")
     near = [relu(is_op(f"relax.{inner[i % len(inner)]}")(wildcard())) for i in range(PATTERNS - 1)]
-    wanted = relu(is_op("relax.add")(is_op("relax.exp")(wildcard()), wildcard()))
-    return [(f"lib.p{i}", p) for i, p in enumerate([*near, wanted])]
+    pattern = relu(is_op("relax.add")(is_op("relax.exp")(wildcard()), wildcard()))
+    return [(f"lib.p{i}", p) for i, p in enumerate([*near, pattern])]
 
 
 def transformer(layers: int, size: int = 256, heads: int = 4) -> object:
@@ -160,9 +160,9 @@ def measure_patterns(repeats: int) -> list[Row]:
     rows: list[Row] = []
     for bindings in BINDINGS:
         mod = chain(bindings)
-        found = {"rewrite": clocked(mod.clone, rewriter, repeats), "fuse": clocked(mod.clone, fuse, repeats)}
-        print(f"{bindings:>10} " + " ".join(cell(row, bindings, 20) for row in found.values()), flush=True)
-        rows.append({"bindings": bindings, **flat(found)})
+        actual = {"rewrite": clocked(mod.clone, rewriter, repeats), "fuse": clocked(mod.clone, fuse, repeats)}
+        print(f"{bindings:>10} " + " ".join(cell(row, bindings, 20) for row in actual.values()), flush=True)
+        rows.append({"bindings": bindings, **flat(actual)})
     return rows
 
 
@@ -181,15 +181,15 @@ def measure_transformer(repeats: int) -> list[Row]:
     for layers in LAYERS:
         mod = transformer(layers)
         count = operators(mod)
-        found: dict[str, Row] = {}
-        given = mod
+        by_name: dict[str, Row] = {}
+        inputs = mod
         for name, one in passes.items():
-            found[name] = clocked(given.clone, one, repeats)
-            given = one(given)
-        found["all"] = clocked(mod.clone, Sequential(list(passes.values())), repeats)
-        cells = " ".join(cell(row, count * 1000, 14) for row in found.values())
+            by_name[name] = clocked(inputs.clone, one, repeats)
+            inputs = one(inputs)
+        by_name["all"] = clocked(mod.clone, Sequential(list(passes.values())), repeats)
+        cells = " ".join(cell(row, count * 1000, 14) for row in by_name.values())
         print(f"{layers:>7} {count:>10} {cells}", flush=True)
-        rows.append({"layers": layers, "operators": count, **flat(found)})
+        rows.append({"layers": layers, "operators": count, **flat(by_name)})
     return rows
 
 
@@ -211,11 +211,11 @@ def measure_operations(_: int) -> list[Row]:
     from tirax.tvm_api import script
 
     def steps(count: int) -> dict[str, Row]:
-        found: dict[str, Row] = {}
+        by_name: dict[str, Row] = {}
         held: dict[str, object] = {}
 
         def step(name: str, run: Callable[[], object]) -> object:
-            found[name] = clocked(lambda: None, lambda _: held.__setitem__("result", run()), 1)
+            by_name[name] = clocked(lambda: None, lambda _: held.__setitem__("result", run()), 1)
             return held["result"]
 
         text = additions(count)
@@ -227,20 +227,20 @@ def measure_operations(_: int) -> list[Row]:
         for number, one in enumerate(pipeline_passes("default-cpu"), 1):
             step(f"{number}. {one.name}", lambda one=one: one.apply(context, op))
             step(f"verify {number}.", lambda: verifier.verify(op))
-        return found
+        return by_name
 
     steps(10)
     print("a chain of operators, the slowest steps, seconds: cpu (wall), and cpu microseconds for each operator\n")
     rows: list[Row] = []
     for count in OPERATIONS:
-        found = steps(count)
-        slowest = sorted(found, key=lambda name: -found[name]["cpu"])[:8]
-        print("\n".join(f"{count:>10} {name:<28} {cell(found[name], count, 16)}" for name in slowest), flush=True)
-        rows.append({"operations": count, **flat(found)})
+        actual = steps(count)
+        slowest = sorted(actual, key=lambda name: -actual[name]["cpu"])[:8]
+        print("\n".join(f"{count:>10} {name:<28} {cell(actual[name], count, 16)}" for name in slowest), flush=True)
+        rows.append({"operations": count, **flat(actual)})
     return rows
 
 
-WHOLE = """
+NETWORK = """
 import sys, time
 from tirax.ir.verification.verify import Verifier
 from tirax.tools.tirax_opt import main
@@ -264,11 +264,11 @@ def measure_verification(repeats: int) -> list[Row]:
         source, output = Path(folder, "in.mlir"), Path(folder, "out.mlir")
         for layers in LAYERS[:2]:
             source.write_text(str(transformer(layers).op))
-            command = [sys.executable, "-c", WHOLE, str(source), str(output)]
+            command = [sys.executable, "-c", NETWORK, str(source), str(output)]
             runs = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(repeats)]
-            whole, spent = min(tuple(map(float, run.stderr.split()[-2:])) for run in runs)
-            print(f"{layers:>4} layers {whole:>8.2f} s {spent / whole:>7.1%}", flush=True)
-            rows.append({"layers": layers, "seconds": whole, "verification": spent})
+            full, spent = min(tuple(map(float, run.stderr.split()[-2:])) for run in runs)
+            print(f"{layers:>4} layers {full:>8.2f} s {spent / full:>7.1%}", flush=True)
+            rows.append({"layers": layers, "seconds": full, "verification": spent})
     return rows
 
 
@@ -278,9 +278,9 @@ def cell(row: Row, parts: int, width: int) -> str:
     return f"{seconds:>{width}} {row['cpu'] * 1e6 / parts:>6.2f}"
 
 
-def flat(found: dict[str, Row]) -> Row:
+def flat(by_name: dict[str, Row]) -> Row:
     """Rows as one, its keys joined."""
-    return {f"{name} {clock}": value for name, row in found.items() for clock, value in row.items()}
+    return {f"{name} {clock}": value for name, row in by_name.items() for clock, value in row.items()}
 
 
 KINDS = {

@@ -163,8 +163,8 @@ def measure_model(name: str, options: argparse.Namespace) -> dict[str, object]:
         row = {"import_s": imported_at - start, "build_s": time.process_time() - imported_at}
         if options.peers:
             calls |= peers(path, inputs)
-    wanted = calls["nn"]()
-    differences = {way: workloads.difference(call(), wanted) for way, call in calls.items() if way != "nn"}
+    expected = calls["nn"]()
+    differences = {way: workloads.difference(call(), expected) for way, call in calls.items() if way != "nn"}
     if has_torch():
         calls["torch"], differences["torch"] = torch_call(name, workload, inputs)
     assert max(differences.values()) < TOLERANCE, differences

@@ -53,8 +53,8 @@ def count() -> dict[str, float]:
         if done.returncode:
             sys.exit(f"valgrind failed:\n{done.stdout}{done.stderr}")
         dumps = sorted(Path(folder).glob("counts.*"), key=lambda path: int(path.suffix[1:]))
-        found = [_read(path) for path in dumps]
-    return {name: total / CALLS for name, total in found if name}
+        actual = [_read(path) for path in dumps]
+    return {name: total / CALLS for name, total in actual if name}
 
 
 def _read(path: Path) -> tuple[str, int]:
@@ -108,7 +108,7 @@ def cases() -> Mapping[str, Callable[[], object]]:
     a, b, wide = tensor(rows, 64), tensor(64, 64), tensor(rows, 256)
     image, filters = tensor(1, 14, 14, 16), tensor(3, 3, 16, 32)
     column = tensor(256, 1)
-    found: dict[str, Callable[[], object]] = {
+    by_name: dict[str, Callable[[], object]] = {
         "nothing": lambda: len(()),
         "add 4 arrays of 1": kernel(x := tensor(1), y := tensor(1), te.compute((1,), lambda i: x[i] + y[i])),
         "matmul 8x64x64, symbolic rows": kernel(a, b, topi.matmul(a, b)),
@@ -118,8 +118,8 @@ def cases() -> Mapping[str, Callable[[], object]]:
         "sum of rows 8x256": kernel(wide, topi.sum(wide, axis=1)),
         "exp 8x256": kernel(wide, topi.exp(wide)),
     }
-    found["MLP 784-128-10, batch 1"] = _mlp(np, tvm, relax)
-    return found
+    by_name["MLP 784-128-10, batch 1"] = _mlp(np, tvm, relax)
+    return by_name
 
 
 def _mlp(np, tvm, relax) -> Callable[[], object]:
@@ -134,11 +134,11 @@ def _mlp(np, tvm, relax) -> Callable[[], object]:
     return lambda: forward(x)
 
 
-def compare(found: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
+def compare(actual: Mapping[str, float], before: Mapping[str, float]) -> list[str]:
     """Print the table; the names of what takes more than before."""
     print(f"{'':34}{'instructions':>14}{'before':>14}{'ratio':>8}")
     worse: list[str] = []
-    for name, value in found.items():
+    for name, value in actual.items():
         old = before.get(name)
         print(f"{name:34}{value:14.0f}" + (f"{old:14.0f}{value / old:8.3f}" if old else ""))
         if old and value > old * TOLERANCE:
@@ -150,18 +150,18 @@ def main() -> int:
     options = argparse.ArgumentParser(description="instructions a call, counted by valgrind")
     options.add_argument("--update", action="store_true", help=f"write {BASELINE.name}")
     options.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
-    given = options.parse_args()
-    if given.inside:
+    arguments = options.parse_args()
+    if arguments.inside:
         inside()
         return 0
-    found = count()
+    actual = count()
     before = json.loads(BASELINE.read_text()) if BASELINE.is_file() else {}
-    worse = compare(found, before)
-    if given.update:
-        BASELINE.write_text(json.dumps({name: round(value) for name, value in found.items()}, indent=1) + "\n")
+    worse = compare(actual, before)
+    if arguments.update:
+        BASELINE.write_text(json.dumps({name: round(value) for name, value in actual.items()}, indent=1) + "\n")
     elif worse:
         print(f"more than {TOLERANCE - 1:.0%} above before: {', '.join(worse)}")
-    return 1 if worse and not given.update else 0
+    return 1 if worse and not arguments.update else 0
 
 
 if __name__ == "__main__":

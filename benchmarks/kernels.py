@@ -60,8 +60,8 @@ def breakdown(mod: Any, rounds: int = 5) -> list[Kernel]:
     functions = {f.sym_name.data: f for f in op.ops if isinstance(f, tir.FuncOp) and f.sym_name.data in calls}
     exported = ModuleOp([_public(f) for f in functions.values()])
     executable = build(exported, pipeline="lower-cpu")
-    found = [_timed(executable[name], f, calls[name], rounds) for name, f in functions.items()]
-    return sorted(found, key=lambda k: -k.total_us)
+    actual = [_timed(executable[name], f, calls[name], rounds) for name, f in functions.items()]
+    return sorted(actual, key=lambda k: -k.total_us)
 
 
 def _public(function: tir.FuncOp) -> tir.FuncOp:
@@ -97,10 +97,10 @@ def _array(rng: np.random.Generator, t: tir.BufferType) -> np.ndarray:
 
 def table(kernels: list[Kernel], count: int = 10) -> str:
     """The slowest ones, and their sum."""
-    whole = sum(k.total_us for k in kernels)
+    total = sum(k.total_us for k in kernels)
     lines = [f"{'share':>6} {'total us':>9} {'calls':>5} {'us':>9} {'GFLOP/s':>8} {'GB/s':>6}  function: arguments"]
     for k in kernels[:count]:
         rate, speed = k.mflop / k.us * 1e3, k.mbyte / k.us * 1e3
-        figures = f"{k.total_us / whole:>6.1%} {k.total_us:>9.1f} {k.calls:>5} {k.us:>9.2f} {rate:>8.1f} {speed:>6.1f}"
+        figures = f"{k.total_us / total:>6.1%} {k.total_us:>9.1f} {k.calls:>5} {k.us:>9.2f} {rate:>8.1f} {speed:>6.1f}"
         lines.append(f"{figures}  {k.name}: {k.shapes}")
-    return "\n".join([*lines, f"{'':>6} {whole:>9.1f} {sum(k.calls for k in kernels):>5}  all"])
+    return "\n".join([*lines, f"{'':>6} {total:>9.1f} {sum(k.calls for k in kernels):>5}  all"])

@@ -24,7 +24,7 @@ from tools import mlp  # which makes numpy quiet, and is therefore before it
 import numpy as np  # isort: skip
 
 GOAL_NS, GOAL_BYTES = -30.0, 150_000
-CALLS, ROUNDS, TURNS = 500, 21, 7
+CALLS, ROUNDS, REPEATS = 500, 21, 7
 
 PROGRAM = """
 #include "mlp.h"
@@ -65,8 +65,8 @@ def from_python(function, x: np.ndarray) -> list[float]:
 
 def from_c(program: Path, data: Path, expected: float) -> list[float]:
     """Nanoseconds of a call. Raises `ValueError` where its result is another."""
-    said = subprocess.run([str(program), str(data)], check=True, capture_output=True, text=True).stdout
-    times, result = said.split("|")
+    output = subprocess.run([str(program), str(data)], check=True, capture_output=True, text=True).stdout
+    times, result = output.split("|")
     if not np.isclose(float(result), expected, rtol=1e-6):
         raise ValueError(f"C computes {result}, Python {expected}")
     return [float(t) for t in times.split()]
@@ -89,7 +89,7 @@ def row(batch: int, folder: Path) -> dict[str, float]:
     function = executable["forward"]
     expected = float(function(x)[-1, -1])
     python, c = [], []
-    for _ in range(TURNS):
+    for _ in range(REPEATS):
         python += from_python(function, x)
         c += from_c(program, data, expected)
     medians = statistics.median(python), statistics.median(c)

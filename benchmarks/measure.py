@@ -81,17 +81,17 @@ def interleaved(
     taken `longest` seconds sits out the rounds that are left, but for the first three.
     """
     numbers = {name: _calls_per_sample(function, sample, clock) for name, function in functions.items()}
-    found: dict[str, list[float]] = {name: [] for name in functions}
+    by_name: dict[str, list[float]] = {name: [] for name in functions}
     for at in range(rounds):
         for name, function in functions.items():
-            if at >= 3 and sum(found[name]) * numbers[name] > longest * 1e6:
+            if at >= 3 and sum(by_name[name]) * numbers[name] > longest * 1e6:
                 continue
             repeats = range(numbers[name])
             start = clock()
             for _ in repeats:
                 function()
-            found[name].append((clock() - start) / len(repeats) * 1e6)
-    return {name: Times(median(samples), min(samples)) for name, samples in found.items()}
+            by_name[name].append((clock() - start) / len(repeats) * 1e6)
+    return {name: Times(median(samples), min(samples)) for name, samples in by_name.items()}
 
 
 def processor() -> str:

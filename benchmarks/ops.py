@@ -380,10 +380,10 @@ def run(row: Row, target: str, rounds: int, peak: float) -> dict[str, Any]:
     function = relax.VirtualMachine(relax.build(module(row), target=target), tvm.cpu())["main"]
     arrays = row.arguments()
     devices = [tvm.nd.array(a) for a in arrays]
-    wanted = row.numpys(*(a.astype("float64") if a.dtype == np.float32 else a for a in arrays))
-    found = function(*devices).numpy()
-    np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-3, err_msg=row.name)
-    source = np.ones(max(found.nbytes, *(a.nbytes for a in arrays)) // 4 or 1, np.float32)
+    expected = row.numpys(*(a.astype("float64") if a.dtype == np.float32 else a for a in arrays))
+    result = function(*devices).numpy()
+    np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-3, err_msg=row.name)
+    source = np.ones(max(result.nbytes, *(a.nbytes for a in arrays)) // 4 or 1, np.float32)
     target_of_copy = np.empty_like(source)
     works = {"tirax": lambda: function(*devices), "numpy": lambda: row.numpys(*arrays)}
     if not row.flop:
@@ -410,11 +410,11 @@ def shortest(functions: dict[str, Callable[[], object]], rounds: int, sample: fl
     for name, function in functions.items():
         function()
         numbers[name] = max(1, int(sample / max(_seconds(function, 1), 1e-9)))
-    found = dict.fromkeys(functions, float("inf"))
+    actual = dict.fromkeys(functions, float("inf"))
     for _ in range(rounds):
         for name, function in functions.items():
-            found[name] = min(found[name], _seconds(function, numbers[name]) / numbers[name] * 1e6)
-    return found
+            actual[name] = min(actual[name], _seconds(function, numbers[name]) / numbers[name] * 1e6)
+    return actual
 
 
 def _seconds(function: Callable[[], object], calls: int) -> float:
@@ -437,20 +437,20 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=41, help="samples of each")
     options.add_argument("--target", default="llvm")
     chosen = options.parse_args()
-    wanted = [part for part in chosen.only.split(",") if part]
+    selected = [part for part in chosen.only.split(",") if part]
     peak = peak_of(chosen.target)
     print(f"{measure.processor()}, one thread, peak {peak:.0f} GFLOP/s; µs a call\n")
     print(f"{'':36} {'tirax':>9} {'numpy':>9} {'numpy/tirax':>12} {'of peak':>8} {'GFLOP/s':>8}")
     rows = []
     for row in table():
-        if wanted and not any(part in row.name for part in wanted):
+        if selected and not any(part in row.name for part in selected):
             continue
-        found = run(row, chosen.target, chosen.rounds, peak)
-        rows.append(found)
-        gflops = f"{found['gflops']:8.1f}" if found["gflops"] else ""
+        result = run(row, chosen.target, chosen.rounds, peak)
+        rows.append(result)
+        gflops = f"{result['gflops']:8.1f}" if result["gflops"] else ""
         print(
-            f"{row.name:36} {found['tirax_us']:9.1f} {found['numpy_us']:9.1f} {found['ratio']:12.2f} "
-            f"{found['of_peak']:8.2f} {gflops}",
+            f"{row.name:36} {result['tirax_us']:9.1f} {result['numpy_us']:9.1f} {result['ratio']:12.2f} "
+            f"{result['of_peak']:8.2f} {gflops}",
             flush=True,
         )
     measure.write("ops", rows)

@@ -137,20 +137,20 @@ def rounded(x: np.ndarray, dtype: str, step: np.ndarray | float) -> np.ndarray:
         return x
     if dtype == "bfloat16":
         return x.astype(ml_dtypes.bfloat16)
-    whole = np.rint(x / step)
-    return (np.clip(whole, -128, 127) + (128 if dtype == "uint8" else 0)).astype(dtype)
+    integers = np.rint(x / step)
+    return (np.clip(integers, -128, 127) + (128 if dtype == "uint8" else 0)).astype(dtype)
 
 
-def check(found: np.ndarray, work: Work, x: np.ndarray, w: np.ndarray) -> None:
+def check(actual: np.ndarray, work: Work, x: np.ndarray, w: np.ndarray) -> None:
     """End the program where a result is off by more than is allowed."""
-    wanted, depth = work.compute(x, w), work.k * work.taps**2
+    expected, depth = work.compute(x, w), work.k * work.taps**2
     allowed = (depth + 1) * 2.0**-24 * work.compute(np.abs(x.astype("float64")), np.abs(w.astype("float64")))
-    if found.dtype == ml_dtypes.bfloat16:
-        allowed += 2.0**-8 * (np.abs(wanted) + allowed)
-    if found.dtype == np.int32:
-        allowed = np.zeros_like(wanted)
-    if not (np.abs(found.astype("float64") - wanted) <= allowed).all():
-        raise SystemExit(f"{work.name}: {x.dtype} into {found.dtype} is off by more than is allowed")
+    if actual.dtype == ml_dtypes.bfloat16:
+        allowed += 2.0**-8 * (np.abs(expected) + allowed)
+    if actual.dtype == np.int32:
+        allowed = np.zeros_like(expected)
+    if not (np.abs(actual.astype("float64") - expected) <= allowed).all():
+        raise SystemExit(f"{work.name}: {x.dtype} into {actual.dtype} is off by more than is allowed")
 
 
 def case(work: Work, kind: tuple[str, str, str], target: str) -> tuple[Callable[[], object], float]:
@@ -171,20 +171,20 @@ def case(work: Work, kind: tuple[str, str, str], target: str) -> tuple[Callable[
     )
     main = relax.build(module, target=target)["main"]
     args = (x,) if work.constant else (x, w)
-    found = np.asarray(main(*args))
+    result = np.asarray(main(*args))
     if a == "quantized":
-        check(found, work, (rounded(x32, "int8", STEP) * STEP).astype("float64"), w.astype("float64") * step)
+        check(result, work, (rounded(x32, "int8", STEP) * STEP).astype("float64"), w.astype("float64") * step)
     else:
-        check(found, work, x, w)
-    return lambda: main(*args), rms(found, work, (x32, w32), (a, b), step)
+        check(result, work, x, w)
+    return lambda: main(*args), rms(result, work, (x32, w32), (a, b), step)
 
 
-def rms(found: np.ndarray, work: Work, given: tuple[np.ndarray, np.ndarray], kinds: tuple[str, str], step) -> float:
+def rms(actual: np.ndarray, work: Work, array: tuple[np.ndarray, np.ndarray], kinds: tuple[str, str], step) -> float:
     """The error against numbers that were not rounded."""
-    exact, result = work.compute(*given), found.astype("float64")
+    exact, result = work.compute(*array), actual.astype("float64")
     if kinds[1] == "int8" and kinds[0] != "quantized":
         if kinds[0] == "uint8":  # what was added to the data
-            result = result - work.compute(np.full(work.shapes[0], 128.0), rounded(given[1], "int8", step))
+            result = result - work.compute(np.full(work.shapes[0], 128.0), rounded(array[1], "int8", step))
         result = result * STEP * (np.moveaxis(step, 0, 1) if work.layout == "NCHW" else step)
     return float(np.sqrt(np.mean((result - exact) ** 2) / np.mean(exact**2)))
 
@@ -213,7 +213,7 @@ def model(name: str, rounds: int, target: str) -> list[dict[str, object]]:
     workload = models.make(name)
     length = min(workload.default_length, workload.positions) if workload.default_length else None
     weights, inputs = workloads.random_weights(workload), workload.inputs(1, length)
-    wanted = workload.reference(workloads.in_double(weights), *inputs)
+    expected = workload.reference(workloads.in_double(weights), *inputs)
     bound = workloads.bind(workloads.export(workload, 1, length), weights)
     calls = {}
     for kind, mod in ((FLOAT, bound), ("bfloat16", relax.transform.ToMixedPrecision(dtype="bfloat16")(bound))):
@@ -226,7 +226,7 @@ def model(name: str, rounds: int, target: str) -> list[dict[str, object]]:
             "kind": kind,
             "ms": times[kind].minimum / 1e3,
             "ratio": times[FLOAT].minimum / times[kind].minimum,
-            "error": workloads.difference(call(), wanted),
+            "error": workloads.difference(call(), expected),
         }
         for kind, call in calls.items()
     ]
@@ -241,24 +241,24 @@ def main() -> None:
     options.add_argument("--models", default="", help="names of models, for these instead")
     chosen = options.parse_args()
     print(f"{measure.processor()}; {chosen.rounds} samples, one thread\n")
-    found: list[dict[str, object]] = []
+    results: list[dict[str, object]] = []
     for name in filter(None, chosen.models.split(",")):
-        found += model(name, min(chosen.rounds, 7), chosen.target)
-        for row in found[-2:]:
+        results += model(name, min(chosen.rounds, 7), chosen.target)
+        for row in results[-2:]:
             numbers = f"{row['ms']:8.1f} ms {row['ratio']:6.2f} error {row['error']:.1e}"
             print(f"{row['model']:12} {row['kind']:12} {numbers}", flush=True)
-    if found:
-        measure.write("reduced_precision_models", found)
+    if results:
+        measure.write("reduced_precision_models", results)
         return
     print(f"{'work':26} {'kind':28} {'Gop/s':>8} {'÷ float32':>10} {'of minima':>10} {'rms':>9}")
     for work in WORKS:
         if chosen.only not in work.name:
             continue
         for row in rows(work, chosen.rounds, chosen.target):
-            found.append(row)
+            results.append(row)
             numbers = f"{row['gops']:8.0f} {row['ratio']:10.2f} {row['ratio of minima']:10.2f} {row['rms']:9.1e}"
             print(f"{row['work']:26} {row['kind']:28} {numbers}", flush=True)
-    measure.write("reduced_precision", found)
+    measure.write("reduced_precision", results)
 
 
 if __name__ == "__main__":

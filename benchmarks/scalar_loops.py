@@ -68,10 +68,10 @@ CASTS = (
 
 
 def _named(path: str) -> Callable[..., Any]:
-    found: Any = op
+    actual: Any = op
     for part in path.split("."):
-        found = getattr(found, part)
-    return found
+        actual = getattr(actual, part)
+    return actual
 
 
 def _row(path: str, *types: str, note: str = "", **attrs: Any) -> Row:
@@ -98,8 +98,8 @@ def _elementwise() -> Iterator[Row]:
     for name in ("exp", "add"):
         for dtype in ("float16", "bfloat16", "float64"):
             yield _row(name, *[f"{dtype} 24x200"] * (1 if name == "exp" else 2), note=dtype)
-    for source, wanted in CASTS:
-        yield _row("astype", f"{source} 24x200", dtype=wanted, note=f"{source} {wanted}")
+    for source, expected in CASTS:
+        yield _row("astype", f"{source} 24x200", dtype=expected, note=f"{source} {expected}")
     yield _row("nn.prelu", IMAGE, "float32 20", axis=1)
     quantized = {"axis": 1, "out_dtype": "int8"}
     yield _row("quantize", F, "float32 200", "int8 200", **quantized)
@@ -360,12 +360,12 @@ def _constant(value: SSAValue) -> int | None:
 
 def parts(rows: list[Row], target: str = "llvm") -> list[tuple[Row, dict[str, float]]]:
     """For each row the scalar part of its kernels, by their names."""
-    found: list[dict[str, float]] = [{} for _ in rows]
+    results: list[dict[str, float]] = [{} for _ in rows]
     for function in kernels(rows, target).ops:
         if isinstance(function, func.FuncOp) and function.body.first_block is not None:
             number, _, name = function.sym_name.data.partition(":")
-            found[int(number)][name] = scalar_part(function)
-    return list(zip(rows, found, strict=True))
+            results[int(number)][name] = scalar_part(function)
+    return list(zip(rows, results, strict=True))
 
 
 def nanoseconds(row: Row, target: str) -> float:
@@ -395,8 +395,8 @@ def main() -> None:
     options.add_argument("--all", action="store_true", help="also those that are vectors")
     options.add_argument("--check", action="store_true", help="fail where `REASONS` does not say what is scalar")
     chosen = options.parse_args()
-    wanted = [part for part in chosen.only.split(",") if part]
-    rows = [row for row in table() if not wanted or any(part in row.name for part in wanted)]
+    selected = [part for part in chosen.only.split(",") if part]
+    rows = [row for row in table() if not selected or any(part in row.name for part in selected)]
     wrong: list[str] = []
     for row, each in parts(rows, chosen.target):
         worst = max(each.values(), default=0.0)

@@ -59,10 +59,10 @@ def clocked(make: Callable[[], Any], run: Callable[[Any], object], repeats: int)
     """Milliseconds of `run(make())`, `make` not counted: the least of `repeats`, by the clock and by the process."""
     best: Row = {}
     for _ in range(repeats):
-        given = make()
+        program = make()
         gc.collect()
         wall, cpu = time.perf_counter(), time.process_time()
-        run(given)
+        run(program)
         spent = {"cpu ms": (time.process_time() - cpu) * 1e3, "wall ms": (time.perf_counter() - wall) * 1e3}
         best = {k: min(v, best.get(k, v)) for k, v in spent.items()}
     return best

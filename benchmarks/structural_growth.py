@@ -68,19 +68,19 @@ def exponent(small: float, large: float, ratio: float) -> float:
 
 def row(name: str, sizes: Sequence[int], limit: int) -> dict[str, object]:
     """The seconds at each size, and the exponent between the last two."""
-    found: list[float | str] = []
+    results: list[float | str] = []
     for size in sizes:
         result = once(name, size, limit)
         if "error" in result:
-            found.append(str(result["error"]))
+            results.append(str(result["error"]))
             break
         first, seconds = result["seconds"]  # type: ignore[misc]
-        found.append(round(seconds, 3))
-    points = [(size, seconds) for size, seconds in zip(sizes, found, strict=False) if isinstance(seconds, float)]
+        results.append(round(seconds, 3))
+    points = [(size, seconds) for size, seconds in zip(sizes, results, strict=False) if isinstance(seconds, float)]
     if len(points) < 2:
-        return {"seconds": found, "exponent": None}
+        return {"seconds": results, "exponent": None}
     (small, before), (large, after) = points[-2:]
-    return {"seconds": found, "exponent": exponent(before, after, large / small)}
+    return {"seconds": results, "exponent": exponent(before, after, large / small)}
 
 
 def main() -> None:

@@ -4,7 +4,7 @@
 
 Both run in turns on one core, by the process's own clock, which stands still while others run. `off` is the executable
 as it is built, `on` its calls in `executable.profiling()`. The goal is less than 2 % between them, by the medians;
-`told` is how long the profile says that a call takes. After them: `editor.py`, `traces.py`.
+`reported` is how long the profile says that a call takes. After them: `editor.py`, `traces.py`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def row(batch: int) -> dict[str, float]:
         times = measure.interleaved(cases, rounds=1001, clock=time.process_time, longest=4)
     report = session.report(LIMITS)
     each = report.recording.calls / report.measured
-    told = sum(r.seconds for r in report.rows if r.kind != "python") / report.recording.calls
-    return {"batch": batch, **{name: times[name].median for name in functions}, "calls": each, "told": told * 1e6}
+    reported = sum(r.seconds for r in report.rows if r.kind != "python") / report.recording.calls
+    return {"batch": batch, **{name: times[name].median for name in functions}, "calls": each, "told": reported * 1e6}
 
 
 def main() -> int:

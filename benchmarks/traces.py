@@ -31,7 +31,7 @@ from tirax.tvm_api import relax  # noqa: E402
 
 MEGABYTES, SECONDS = 50, 2.0
 """The goals."""
-_TURNS = 5
+_REPEATS = 5
 
 
 def write_trace(path: Path, small: bool) -> dict[str, float]:
@@ -52,7 +52,7 @@ def opening(browser: str, path: Path) -> float:
     """Seconds until the trace is shown."""
     empty = path.with_name("empty.html")
     empty.write_text("<!doctype html><title>empty</title>")
-    seconds = {page: min(_seconds(browser, page) for _ in range(_TURNS)) for page in (empty, path)}
+    seconds = {page: min(_seconds(browser, page) for _ in range(_REPEATS)) for page in (empty, path)}
     return seconds[path] - seconds[empty]
 
 

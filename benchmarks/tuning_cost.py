@@ -59,8 +59,8 @@ def replay(count: int) -> None:
     _, strategy = task("replay-trace", count)
 
     def run() -> int:
-        found = strategy.generate_measure_candidates()
-        return len([features_of(c.sch.mod) for c in found])
+        batch = strategy.generate_measure_candidates()
+        return len([features_of(c.sch.mod) for c in batch])
 
     clocked("proposed, verified, featurised", run)
 

@@ -80,16 +80,16 @@ def row(name: str, element: str, rounds: int) -> dict[str, object]:
     got, other = np.asarray(ours(*inputs)), np.asarray(strict(*inputs))
     np.testing.assert_allclose(got, other, rtol=1e-4 if element == "float32" else 1e-11, atol=1e-6)
     sides = {"ours": lambda: ours(*inputs), "libm": lambda: strict(*inputs)}
-    found: dict[str, object] = {"function": name, "element": element}
+    entry: dict[str, object] = {"function": name, "element": element}
     if function is not None:
         wide = [x.astype(np.float64 if element == "float32" else np.longdouble) for x in inputs]
-        found["ulps"] = ulps(got, function(*wide))
-        if found["ulps"] > 4:
-            raise SystemExit(f"{name}: wrong by {found['ulps']} units in the last place")
+        entry["ulps"] = ulps(got, function(*wide))
+        if entry["ulps"] > 4:
+            raise SystemExit(f"{name}: wrong by {entry['ulps']} units in the last place")
         out = np.empty_like(inputs[0])
         sides["numpy"] = lambda: function(*inputs, out=out)
     times = measure.interleaved(sides, rounds)
-    return found | {side: COUNT / times[side].median / 1e3 for side in sides}
+    return entry | {side: COUNT / times[side].median / 1e3 for side in sides}
 
 
 def main() -> None:
@@ -103,12 +103,12 @@ def main() -> None:
     rows = []
     for element in chosen.element:
         for name in NAMES:
-            found = row(name, element, chosen.rounds)
-            rows.append(found)
-            ratios = [found["ours"] / found[side] if side in found else None for side in ("libm", "numpy")]
-            cells = [found["ours"], found["libm"], found.get("numpy"), *ratios]
+            actual = row(name, element, chosen.rounds)
+            rows.append(actual)
+            ratios = [actual["ours"] / actual[side] if side in actual else None for side in ("libm", "numpy")]
+            cells = [actual["ours"], actual["libm"], actual.get("numpy"), *ratios]
             text = " ".join(f"{c:8.2f}" if c is not None else f"{'-':>8}" for c in cells)
-            error = f"{found['ulps']:6.2f}" if "ulps" in found else f"{'-':>6}"
+            error = f"{actual['ulps']:6.2f}" if "ulps" in actual else f"{'-':>6}"
             print(f"{name + ' ' + element:22} {text} {error}", flush=True)
     measure.write("vector_math", rows)
 

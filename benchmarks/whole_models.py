@@ -65,7 +65,7 @@ def measure_model(name: str, options: argparse.Namespace) -> dict[str, object]:
     """The row of one model. Raises `AssertionError` where a result is wrong."""
     workload, weights, length, bound = bound_model(name, options)
     inputs = workload.inputs(1, length)
-    wanted = workload.reference(workloads.in_double(weights), *inputs)
+    expected = workload.reference(workloads.in_double(weights), *inputs)
     calls = {
         "tirax": compiled(relax.build(bound, target="llvm"), inputs),
         "numpy": lambda: workload.reference(weights, *inputs),
@@ -73,7 +73,7 @@ def measure_model(name: str, options: argparse.Namespace) -> dict[str, object]:
     if options.dynamic:
         dynamic = workloads.bind(workloads.export(workload), weights)
         calls["dynamic"] = compiled(relax.build(dynamic, target="llvm"), inputs)
-    differences = {peer: workloads.difference(call(), wanted) for peer, call in calls.items()}
+    differences = {peer: workloads.difference(call(), expected) for peer, call in calls.items()}
     assert max(differences.values()) < TOLERANCE, differences
     times = measure.interleaved(calls, options.rounds, sample=0, clock=time.process_time)
     memory = memory_uses(kernels.lowered(bound, "plan-memory"), {})["forward"]

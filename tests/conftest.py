@@ -91,9 +91,9 @@ def compare_golden(name: str, text: str, update: bool, folder: Path = GOLDEN) ->
         return
     if not path.is_file():
         pytest.fail(f"no golden file '{name}': `pytest --update-golden` writes it", pytrace=False)
-    wanted = path.read_text()
-    if wanted != text:
-        diff = difflib.unified_diff(wanted.splitlines(), text.splitlines(), f"golden/{name}", "found", lineterm="")
+    expected = path.read_text()
+    if expected != text:
+        diff = difflib.unified_diff(expected.splitlines(), text.splitlines(), f"golden/{name}", "found", lineterm="")
         pytest.fail("\n".join([*diff, "`pytest --update-golden` accepts what was found"]), pytrace=False)
 
 

@@ -47,8 +47,8 @@ class Bert(Workload):
         for i in range(self.layers):
             name = f"blocks.{i}"
             parts = (np_layers.linear(w, f"{name}.{part}", x) for part in ("query", "key", "value"))
-            found = np_layers.attention(*(np_layers.split_heads(part, self.heads) for part in parts))
-            attended = np_layers.linear(w, f"{name}.out", np_layers.merge_heads(found))
+            result = np_layers.attention(*(np_layers.split_heads(part, self.heads) for part in parts))
+            attended = np_layers.linear(w, f"{name}.out", np_layers.merge_heads(result))
             x = np_layers.layer_norm(w, f"{name}.attention_norm", x + attended, eps)
             inner = np_layers.gelu(np_layers.linear(w, f"{name}.inner.up", x))
             x = np_layers.layer_norm(w, f"{name}.inner_norm", x + np_layers.linear(w, f"{name}.inner.down", inner), eps)

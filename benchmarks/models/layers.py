@@ -23,8 +23,8 @@ class SelfAttention(nn.Module):
     def forward(self, x: Any) -> Any:
         """The attended values, projected."""
         query, key, value = (split_heads(part, self.heads) for part in op.split(self.qkv(x), 3, axis=-1))
-        found = op.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
-        return self.out(merge_heads(found))
+        result = op.scaled_dot_product_attention(query, key, value, is_causal=self.causal)
+        return self.out(merge_heads(result))
 
 
 class FeedForward(nn.Module):

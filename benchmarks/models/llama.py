@@ -57,8 +57,8 @@ class Llama(Workload):
             counts = {"query": self.heads, "key": self.groups, "value": self.groups}
             parts = (np_layers.split_heads(np_layers.linear(w, f"{name}.{p}", seen), n) for p, n in counts.items())
             query, key, value = parts
-            found = np_layers.attention(_turned(query, angles), _turned(key, angles), value, causal=True)
-            x = x + np_layers.linear(w, f"{name}.out", np_layers.merge_heads(found))
+            result = np_layers.attention(_turned(query, angles), _turned(key, angles), value, causal=True)
+            x = x + np_layers.linear(w, f"{name}.out", np_layers.merge_heads(result))
             seen = np_layers.rms_norm(w, f"{name}.inner_norm", x, eps)
             gate = np_layers.silu(np_layers.linear(w, f"{name}.gate", seen))
             x = x + np_layers.linear(w, f"{name}.down", gate * np_layers.linear(w, f"{name}.up", seen))
@@ -103,8 +103,8 @@ class Block(nn.Module):
         value = split_heads(self.value(seen), self.groups)
         each = self.heads // self.groups
         key, value = op.repeat(key, each, axis=2), op.repeat(value, each, axis=2)
-        found = op.scaled_dot_product_attention(query, key, value, is_causal=True)
-        x = x + self.out(merge_heads(found))
+        result = op.scaled_dot_product_attention(query, key, value, is_causal=True)
+        x = x + self.out(merge_heads(result))
         seen = self.inner_norm(x)
         return x + self.down(op.silu(self.gate(seen)) * self.up(seen))
 

@@ -76,8 +76,8 @@ def pre_norm_block(
     """`layers.PreNormBlock`."""
     seen = layer_norm(w, f"{name}.attention_norm", x, epsilon)
     qkv = np.split(linear(w, f"{name}.attention.qkv", seen), 3, -1)
-    found = attention(*(split_heads(part, heads) for part in qkv), causal)
-    x = x + linear(w, f"{name}.attention.out", merge_heads(found))
+    actual = attention(*(split_heads(part, heads) for part in qkv), causal)
+    x = x + linear(w, f"{name}.attention.out", merge_heads(actual))
     inner = linear(w, f"{name}.inner.up", layer_norm(w, f"{name}.inner_norm", x, epsilon))
     return x + linear(w, f"{name}.inner.down", activation(inner))
 

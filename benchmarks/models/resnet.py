@@ -96,8 +96,8 @@ class BatchNorm(nn.Module):
 
     def forward(self, x: Any) -> Any:
         """The first of the three results of the operator: the others are the mean and variance, as they were."""
-        given = (p.expr_handle for p in (x, self.weight, self.bias, self.mean, self.variance))
-        return op.wrap_nested(relax.op.nn.batch_norm(*given, axis=1, epsilon=EPSILON, training=False), "batch_norm")[0]
+        values = (p.expr_handle for p in (x, self.weight, self.bias, self.mean, self.variance))
+        return op.wrap_nested(relax.op.nn.batch_norm(*values, axis=1, epsilon=EPSILON, training=False), "batch_norm")[0]
 
 
 class Convolution(nn.Module):

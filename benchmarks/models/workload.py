@@ -80,9 +80,9 @@ def in_double(weights: Mapping[str, Array]) -> dict[str, Array]:
     return {name: value.astype(np.float64) for name, value in weights.items()}
 
 
-def difference(found: Array, wanted: Array) -> float:
+def difference(actual: Array, expected: Array) -> float:
     """The greatest absolute difference, as a part of the greatest magnitude that is wanted."""
-    return float(np.max(np.abs(found - wanted), initial=0) / np.max(np.abs(wanted), initial=1e-30))
+    return float(np.max(np.abs(actual - expected), initial=0) / np.max(np.abs(expected), initial=1e-30))
 
 
 def token_ids(vocabulary: int, batch: int, length: int | None, seed: int) -> Array:

@@ -21,7 +21,7 @@ class Convolution:
     name: str
     size: int
     channels: int
-    made: int
+    outputs: int
     window: int
     stride: int = 1
     groups: int = 1
@@ -36,12 +36,15 @@ class Convolution:
 
     @property
     def flop(self) -> int:
-        return 2 * self.out_size**2 * self.made * self.channels // self.groups * self.window**2
+        return 2 * self.out_size**2 * self.outputs * self.channels // self.groups * self.window**2
 
     def arrays(self) -> tuple[Array, Array]:
         """The image in NCHW and the weights in OIHW."""
         rng = np.random.default_rng(self.size)
-        shapes = (1, self.channels, self.size, self.size), (self.made, self.channels // self.groups, *[self.window] * 2)
+        shapes = (
+            (1, self.channels, self.size, self.size),
+            (self.outputs, self.channels // self.groups, *[self.window] * 2),
+        )
         image, weights = (rng.standard_normal(shape, dtype=np.float32) for shape in shapes)
         return image, weights
 
@@ -96,8 +99,8 @@ def in_numpy(conv: Convolution, layout: str, dtype: Any, *_: Any) -> Array:
     for dy, dx in np.ndindex(conv.window, conv.window):
         places = x[:, :, dy:, dx:][:, :, : step * size : step, : step * size : step]
         out += weights[..., dy, dx] @ places.reshape(conv.groups, -1, size**2)
-    found = out.reshape(1, conv.made, size, size)
-    return found if layout == "NCHW" else found.transpose(0, 2, 3, 1)
+    actual = out.reshape(1, conv.outputs, size, size)
+    return actual if layout == "NCHW" else actual.transpose(0, 2, 3, 1)
 
 
 def in_jax(conv: Convolution, layout: str, x: Any) -> Any:
@@ -133,11 +136,11 @@ FRAMEWORKS = {
 
 def in_array_module(conv: Convolution, layout: str) -> Callable[..., Any]:
     """`array(xp, x)`: the convolution as the framework of an array module has it."""
-    made: dict[str, Callable[..., Any]] = {}
+    result: dict[str, Callable[..., Any]] = {}
 
     def array(xp: Any, x: Any) -> Any:
-        if xp.__name__ not in made:
-            made[xp.__name__] = FRAMEWORKS[xp.__name__](conv, layout)
-        return made[xp.__name__](x)
+        if xp.__name__ not in result:
+            result[xp.__name__] = FRAMEWORKS[xp.__name__](conv, layout)
+        return result[xp.__name__](x)
 
     return array

@@ -170,8 +170,8 @@ def _repeat(graph: _Graph, op: Any) -> None:
 
 
 def _layer_norm(graph: _Graph, op: Any) -> None:
-    found = graph.node("LayerNormalization", _args(graph, op), axis=-1, epsilon=op.attr("epsilon"))
-    _set(graph, op, found[0])
+    result = graph.node("LayerNormalization", _args(graph, op), axis=-1, epsilon=op.attr("epsilon"))
+    _set(graph, op, result[0])
 
 
 def _rms_norm(graph: _Graph, op: Any) -> None:
@@ -200,8 +200,8 @@ def _attention(graph: _Graph, op: Any) -> None:
     if op.attr("causal_mask") is not None:
         mask = np.triu(np.full((length, length), -np.inf, np.float32), 1)
         scores = graph.node("Add", [scores, graph.constant(mask)])[0]
-    found = graph.node("MatMul", [graph.node("Softmax", [scores], axis=-1)[0], v])[0]
-    _set(graph, op, graph.node("Transpose", [found], perm=[0, 2, 1, 3])[0])
+    result = graph.node("MatMul", [graph.node("Softmax", [scores], axis=-1)[0], v])[0]
+    _set(graph, op, graph.node("Transpose", [result], perm=[0, 2, 1, 3])[0])
 
 
 def _softmax(graph: _Graph, op: Any) -> None:
@@ -212,11 +212,11 @@ def _conv2d(graph: _Graph, op: Any) -> None:
     if op.attr("data_layout") != "NCHW":
         raise ValueError("ONNX has NCHW only: compare with the row of that layout")
     attrs = {name: op.attr(name) for name in ("strides", "groups")}
-    found = graph.node(
+    result = graph.node(
         "Conv", _args(graph, op), strides=attrs["strides"], pads=op.attr("padding"), dilations=op.attr("dilation"),
         group=attrs["groups"],
     )  # fmt: skip
-    _set(graph, op, found[0])
+    _set(graph, op, result[0])
 
 
 def _batch_norm(graph: _Graph, op: Any) -> None:
@@ -224,14 +224,14 @@ def _batch_norm(graph: _Graph, op: Any) -> None:
 
 
 def _max_pool2d(graph: _Graph, op: Any) -> None:
-    found = graph.node(
+    result = graph.node(
         "MaxPool",
         _args(graph, op),
         kernel_shape=op.attr("pool_size"),
         strides=op.attr("strides"),
         pads=op.attr("padding"),
     )
-    _set(graph, op, found[0])
+    _set(graph, op, result[0])
 
 
 ROWS: dict[str, Row] = {

@@ -30,7 +30,7 @@ class Program:
     name: str
     mod: Any
     inputs: tuple[Array, ...]
-    wanted: Callable[[], Array]
+    reference: Callable[[], Array]
     array: Callable[..., Any] | None = None
     flop: int = 0
     traffic: int = 0
@@ -77,8 +77,8 @@ def _function(
             out = builder.emit_output(relaxed(*params))
         builder.emit_func_output(out)
     mod = builder.get()
-    wanted = lambda: array(np, *(x.astype(np.float64) for x in inputs))  # noqa: E731
-    return Program(name, mod, inputs, wanted, array, flop, moved * inputs[0].nbytes)
+    expected = lambda: array(np, *(x.astype(np.float64) for x in inputs))  # noqa: E731
+    return Program(name, mod, inputs, expected, array, flop, moved * inputs[0].nbytes)
 
 
 def _matmul(xp: Any, x: Any, y: Any) -> Any:
@@ -131,9 +131,9 @@ def _mlp(batch: int) -> Program:
 
 def _convolution(conv: convolutions.Convolution, layout: str) -> Program:
     mod, inputs = convolutions.module(conv, layout), (convolutions.image(conv, layout),)
-    wanted = lambda: convolutions.in_numpy(conv, layout, np.float64)  # noqa: E731
+    expected = lambda: convolutions.in_numpy(conv, layout, np.float64)  # noqa: E731
     array = convolutions.in_array_module(conv, layout)
-    return Program(f"{conv.name} {layout}", mod, inputs, wanted, array, conv.flop)
+    return Program(f"{conv.name} {layout}", mod, inputs, expected, array, conv.flop)
 
 
 def model(name: str, *, small: bool = False) -> Program:
@@ -143,5 +143,5 @@ def model(name: str, *, small: bool = False) -> Program:
     weights = workloads.random_weights(workload)
     mod = workloads.bind(workloads.export(workload, 1, length), weights)
     inputs = tuple(workload.inputs(1, length))
-    wanted = lambda: workload.reference(workloads.in_double(weights), *inputs)  # noqa: E731
-    return Program(name, mod, inputs, wanted, flop=workload.flop(1, length))
+    expected = lambda: workload.reference(workloads.in_double(weights), *inputs)  # noqa: E731
+    return Program(name, mod, inputs, expected, flop=workload.flop(1, length))

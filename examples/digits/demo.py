@@ -70,11 +70,11 @@ def interleaved(ours: Callable[[], object], numpys: Callable[[], object], rounds
     """Median microseconds of both, called in turns so that a busy machine slows both."""
     times: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
-        for function, found in zip((ours, numpys), times, strict=True):
+        for function, actual in zip((ours, numpys), times, strict=True):
             start = time.perf_counter()
             for _ in range(10):
                 function()
-            found.append((time.perf_counter() - start) * 1e5)
+            actual.append((time.perf_counter() - start) * 1e5)
     return median(times[0]), median(times[1])
 
 
@@ -100,11 +100,11 @@ def compare_latency(vm: relax.VirtualMachine, images: np.ndarray, weights: dict[
         print(f"{label:<10} {ours:>7.2f} µs {numpys:>7.2f} µs   {numpys / ours:.1f}x")
 
 
-def show_some(images: np.ndarray, labels: np.ndarray, found: np.ndarray) -> None:
+def show_some(images: np.ndarray, labels: np.ndarray, actual: np.ndarray) -> None:
     """Five images that were taken right and up to five that were not."""
-    right, wrong = np.flatnonzero(found == labels)[:5], np.flatnonzero(found != labels)[:5]
+    right, wrong = np.flatnonzero(actual == labels)[:5], np.flatnonzero(actual != labels)[:5]
     chosen = np.concatenate([right, wrong])
-    captions = [f"{found[i]}" if found[i] == labels[i] else f"{found[i]}, but is {labels[i]}" for i in chosen]
+    captions = [f"{actual[i]}" if actual[i] == labels[i] else f"{actual[i]}, but is {labels[i]}" for i in chosen]
     print(gallery(images[chosen], captions))
 
 

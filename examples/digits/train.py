@@ -63,12 +63,12 @@ def gradients(x: np.ndarray, labels: np.ndarray, params: dict[str, np.ndarray]) 
     delta /= delta.sum(1, keepdims=True)
     delta[np.arange(len(labels)), labels] -= 1
     delta /= len(labels)
-    found: dict[str, np.ndarray] = {}
+    by_name: dict[str, np.ndarray] = {}
     for i in (3, 2, 1):
-        found[f"w{i}"] = layers[i - 1].T @ delta
-        found[f"b{i}"] = delta.sum(0)
+        by_name[f"w{i}"] = layers[i - 1].T @ delta
+        by_name[f"b{i}"] = delta.sum(0)
         delta = (delta @ params[f"w{i}"].T) * (layers[i - 1] > 0)
-    return found
+    return by_name
 
 
 def train(images: np.ndarray, labels: np.ndarray, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -62,10 +62,10 @@ def classified(
 ) -> list[tuple[Path, str, float]]:
     """The label of each file, and how sure the model is of it; files of a few bytes are `tiny`."""
     rows = [(path, features(path.read_bytes(), settings)) for path in paths]
-    found = [(path, row) for path, row in rows if is_enough(row, settings)]
+    actual = [(path, row) for path, row in rows if is_enough(row, settings)]
     results = [(path, "tiny", 1.0) for path, row in rows if not is_enough(row, settings)]
-    for start in range(0, len(found), BATCH):
-        part = found[start : start + BATCH]
+    for start in range(0, len(actual), BATCH):
+        part = actual[start : start + BATCH]
         scores = model(np.stack([row for _, row in part]))
         for (path, _), row in zip(part, scores, strict=True):
             results.append((path, settings.labels[int(row.argmax())], float(row.max())))

@@ -34,11 +34,11 @@ def test_one_build_serves_all_sizes(workload, weights):
     forward = relax.build(mod)["forward"]
     for batch, length in SIZES:
         inputs = workload.inputs(batch, length, seed=batch)
-        wanted = expected(workload, weights, inputs)
+        reference = expected(workload, weights, inputs)
         interpreted = interpret(mod.op, "forward", inputs)
-        assert interpreted.shape == wanted.shape
-        assert workloads.difference(interpreted, wanted) < TOLERANCE
-        assert workloads.difference(forward(*inputs), wanted) < TOLERANCE
+        assert interpreted.shape == reference.shape
+        assert workloads.difference(interpreted, reference) < TOLERANCE
+        assert workloads.difference(forward(*inputs), reference) < TOLERANCE
 
 
 @only_full
@@ -47,8 +47,8 @@ def test_fixed_sizes(name):
     workload = make(name, **SMALL[name])
     weights = workloads.random_weights(workload)
     inputs = workload.inputs(2, 4)
-    found = relax.build(workloads.bind(workloads.export(workload, 2, 4), weights))["forward"](*inputs)
-    assert workloads.difference(found, expected(workload, weights, inputs)) < TOLERANCE
+    result = relax.build(workloads.bind(workloads.export(workload, 2, 4), weights))["forward"](*inputs)
+    assert workloads.difference(result, expected(workload, weights, inputs)) < TOLERANCE
 
 
 def test_weights_are_parameters_until_they_are_bound(workload, weights):
@@ -60,13 +60,13 @@ def test_weights_are_parameters_until_they_are_bound(workload, weights):
 
 def test_references_distinguish_other_weights(workload, weights):
     inputs = workload.inputs(2, 4)
-    wanted = expected(workload, weights, inputs)
+    reference = expected(workload, weights, inputs)
     rng = np.random.default_rng(1)
     for name, value in weights.items():
         if name.endswith("key.bias"):
             continue  # adding to all keys alike changes no softmax
         other = expected(workload, {**weights, name: value + rng.random(value.shape)}, inputs)
-        assert workloads.difference(other, wanted) > 100 * TOLERANCE, name
+        assert workloads.difference(other, reference) > 100 * TOLERANCE, name
 
 
 def test_published_sizes():

@@ -54,5 +54,5 @@ def test_products_compute_what_the_interpreter_does(case: tuple[str, tuple[str, 
         x = rng.standard_normal((n, K)).astype(np.float32)
         calls.append(Call(format, [x], [n], [np.asarray(interpret(products, format, [x]))]))
     results = run(build(products, Target(processor.target)), processor, calls, tmp_path)
-    for call, found in zip(calls, results, strict=True):
-        np.testing.assert_allclose(found[0], call.results[0], rtol=0, atol=1e-4, err_msg=call.function)
+    for call, actual in zip(calls, results, strict=True):
+        np.testing.assert_allclose(actual[0], call.results[0], rtol=0, atol=1e-4, err_msg=call.function)

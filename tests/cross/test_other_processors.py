@@ -55,13 +55,15 @@ def test_programs_compute_what_the_interpreter_does(name, tmp_path):
             calls.append((f"{label} at {n}", Call(programs.name_of(label), arguments, sizes, [np.asarray(expected)])))
     executable = build(module, Target(processor.target))
     results = run(executable, processor, [call for _, call in calls], tmp_path)
-    wrong = [label for (label, call), found in zip(calls, results, strict=True) if not close(call.results[0], found[0])]
+    wrong = [
+        label for (label, call), actual in zip(calls, results, strict=True) if not close(call.results[0], actual[0])
+    ]
     assert len(calls) > 80 and not wrong
 
 
-def close(expected: np.ndarray, found: np.ndarray) -> bool:
+def close(expected: np.ndarray, actual: np.ndarray) -> bool:
     """Whether integers are equal, floats within the tolerance of their largest magnitude."""
     if expected.dtype.kind != "f":
-        return np.array_equal(expected, found)
-    a, b = expected.astype(np.float64), found.astype(np.float64)
+        return np.array_equal(expected, actual)
+    a, b = expected.astype(np.float64), actual.astype(np.float64)
     return bool(np.abs(a - b).max(initial=0) <= TOLERANCE[expected.dtype.name] * max(1.0, np.abs(a).max(initial=0)))

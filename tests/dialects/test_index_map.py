@@ -58,12 +58,12 @@ MAPS: list[tuple[Callable[..., Any], tuple[int, ...]]] = [
 
 @pytest.mark.parametrize("function, extents", MAPS, ids=[str(i) for i in range(len(MAPS))])
 def test_inverse_and_padding_agree_with_every_element(function: Callable[..., Any], extents: tuple[int, ...]) -> None:
-    made = mapping(function)
-    shape = [d.constant for d in made.shape(dims(*extents))]
-    inverse = made.padded_inverse(dims(*extents))
+    result = mapping(function)
+    shape = [d.constant for d in result.shape(dims(*extents))]
+    inverse = result.padded_inverse(dims(*extents))
     places: dict[tuple[int, ...], tuple[int, ...]] = {}
     for index in itertools.product(*map(range, extents)):
-        place = tuple(e.constant for e in made.apply(dims(*index)))
+        place = tuple(e.constant for e in result.apply(dims(*index)))
         assert place not in places
         assert all(0 <= p < e for p, e in zip(place, shape, strict=True))
         places[place] = index
@@ -111,8 +111,8 @@ def test_symbolic_extents() -> None:
         at = dict(zip(inverse.map.params, (Var("a"), Var("b")), strict=True))
         condition = inverse.padding.substitute(at)
         for place in range(12):
-            found = condition.evaluate({"n": extent, "a": place // 4, "b": place % 4})
-            assert bool(found) == (extent <= place < -(-extent // 4) * 4)
+            result = condition.evaluate({"n": extent, "a": place // 4, "b": place % 4})
+            assert bool(result) == (extent <= place < -(-extent // 4) * 4)
     assert [str(d) for d in split.shape([n * 4])] == ["n", "4"]
     assert split.padded_inverse([n * 4]).padding.constant == 0
     fused = mapping(lambda i, j: (i * m + j,))
@@ -152,9 +152,9 @@ def test_text_that_is_no_map(text: str) -> None:
 
 
 def test_free_variables_are_replaced_and_parameters_are_not() -> None:
-    made = IndexMapping((Var("i"), n), (Var("i") * m + n,))
-    assert made.free_vars() == [m]
-    assert str(made.substitute({m: Const(3), n: Const(5)})) == "(i, n) -> (i * 3 + n)"
+    index_map = IndexMapping((Var("i"), n), (Var("i") * m + n,))
+    assert index_map.free_vars() == [m]
+    assert str(index_map.substitute({m: Const(3), n: Const(5)})) == "(i, n) -> (i * 3 + n)"
 
 
 LAYOUTS = ("NCHW", "NHWC", "NCHW4c", "NHWC2c", "CNHW4h2c")

@@ -33,10 +33,10 @@ def _uses(value: SSAValue) -> list[tuple[Operation, int]]:
 def test_an_operation_is_created_as_in_xdsl(cls: type[Operation], count: int) -> None:
     block = Block(arg_types=[i32, i32])
     operands = [block.args[0], block.args[1], block.args[0]][:count]
-    given = {"operands": operands, "result_types": [i32] * count, "properties": {"a": UnitAttr()}}
+    arguments = {"operands": operands, "result_types": [i32] * count, "properties": {"a": UnitAttr()}}
     place = FileLineColLoc(StringAttr("x"), IntAttr(1), IntAttr(2))
-    given |= {"attributes": {"b": UnitAttr()}, "location": place}
-    assert _state(make(cls, **given)) == _state(cls.create(**given))
+    arguments |= {"attributes": {"b": UnitAttr()}, "location": place}
+    assert _state(make(cls, **arguments)) == _state(cls.create(**arguments))
     assert _state(make(cls)) == _state(cls.create())
 
 
@@ -50,11 +50,11 @@ def test_a_created_operation_shares_nothing_with_its_operands() -> None:
 
 def test_uses_of_created_operations_are_known() -> None:
     a, b = Block(arg_types=[i32, i32]).args
-    made = make(arith.AddiOp, (a, a), (i32,))
+    result = make(arith.AddiOp, (a, a), (i32,))
     also = make(arith.AddiOp, (b, a), (i32,))
-    assert _uses(a) == [(also, 1), (made, 1), (made, 0)]
+    assert _uses(a) == [(also, 1), (result, 1), (result, 0)]
     assert _uses(b) == [(also, 0)]
-    made.drop_all_references()
+    result.drop_all_references()
     assert _uses(a) == [(also, 1)]
 
 

@@ -158,15 +158,15 @@ INFERENCE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "types", "attrs", "wanted"), INFERENCE)
-def test_inference(name, types, attrs, wanted):
+@pytest.mark.parametrize(("name", "types", "attrs", "expected"), INFERENCE)
+def test_inference(name, types, attrs, expected):
     op = OPERATORS[f"relax.{name}"].make(*values(*types), **attrs)
     op.verify()
-    found = op.result_type
-    if isinstance(wanted, str):
-        assert [t.dims[0].constant for t in found.types] == [int(d) for d in wanted[6:-1].split(",")]
+    result = op.result_type
+    if isinstance(expected, str):
+        assert [t.dims[0].constant for t in result.types] == [int(d) for d in expected[6:-1].split(",")]
     else:
-        assert found == wanted
+        assert result == expected
 
 
 BAD = [

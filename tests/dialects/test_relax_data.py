@@ -38,9 +38,9 @@ def test_dtype_and_shape_make_them_different():
 
 
 def test_the_memory_is_aligned_and_nobody_writes_to_it():
-    given = np.ones((3, 5), "float32").T
-    attr = TensorDataAttr.from_numpy(given, f32)
-    given[:] = 2
+    inputs = np.ones((3, 5), "float32").T
+    attr = TensorDataAttr.from_numpy(inputs, f32)
+    inputs[:] = 2
     array = attr.numpy()
     assert array.tolist() == np.ones((5, 3)).tolist()
     assert array.ctypes.data % ALIGNMENT == 0 and array.flags.c_contiguous

@@ -18,11 +18,11 @@ def test_struct_info():
     assert call_operator("relax.add", TENSOR, SCALAR).struct_info == TENSOR.struct_info
     assert call_operator("relax.less", SCALAR, TENSOR).struct_info == rx.TensorStructInfo((2, "n"), "bool")
     assert call_operator("relax.multiply", SCALAR, SCALAR).struct_info == rx.PrimStructInfo("float32")
-    whole = rx.Var("i", rx.PrimStructInfo("int32"))
+    full = rx.Var("i", rx.PrimStructInfo("int32"))
     with pytest.raises(DTypeError, match="one dtype"):
-        call_operator("relax.add", TENSOR, whole).op_handle.inferred()
+        call_operator("relax.add", TENSOR, full).op_handle.inferred()
     with pytest.raises(DTypeError, match="x2 must be of"):
-        call_operator("relax.bitwise_and", whole, SCALAR).op_handle.inferred()
+        call_operator("relax.bitwise_and", full, SCALAR).op_handle.inferred()
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
@@ -35,7 +35,7 @@ def main(x: R.Tensor(("n", 3), "float32"), s: R.Prim("float32")):
     return R.maximum(b, s)
 """)
     x = np.random.default_rng(n).random((n, 3), dtype="float32")
-    wanted = np.maximum(np.float32(2.5) / (x + np.float32(2.5)), np.float32(2.5))
+    expected = np.maximum(np.float32(2.5) / (x + np.float32(2.5)), np.float32(2.5))
     native = VirtualMachine(relax.build(module))["main"](x, 2.5).numpy()
-    np.testing.assert_allclose(native, wanted, rtol=1e-6)
-    np.testing.assert_allclose(interpret(module, "main", (x, 2.5)), wanted, rtol=1e-6)
+    np.testing.assert_allclose(native, expected, rtol=1e-6)
+    np.testing.assert_allclose(interpret(module, "main", (x, 2.5)), expected, rtol=1e-6)

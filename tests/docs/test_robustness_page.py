@@ -16,8 +16,8 @@ HOSTILE, FIRST_USE = PAGE.partition("## First use")[::2]
 
 def rows(section: str) -> list[list[str]]:
     """The tests that each line names."""
-    found = re.findall(r"^\| \d+[a-z]? \| .+ \| (`tests/[^|]+) \|$", section, re.MULTILINE)
-    return [re.findall(r"`([^`]+)`", tests) for tests in found]
+    matches = re.findall(r"^\| \d+[a-z]? \| .+ \| (`tests/[^|]+) \|$", section, re.MULTILINE)
+    return [re.findall(r"`([^`]+)`", tests) for tests in matches]
 
 
 @cache

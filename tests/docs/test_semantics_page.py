@@ -303,9 +303,9 @@ def check(case: Case, run: Callable[[], Any], expected: Any) -> None:
         with pytest.raises(TiraxError, match=expected):
             run()
         return
-    found = run()
-    assert found.dtype == expected.dtype, case.expr
-    np.testing.assert_array_equal(found, expected, err_msg=case.expr)
+    result = run()
+    assert result.dtype == expected.dtype, case.expr
+    np.testing.assert_array_equal(result, expected, err_msg=case.expr)
 
 
 @pytest.mark.thinned

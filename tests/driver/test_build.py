@@ -130,12 +130,14 @@ def test_what_is_no_module():
 
 def test_passes_of_a_list_share_a_verifier(monkeypatch):
     """A pass of a user's own pipeline that changes nothing costs a comparison, not another verification."""
-    asked = []
+    requests = []
     own = Operation.verify
-    monkeypatch.setattr(Operation, "verify", lambda op, *args, **kw: (asked.append(op.name), own(op, *args, **kw))[1])
+    monkeypatch.setattr(
+        Operation, "verify", lambda op, *args, **kw: (requests.append(op.name), own(op, *args, **kw))[1]
+    )
     op = module()
     run_passes(make_passes(["canonicalize-bindings"]), new_context(), op)
-    once = len(asked)
+    once = len(requests)
     run_passes(make_passes(["canonicalize-bindings"] * 3), new_context(), op)
     assert once > 0
-    assert len(asked) <= 2 * once
+    assert len(requests) <= 2 * once

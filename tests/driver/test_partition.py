@@ -86,7 +86,7 @@ def test_saved_and_loaded(tmp_path):
 @crossed("error, threads", [machine.LLVMError("no"), KeyboardInterrupt()], ["1", "2"], ids=repr)
 def test_a_failing_build_leaves_nothing_broken(monkeypatch, own_cache, threads, error):
     monkeypatch.setenv("TIRAX_BUILD_THREADS", threads)
-    compiled, wanted = machine.compile_object, build(module()).code
+    compiled, expected = machine.compile_object, build(module()).code
     for path in own_cache.iterdir():
         path.unlink()
     calls = []
@@ -103,7 +103,7 @@ def test_a_failing_build_leaves_nothing_broken(monkeypatch, own_cache, threads, 
             build(module())
     assert not [path for path in own_cache.iterdir() if path.suffix != ".o"]
     executable = build(module())
-    assert executable.code == wanted
+    assert executable.code == expected
     check(executable)
 
 

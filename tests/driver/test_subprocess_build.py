@@ -39,18 +39,18 @@ def test_where_there_is_no_other_process_it_is_built_here(monkeypatch, missing):
 def test_a_described_program_is_built_once(own_cache):
     from test_build_cache import module
 
-    def made():
+    def build_program():
         raise TiraxError("it is made again")
 
     target = Target.host()
     check(building.build_described("a product", ("frontend",), module, target))
-    check(building.build_described("a product", ("frontend",), made, target))
+    check(building.build_described("a product", ("frontend",), build_program, target))
     with pytest.raises(TiraxError, match="made again"):
-        building.build_described("another one", ("frontend",), made, target)
+        building.build_described("another one", ("frontend",), build_program, target)
     described = "what another process makes", ("frontend",)
     check(
         building.build_described(
-            *described, made, target, elsewhere=lambda: building.build_described(*described, module, target)
+            *described, build_program, target, elsewhere=lambda: building.build_described(*described, module, target)
         )
     )
 

@@ -56,8 +56,8 @@ def expected():
 @pytest.fixture
 def answers(monkeypatch):
     """What workers answer."""
-    seen, asked = [], part_workers._request
-    monkeypatch.setattr(part_workers, "_asked", lambda *args: seen.append(asked(*args)) or seen[-1])
+    seen, request = [], part_workers._request
+    monkeypatch.setattr(part_workers, "_request", lambda *args: seen.append(request(*args)) or seen[-1])
     return seen
 
 
@@ -75,10 +75,10 @@ def test_what_no_worker_does_is_done_here(monkeypatch, answers, expected, execut
 
 
 def test_a_part_that_cannot_be_sent_to_a_worker_is_lowered_here(monkeypatch, answers, expected):
-    def asked(process, text, passes):
+    def request(process, text, passes):
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr(part_workers, "_asked", asked)
+    monkeypatch.setattr(part_workers, "_request", request)
     monkeypatch.setattr(threading, "excepthook", lambda args: answers.append(str(args.exc_value)))
     assert build(module()).code == expected
     assert answers == ["out of order"]

@@ -33,8 +33,8 @@ def test_images_and_weights_have_the_shapes_of_the_model(data: dict):
 
 def test_the_weights_classify_the_held_out_images(data: dict):
     images, labels = data["load_images"]()
-    found = data["classify"](images, data["load_weights"]()).argmax(1)
-    assert (found == labels).mean() > 0.97
+    result = data["classify"](images, data["load_weights"]()).argmax(1)
+    assert (result == labels).mean() > 0.97
 
 
 def test_training_and_demo_have_the_same_model(data: dict, training: dict):
@@ -52,7 +52,7 @@ def test_gradients_are_those_of_the_loss(training: dict):
         logits = training["forward"](x, params)[-1]
         return float((np.log(np.exp(logits).sum(1)) - logits[np.arange(5), labels]).mean())
 
-    found = training["gradients"](x, labels, params)
+    result = training["gradients"](x, labels, params)
     for name, p in params.items():
         at = tuple(rng.integers(0, size) for size in p.shape)
         values = []
@@ -60,7 +60,7 @@ def test_gradients_are_those_of_the_loss(training: dict):
             p[at] += step
             values.append(loss())
             p[at] -= step
-        assert (values[0] - values[1]) / 2e-6 == pytest.approx(found[name][at], rel=1e-4, abs=1e-8)
+        assert (values[0] - values[1]) / 2e-6 == pytest.approx(result[name][at], rel=1e-4, abs=1e-8)
 
 
 def test_shifting_moves_by_at_most_a_pixel(training: dict):

@@ -53,16 +53,16 @@ def test_the_passes_of_the_page(tmp_path):
 
 @only_full
 @pytest.mark.parametrize(
-    ("right", "wrong", "said"),
+    ("right", "wrong", "message"),
     [
         ("emit.constant(c + d", "emit.constant(c - d", "Couldn't match"),
         ("(bound_expr(loop.min), loop", "(bound_expr(loop.min) + 1, loop", "MeaningError"),
     ],
 )
-def test_its_tests_can_fail(tmp_path, right, wrong, said):
+def test_its_tests_can_fail(tmp_path, right, wrong, message):
     assert right in PASSES
     done = run_page(tmp_path, PASSES.replace(right, wrong))
-    assert done.returncode != 0 and said in done.stdout + done.stderr
+    assert done.returncode != 0 and message in done.stdout + done.stderr
 
 
 def test_the_page_shows_what_the_file_holds():

@@ -108,14 +108,14 @@ relax.func @f(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
 
 
 @thinned(
-    ("text", "found"),
+    ("text", "actual"),
     [
         ("1 / 0", "ZeroDivisionError: division by zero"),
         (None, "ModuleNotFoundError: No module named 'broken_operators'"),
     ],
     1,
 )
-def test_a_broken_plugin_is_named(tmp_path, text, found):
+def test_a_broken_plugin_is_named(tmp_path, text, actual):
     install(tmp_path / "site", "broken-package", {"broken": "broken_operators"})
     if text is not None:
         (tmp_path / "site" / "broken_operators.py").write_text(text)
@@ -123,7 +123,7 @@ def test_a_broken_plugin_is_named(tmp_path, text, found):
     done = run(["tirax-opt", "model.mlir"], tmp_path)
     assert done.returncode == 1
     assert "error: the plug-in 'broken' of the package broken-package cannot be loaded" in done.stderr
-    assert f"found: {found}" in done.stderr
+    assert f"found: {actual}" in done.stderr
     assert "Traceback" not in done.stderr
 
 

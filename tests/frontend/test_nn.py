@@ -35,8 +35,8 @@ class Block(nn.Module):
 
 def test_parameters_have_the_names_of_their_places():
     block = Block()
-    wanted = ["norm.weight", "norm.bias", "layers.0.weight", "layers.0.bias", "layers.2.weight", "heads.a.weight"]
-    assert list(block.state_dict()) == [*wanted, "heads.a.bias"]
+    expected = ["norm.weight", "norm.bias", "layers.0.weight", "layers.0.bias", "layers.2.weight", "heads.a.weight"]
+    assert list(block.state_dict()) == [*expected, "heads.a.bias"]
     assert len(list(block.parameters())) == 7 and len(list(block.modules())) == 9
     block.to("float16")
     assert {p.dtype for p in block.parameters()} == {"float16"}
@@ -51,10 +51,10 @@ def test_a_model_computes_what_numpy_does():
     normed = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
     normed = normed * values["norm.weight"] + values["norm.bias"]
     inner = np.maximum(normed @ values["layers.0.weight"].T + values["layers.0.bias"], 0)
-    wanted = x + inner @ values["layers.2.weight"].T
-    np.testing.assert_allclose(np.asarray(hidden), wanted, rtol=1e-4, atol=1e-4)
+    expected = x + inner @ values["layers.2.weight"].T
+    np.testing.assert_allclose(np.asarray(hidden), expected, rtol=1e-4, atol=1e-4)
     np.testing.assert_allclose(
-        np.asarray(head), wanted @ values["heads.a.weight"].T + values["heads.a.bias"], rtol=1e-4, atol=1e-4
+        np.asarray(head), expected @ values["heads.a.weight"].T + values["heads.a.bias"], rtol=1e-4, atol=1e-4
     )
 
 
@@ -75,8 +75,8 @@ def test_activations(layer, reference):
 def test_rms_norm():
     mod, _ = export(nn.RMSNorm(8, -1, bias=False), x=nn.spec.Tensor(("n", 8), "float32"))
     x, w = np.random.default_rng(0).standard_normal((2, 3, 8)).astype("float32")[0], np.full(8, 2, "float32")
-    wanted = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * 2
-    np.testing.assert_allclose(run(mod, x, w).numpy(), wanted, rtol=1e-5)
+    expected = x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * 2
+    np.testing.assert_allclose(run(mod, x, w).numpy(), expected, rtol=1e-5)
 
 
 def test_embedding():

@@ -29,25 +29,25 @@ def left_out():
 
 def named(name):
     """What a dotted name stands for, None where there is nothing."""
-    found = nn
+    actual = nn
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+        actual = getattr(actual, part, None)
+    return actual
 
 
 def signature(function):
     """Its parameters and defaults, without annotations."""
-    found, starred = [], False
+    parameters, starred = [], False
     function = function.__init__ if inspect.isclass(function) else function
     for name, p in inspect.signature(function).parameters.items():
         if name == "self":
             continue
         if p.kind is p.KEYWORD_ONLY and not starred:
-            found.append("*")
+            parameters.append("*")
         starred = starred or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
         star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-        found.append(star + name + ("" if p.default is p.empty else f"={p.default!r}"))
-    return ", ".join(found)
+        parameters.append(star + name + ("" if p.default is p.empty else f"={p.default!r}"))
+    return ", ".join(parameters)
 
 
 def test_the_examples_run(tmp_path):

@@ -36,8 +36,8 @@ class Attention(nn.Module):
             k, v = self.keys.view(total), self.values.view(total)
         q, k, v = (p.permute_dims(1, 0, 2) for p in (q, k, v))
         scores = q @ k.permute_dims(0, 2, 1) / SIZE**0.5 + mask
-        found = nn.op.softmax(scores, axis=-1) @ v
-        return self.out(found.permute_dims(1, 0, 2).reshape(length, HIDDEN))
+        result = nn.op.softmax(scores, axis=-1) @ v
+        return self.out(result.permute_dims(1, 0, 2).reshape(length, HIDDEN))
 
 
 class Block(nn.Module):
@@ -90,7 +90,7 @@ def machine(mod):
 
 
 @pytest.fixture(scope="module")
-def whole():
+def uncached():
     """The logits of a sequence by a pass over all positions, without caches."""
     model = Model(cached=False)
     values = weights(model)
@@ -125,38 +125,38 @@ def cached():
 
 @only_full
 @thinned("steps", [[3, 1, 1, 1, 2], [1] * 8, [8], [5, 3]], 1)
-def test_decoding_step_by_step_gives_what_one_pass_returns(whole, cached, steps):
+def test_decoding_step_by_step_gives_what_one_pass_returns(uncached, cached, steps):
     initial, step = cached
-    states, found, done = initial(), [], 0
+    states, results, done = initial(), [], 0
     assert len(states) == 4
     for new in steps:
         logits, states = step(IDS[done : done + new], done + new, states)
         done += new
-        found.append(logits)
-    np.testing.assert_allclose(np.concatenate(found), whole(IDS), rtol=1e-4, atol=1e-5)
+        results.append(logits)
+    np.testing.assert_allclose(np.concatenate(results), uncached(IDS), rtol=1e-4, atol=1e-5)
 
 
 @only_full
-def test_two_sequences_have_caches_of_their_own(whole, cached):
+def test_two_sequences_have_caches_of_their_own(uncached, cached):
     initial, step = cached
     first, second = initial(), initial()
     for i in range(3):
         a, first = step(IDS[i : i + 1], i + 1, first)
         b, second = step(IDS[i + 4 : i + 5], i + 1, second)
-    np.testing.assert_allclose(a[0], whole(IDS[:3])[-1], rtol=1e-4, atol=1e-5)
-    np.testing.assert_allclose(b[0], whole(IDS[4:7])[-1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(a[0], uncached(IDS[:3])[-1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(b[0], uncached(IDS[4:7])[-1], rtol=1e-4, atol=1e-5)
 
 
 @only_full
 @thinned("modes", [{"effect_mode": "packed"}, {"param_mode": "packed"}, {"param_mode": "none"}], 2)
-def test_how_effects_and_parameters_are_passed(whole, modes):
+def test_how_effects_and_parameters_are_passed(uncached, modes):
     model = Model()
     model.load_state_dict(weights(model))
     compiled = model.jit(spec(**modes), out_format="numpy")
-    found = []
+    results = []
     for done in range(1, 5):
-        found.append(compiled["forward"](np.array(IDS[done - 1 : done], "int32"), causal(1, done), done))
-    np.testing.assert_allclose(np.concatenate(found), whole(IDS[:4]), rtol=1e-4, atol=1e-5)
+        results.append(compiled["forward"](np.array(IDS[done - 1 : done], "int32"), causal(1, done), done))
+    np.testing.assert_allclose(np.concatenate(results), uncached(IDS[:4]), rtol=1e-4, atol=1e-5)
 
 
 def test_equal_caches_are_not_one():
@@ -184,12 +184,12 @@ def test_a_cache_grows_and_what_was_seen_of_it_stays():
         new = rng.standard_normal((count, 3)).astype("float32")
         rows = np.concatenate([rows, new])
         seen.append((compiled(new, len(rows)), rows))
-    for found, wanted in seen:
-        np.testing.assert_array_equal(found, wanted)
+    for actual, expected in seen:
+        np.testing.assert_array_equal(actual, expected)
 
 
 @only_full
-def test_taking_rows_back(whole, cached):
+def test_taking_rows_back(uncached, cached):
     """A step that is taken back, and a sequence begun anew, leave no trace."""
     initial, step = cached
     states = initial()
@@ -200,7 +200,7 @@ def test_taking_rows_back(whole, cached):
     _, states = step([*IDS[:2], 7, 7], 4, states)
     pop(states, 2)
     logits, states = step(IDS[2:4], 4, states)
-    np.testing.assert_allclose(logits, whole(IDS[:4])[2:], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(logits, uncached(IDS[:4])[2:], rtol=1e-4, atol=1e-5)
     with pytest.raises(TiraxError, match="fewer rows than are to go\n.*4\n.*5"):
         pop(states, 5)
 
@@ -208,10 +208,10 @@ def test_taking_rows_back(whole, cached):
 def test_a_cache_that_begins_with_rows():
     create, view = (tvm.get_global_func(f"vm.builtin.attention_kv_cache_{name}") for name in ("create", "view"))
     rows = np.arange(6, dtype="float32").reshape(2, 3)
-    for count, wanted in ((-1, rows), (0, rows[:0]), (1, rows[:1])):
+    for count, expected in ((-1, rows), (0, rows[:0]), (1, rows[:1])):
         cache = create(rows, (4, 3), count)
-        np.testing.assert_array_equal(view(cache, wanted.shape), wanted)
-        assert repr(cache) == f"AttentionKVCache({len(wanted)} rows of (3,), float32)"
+        np.testing.assert_array_equal(view(cache, expected.shape), expected)
+        assert repr(cache) == f"AttentionKVCache({len(expected)} rows of (3,), float32)"
     with pytest.raises(TiraxError, match="more rows than it is given"):
         create(rows, (4, 3), 3)
     with pytest.raises(ValueError, match="a cache has rows"):
@@ -226,10 +226,10 @@ def test_the_interpreter_runs_caches_too():
     mod, _ = Cache().export_tvm(CACHE)
     (state,) = interpret(mod.op, "_initialize_effect", [])
     x = np.ones((2, 3), "float32")
-    found, (state,) = interpret(mod.op, "forward", [x, (2,), state])
-    np.testing.assert_array_equal(found, x)
-    found, _ = interpret(mod.op, "forward", [x * 2, (4,), state])
-    np.testing.assert_array_equal(found, np.concatenate([x, x * 2]))
+    result, (state,) = interpret(mod.op, "forward", [x, (2,), state])
+    np.testing.assert_array_equal(result, x)
+    result, _ = interpret(mod.op, "forward", [x * 2, (4,), state])
+    np.testing.assert_array_equal(result, np.concatenate([x, x * 2]))
 
 
 def test_what_a_cache_refuses():

@@ -132,8 +132,8 @@ def test_native_code_agrees_with_the_interpreter(name):
             args[0] = np.arange(args[0].size, dtype="int32").reshape(args[0].shape) % max(1, args[1].shape[0])
             if args[1].shape[0] == 0:
                 continue
-        wanted = interpret(mod.op, "forward", args)
-        np.testing.assert_allclose(np.asarray(forward(*args)), wanted, rtol=1e-3, atol=1e-3)
+        expected = interpret(mod.op, "forward", args)
+        np.testing.assert_allclose(np.asarray(forward(*args)), expected, rtol=1e-3, atol=1e-3)
 
 
 def values(module, seed=0):
@@ -151,13 +151,13 @@ def test_numbers_of_layers():
     b = (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5) * w["heads.b.weight"] + w[
         "heads.b.bias"
     ]
-    found = machine(exported("containers")[0])["forward"](x, *w.values())
-    np.testing.assert_allclose(found, b * w["scales.0"] + w["shifts.c"] * w["scales.1"], rtol=1e-3, atol=1e-4)
+    result = machine(exported("containers")[0])["forward"](x, *w.values())
+    np.testing.assert_allclose(result, b * w["scales.0"] + w["shifts.c"] * w["scales.1"], rtol=1e-3, atol=1e-4)
 
     w = values(Subroutines())
     y = x @ w["parts.0.weight"] * 2 @ w["parts.1.weight"] * 2 @ w["parts.2.weight"] * 3
-    found = machine(exported("subroutines")[0])["forward"](x, *w.values())
-    np.testing.assert_allclose(found, y[:, :2] @ w["parts.3.weight"] * 2, rtol=1e-3, atol=1e-4)
+    result = machine(exported("subroutines")[0])["forward"](x, *w.values())
+    np.testing.assert_allclose(result, y[:, :2] @ w["parts.3.weight"] * 2, rtol=1e-3, atol=1e-4)
 
 
 def test_attention_over_other_states():
@@ -175,8 +175,8 @@ def test_attention_over_other_states():
     )
     scores = np.exp(q @ k.transpose(0, 2, 1))
     out = (scores / scores.sum(-1, keepdims=True) @ v).transpose(1, 0, 2).reshape(3, 8)
-    found = layer.jit({"forward": inputs}, out_format="numpy")(x, other)
-    np.testing.assert_allclose(found[0], out @ w["to_out.0.weight"].T + w["to_out.0.bias"], rtol=1e-3, atol=1e-4)
+    actual = layer.jit({"forward": inputs}, out_format="numpy")(x, other)
+    np.testing.assert_allclose(actual[0], out @ w["to_out.0.weight"].T + w["to_out.0.bias"], rtol=1e-3, atol=1e-4)
 
 
 # Parts of modules.
@@ -294,11 +294,11 @@ def test_subroutines_are_shared_where_they_are_alike():
     assert sorted(mod.names) == ["forward", "outer", "outer1", "scaled"]
     x, w = np.ones((2, 4), "float32"), values(main)
     first = x @ w["outer.inner.weight"] * 2 + w["outer.shift"]
-    found = machine(mod)["forward"](x, *w.values())
-    np.testing.assert_allclose(found, first @ w["outer.inner.weight"] * 2 + x, rtol=1e-4, atol=1e-5)
+    result = machine(mod)["forward"](x, *w.values())
+    np.testing.assert_allclose(result, first @ w["outer.inner.weight"] * 2 + x, rtol=1e-4, atol=1e-5)
     assert main.outer.shift.shape == [4]
     np.testing.assert_array_equal(
-        machine(Main().export_tvm({"forward": X}, debug=True)[0])["forward"](x, None, *w.values())[0], found
+        machine(Main().export_tvm({"forward": X}, debug=True)[0])["forward"](x, None, *w.values())[0], result
     )
 
 
@@ -434,10 +434,10 @@ def test_compiled_models():
             {"forward": X | {"$": {"param_mode": mode}}}, out_format="numpy", pipeline="default_build"
         )
         x = np.ones((2, 4), "float32")
-        found = compiled["forward"](x)
-        assert type(found) is np.ndarray
-        np.testing.assert_allclose(found, x @ w["weight"].T + w["bias"], rtol=1e-5)
-        np.testing.assert_array_equal(compiled(tvm.nd.array(x)), found)
+        result = compiled["forward"](x)
+        assert type(result) is np.ndarray
+        np.testing.assert_allclose(result, x @ w["weight"].T + w["bias"], rtol=1e-5)
+        np.testing.assert_array_equal(compiled(tvm.nd.array(x)), result)
     wide = nn.Linear(1, 1, bias=False, dtype="float64")
     wide.load_state_dict({"weight": [[1 + 1e-12]]})
     spec = {"forward": {"x": T(1, dtype="float64"), "$": {"param_mode": "none"}}}
@@ -459,12 +459,12 @@ def test_compiled_models_of_torch(monkeypatch):
     torch.__spec__ = ModuleSpec("torch", None)
     torch.from_dlpack = lambda array: ("of torch", np.from_dlpack(array))
     monkeypatch.setitem(sys.modules, "torch", torch)
-    Given = type(
+    Input = type(
         "Given", (), {"__dlpack__": lambda self, **_: X.__dlpack__(), "__dlpack_device__": lambda self: (1, 0)}
     )
     X = np.full((2, 4), -1.0, "float32")
-    kind, found = nn.ReLU().jit({"forward": {"x": T("n", 4)}})(Given())
-    assert kind == "of torch" and found.shape == (2, 4) and not found.any()
+    kind, actual = nn.ReLU().jit({"forward": {"x": T("n", 4)}})(Input())
+    assert kind == "of torch" and actual.shape == (2, 4) and not actual.any()
 
 
 def test_torch_is_needed_for_its_format(monkeypatch):
@@ -529,8 +529,8 @@ def test_functions_of_an_object_file(object_file):
             return module["scaled_by"](x, by) + 1.0
 
     spec = {"forward": {"x": T("n")}}
-    mod, _, found = Calls().export_tvm(spec, allow_extern=True)
-    assert found == [module] and 'R.call_dps_packed("scaled_by", (x, R.prim_value(3))' in mod.script()
+    mod, _, actual = Calls().export_tvm(spec, allow_extern=True)
+    assert actual == [module] and 'R.call_dps_packed("scaled_by", (x, R.prim_value(3))' in mod.script()
     with pytest.raises(TiraxError, match="allow_extern=True"):
         Calls().export_tvm(spec)
     compiled = Calls().jit(spec, out_format="numpy")

@@ -358,14 +358,14 @@ def machine(mod):
     return relax.VirtualMachine(relax.build(mod, target="llvm"), tvm.cpu())
 
 
-def agree(found, wanted, tolerance):
-    if isinstance(wanted, tuple):
-        assert len(found) == len(wanted)
-        for f, w in zip(found, wanted, strict=True):
+def agree(actual, expected, tolerance):
+    if isinstance(expected, tuple):
+        assert len(actual) == len(expected)
+        for f, w in zip(actual, expected, strict=True):
             agree(f, w, tolerance)
         return
-    assert found.shape == wanted.shape and found.dtype.kind == wanted.dtype.kind
-    np.testing.assert_allclose(np.asarray(found), wanted, rtol=tolerance, atol=tolerance)
+    assert actual.shape == expected.shape and actual.dtype.kind == expected.dtype.kind
+    np.testing.assert_allclose(np.asarray(actual), expected, rtol=tolerance, atol=tolerance)
 
 
 def test_texts(golden):
@@ -383,8 +383,8 @@ def test_numbers(name):
         if name == "take":
             args[1] = np.array([0, 2, 1], "int32")
         with np.errstate(all="ignore"):
-            wanted = interpret(mod.op, "forward", args) if reference is None else reference(*args)
-        agree(forward(*args), wanted, 2e-3 if name == "astype" else 2e-4)
+            expected = interpret(mod.op, "forward", args) if reference is None else reference(*args)
+        agree(forward(*args), expected, 2e-3 if name == "astype" else 2e-4)
 
 
 def test_every_operator_has_a_case_or_a_test():
@@ -434,10 +434,10 @@ def test_renormalizing():
     run = machine(model.export_tvm({"forward": inputs})[0])["forward"]
     for seed, (batch, size) in enumerate([(0, 3), (1, 1), (5, 7), (20, 3)]):
         prob, ordered, _, top_p, top_k = distributions(batch, size, seed)
-        found = run(prob, ordered, top_p, top_k)
+        result = run(prob, ordered, top_p, top_k)
         cut = [ordered[b, i] for b, i in enumerate(kept(ordered.cumsum(1), top_p, top_k))]
-        wanted = np.where(prob >= np.array(cut, "float32").reshape(-1, 1), prob, 0)
-        np.testing.assert_allclose(found, wanted / wanted.sum(1, keepdims=True), rtol=1e-5)
+        expected = np.where(prob >= np.array(cut, "float32").reshape(-1, 1), prob, 0)
+        np.testing.assert_allclose(result, expected / expected.sum(1, keepdims=True), rtol=1e-5)
 
 
 SAMPLED = {"ordered": T("b", "v"), "index": T("b", "v", dtype="int64"), **LIMITS, "u": T("m", 1)}
@@ -458,14 +458,14 @@ def test_sampling_of_sorted_probabilities(own_rows):
         rng = np.random.default_rng(seed)
         rows = np.arange(batch)[:, None] if own_rows else rng.integers(0, batch, (count, 1))
         u = rng.random((len(rows), 1)).astype("float32")
-        found = run(ordered, order, top_p, top_k, u, *([] if own_rows else [rows]))
+        result = run(ordered, order, top_p, top_k, u, *([] if own_rows else [rows]))
         sums = ordered.cumsum(1)
         last = kept(sums, top_p, top_k)
-        wanted = []
+        expected = []
         for row, x in zip(rows[:, 0], u[:, 0], strict=True):
             share = sums[row] / sums[row, last[row]]
-            wanted.append(order[row, min(int((x >= share).sum()), size - 1)])
-        np.testing.assert_array_equal(found, np.array(wanted, "int64").reshape(-1, 1))
+            expected.append(order[row, min(int((x >= share).sum()), size - 1)])
+        np.testing.assert_array_equal(result, np.array(expected, "int64").reshape(-1, 1))
 
 
 @pytest.mark.parametrize("rows", ["given", "static", "symbolic"])
@@ -482,9 +482,9 @@ def test_multinomial(rows):
     rng = np.random.default_rng(1)
     i = np.array([[0], [2], [1], [2]]) if rows == "given" else np.arange(3)[:, None]
     u = rng.random((len(i), 1)).astype("float32")
-    found = run(prob, u, *([i] if rows == "given" else []))
-    wanted = (prob.cumsum(1)[i[:, 0]] <= u).sum(1, keepdims=True)
-    np.testing.assert_array_equal(found, wanted.astype("int32"))
+    result = run(prob, u, *([i] if rows == "given" else []))
+    expected = (prob.cumsum(1)[i[:, 0]] <= u).sum(1, keepdims=True)
+    np.testing.assert_array_equal(result, expected.astype("int32"))
 
 
 # Calls.

@@ -40,12 +40,12 @@ def test_the_path_to_what_was_changed(old):
     new, end = CHANGES[old]
     assert old in PROGRAM
     before, after = module(PROGRAM), module(PROGRAM.replace(old, new))
-    found = get_first_structural_mismatch(before, after)
+    mismatch = get_first_structural_mismatch(before, after)
     if end is None:
-        assert found is None
+        assert mismatch is None
         return
-    assert str(found[0]).startswith('<root>.functions[I.GlobalVar("f")]') and found[0] == found[1]
-    assert end in str(found[0])
+    assert str(mismatch[0]).startswith('<root>.functions[I.GlobalVar("f")]') and mismatch[0] == mismatch[1]
+    assert end in str(mismatch[0])
     with pytest.raises(ValueError, match="at <root>"):
         tvm.ir.assert_structural_equal(before, after)
 

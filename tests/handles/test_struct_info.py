@@ -63,7 +63,7 @@ def test_views_are_equal_where_their_types_are():
 
 
 @pytest.mark.parametrize(
-    ("given", "wanted"),
+    ("inputs", "expected"),
     [
         (4, "4"),
         (np.int64(4), "4"),
@@ -75,14 +75,14 @@ def test_views_are_equal_where_their_types_are():
         (TirVar("n", "int64") * 2, "n * 2"),
     ],
 )
-def test_extents(given, wanted):
-    assert str(dim_of(given)) == wanted
+def test_extents(inputs, expected):
+    assert str(dim_of(inputs)) == expected
 
 
-@pytest.mark.parametrize("given", [True, 1.5, None, "f(n)", "n +", "__import__('os')", "n ** 2", [1]])
-def test_what_is_no_extent(given):
+@pytest.mark.parametrize("inputs", [True, 1.5, None, "f(n)", "n +", "__import__('os')", "n ** 2", [1]])
+def test_what_is_no_extent(inputs):
     with pytest.raises(ShapeError):
-        dim_of(given)
+        dim_of(inputs)
 
 
 def test_what_is_refused():

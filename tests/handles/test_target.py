@@ -42,8 +42,8 @@ def test_hosts():
         assert (target.kind.name, target.host.kind.name) == ("cuda", "llvm")
     assert Target("cuda").host is None and Target("cuda") != Target("cuda", "llvm")
     assert Target.canon_target_and_host(None) == (None, None)
-    found, host = Target.canon_target_and_host("cuda", "llvm")
-    assert found.host == host
+    actual, host = Target.canon_target_and_host("cuda", "llvm")
+    assert actual.host == host
     assert [t.kind.name for t in Target.canon_multi_target_and_host({1: "llvm", 2: "cuda"}, "llvm")] == ["llvm", "cuda"]
     by_target, host = Target.canon_target_map_and_host({"cuda": 1, "llvm": 2}, "llvm")
     assert all(t.host == host for t in by_target)
@@ -74,7 +74,7 @@ def test_code_is_generated_for_llvm():
 
 
 @pytest.mark.parametrize(
-    ("given", "error", "message"),
+    ("inputs", "error", "message"),
     [
         ("lvm", NameLookupError, "did you mean 'llvm'"),
         ("llvm -num-core=3", NameLookupError, "num-cores"),
@@ -87,9 +87,9 @@ def test_code_is_generated_for_llvm():
         (12.5, TargetError, "a target"),
     ],
 )
-def test_what_is_no_target(given, error, message):
+def test_what_is_no_target(inputs, error, message):
     with pytest.raises(error, match=message):
-        Target(given)
+        Target(inputs)
 
 
 def test_other_devices():
@@ -159,5 +159,5 @@ def test_numbers_of_devices():
 
 
 def test_the_text_of_messages():
-    given = "llvm -mtriple=aarch64-linux-gnu -device=arm_cpu -mattr=+v8.2a,+sve"
-    assert full_text(given) == ("llvm -device=arm_cpu -keys=arm_cpu,cpu -mattr=+v8.2a,+sve -mtriple=aarch64-linux-gnu")
+    target = "llvm -mtriple=aarch64-linux-gnu -device=arm_cpu -mattr=+v8.2a,+sve"
+    assert full_text(target) == ("llvm -device=arm_cpu -keys=arm_cpu,cpu -mattr=+v8.2a,+sve -mtriple=aarch64-linux-gnu")

@@ -72,11 +72,11 @@ def _turned(rope, x, sliding):
     local = sliding and rope.local_theta is not None
     planes = rope.size // 2
     divisors = np.ones(planes) if rope.factors is None or local else np.array(rope.factors)
-    turns = (rope.local_theta if local else rope.theta) ** -(np.arange(planes) / planes) / divisors
+    frequencies = (rope.local_theta if local else rope.theta) ** -(np.arange(planes) / planes) / divisors
     out = x.copy()
-    for p, turn in enumerate(turns):
+    for p, frequency in enumerate(frequencies):
         a, b = (2 * p, 2 * p + 1) if rope.order == "pairs" else (p, p + planes)
-        angle = np.arange(len(x))[:, None] * turn
+        angle = np.arange(len(x))[:, None] * frequency
         out[..., a] = x[..., a] * np.cos(angle) - x[..., b] * np.sin(angle)
         out[..., b] = x[..., a] * np.sin(angle) + x[..., b] * np.cos(angle)
     out[..., : 2 * planes] *= 1.0 if local else rope.magnitude

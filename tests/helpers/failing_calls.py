@@ -27,7 +27,7 @@ def outcomes(call: Callable[..., Any], *args: Any) -> list[str]:
     Each is "memory" for a `MemoryError`; the last is "done", or the name of the error that the call raises anyway.
     Fails where what was allocated is not freed.
     """
-    found: list[str] = []
+    results: list[str] = []
     for first in range(MOST):
         copies = [_copy(a) for a in args]
         with failing_allocations(first) as counts:
@@ -35,16 +35,16 @@ def outcomes(call: Callable[..., Any], *args: Any) -> list[str]:
             try:
                 call(*copies)
             except MemoryError:
-                found.append("memory")
+                results.append("memory")
             except (TiraxError, TypeError, ValueError) as error:
-                found.append(type(error).__name__)
+                results.append(type(error).__name__)
             else:
-                found.append("done" if counts.calls() <= first else "lost")
+                results.append("done" if counts.calls() <= first else "lost")
             assert counts.live() == live, f"{counts.live() - live} blocks are not freed where allocation {first} fails"
-        assert found[-1] != "lost", f"allocation {first} failed, and the call did not say so"
-        if found[-1] != "memory":
+        assert results[-1] != "lost", f"allocation {first} failed, and the call did not say so"
+        if results[-1] != "memory":
             break
-    return found
+    return results
 
 
 def _copy(value: Any) -> Any:

@@ -111,9 +111,9 @@ def _empty_limited_tables() -> None:
     from tirax import diagnostics
 
     diagnostics._sources.clear()  # pyright: ignore[reportPrivateUsage]
-    for found in gc.get_objects():
-        if type(found) is functools._lru_cache_wrapper:  # pyright: ignore[reportPrivateUsage]
-            kept: Any = found
+    for actual in gc.get_objects():
+        if type(actual) is functools._lru_cache_wrapper:  # pyright: ignore[reportPrivateUsage]
+            kept: Any = actual
             if (kept.cache_parameters()["maxsize"] or 0) >= 64 and kept.__module__.startswith("tirax"):
                 kept.cache_clear()
 

@@ -363,9 +363,9 @@ def with_values(text: str, most: int, rng: random.Random) -> Iterator[tuple[str,
         for key in place:
             inner = inner[key]
         if isinstance(inner, dict) and inner:
-            whole = json.dumps(replaced(value, place, "HERE"))
+            full = json.dumps(replaced(value, place, "HERE"))
             twice = json.dumps(inner)[:-1] + ", " + json.dumps(inner)[1:]
-            yield f"{place} twice", whole.replace('"HERE"', twice)
+            yield f"{place} twice", full.replace('"HERE"', twice)
 
 
 def described(name: str, data: bytes, most: int) -> Iterator[tuple[str, bytes]]:

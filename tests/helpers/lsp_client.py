@@ -22,7 +22,7 @@ class Client:
         self._selector.register(self.process.stdout, selectors.EVENT_READ)
         self._buffer = b""
         self._number = 0
-        self.told: list[dict[str, Any]] = []
+        self.notifications: list[dict[str, Any]] = []
         """Notifications that came so far, oldest first."""
         self.capabilities = self.request(
             "initialize", {"processId": os.getpid(), "rootUri": None, "capabilities": capabilities}
@@ -54,7 +54,7 @@ class Client:
                 if "error" in message:
                     raise RuntimeError(message["error"]["message"])
                 return message["result"]
-            self.told.append(message)
+            self.notifications.append(message)
 
     def receive(self) -> dict[str, Any]:
         """The next message. Raises `TimeoutError`, and `EOFError` where the server is gone."""
@@ -92,7 +92,7 @@ class Client:
             message = self.receive()
             if message.get("method") == "textDocument/publishDiagnostics" and message["params"]["uri"] == uri:
                 return message["params"]["diagnostics"]
-            self.told.append(message)
+            self.notifications.append(message)
 
     def close(self) -> int:
         """Let the server end; gives its exit code."""

@@ -177,15 +177,15 @@ def _below(node: ast.AST) -> Iterator[Fault]:
 
 def faults(tree: ast.AST) -> list[Fault]:
     """All single faults of the bodies of functions and lambdas, in order."""
-    found: list[Fault] = []
+    results: list[Fault] = []
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.FunctionDef):
-            found += [f for i, child in enumerate(node.body) for f in _faults_of(node, "body", i, child)]
+            results += [f for i, child in enumerate(node.body) for f in _faults_of(node, "body", i, child)]
         elif isinstance(node, ast.Lambda):
-            found += _faults_of(node, "body", None, node.body)
+            results += _faults_of(node, "body", None, node.body)
         else:
-            found += faults(node)
-    return found
+            results += faults(node)
+    return results
 
 
 def mutant(source: str, number: int) -> tuple[Fault, ast.AST]:
@@ -202,16 +202,16 @@ def mutant(source: str, number: int) -> tuple[Fault, ast.AST]:
 
 def _codes(code: CodeType) -> dict[tuple[str, int, int], CodeType]:
     """The code of all functions in a module's: by name, line and their order there."""
-    found: dict[tuple[str, int, int], CodeType] = {}
+    by_name: dict[tuple[str, int, int], CodeType] = {}
     seen: Counter[tuple[str, int]] = Counter()
     stack = [code]
     while stack:
         code = stack.pop()
         place = (code.co_qualname, code.co_firstlineno)
-        found[*place, seen[place]] = code
+        by_name[*place, seen[place]] = code
         seen[place] += 1
         stack += [c for c in code.co_consts if isinstance(c, CodeType)]
-    return found
+    return by_name
 
 
 class Living:
@@ -329,8 +329,8 @@ class Mutation:
                 os._exit(0)
             os.waitpid(pid, 0)
             traced = [(seconds, set(lines)) for seconds, lines in json.loads(record.read_text())]
-        found = {item: row for item, row in zip(items, traced, strict=True) if row[1]}
-        return dict(sorted(found.items(), key=lambda pair: pair[1][0]))
+        by_name = {item: row for item, row in zip(items, traced, strict=True) if row[1]}
+        return dict(sorted(by_name.items(), key=lambda pair: pair[1][0]))
 
     def _trace(self, item: pytest.Item) -> tuple[float, list[int]]:
         lines: set[int] = set()

@@ -19,7 +19,7 @@ PACKAGES = ("onnxruntime", "onnxscript", "safetensors", "tokenizers", "torch", "
 """What the Makefile's models.stamp installs, and what comes with it."""
 
 _NAMED = re.compile(rf"\b(?:{'|'.join(PACKAGES)})\b")
-_WHOLE_FILE = re.compile(rf'^(?:\w+ = )?pytest\.importorskip\("(?:{"|".join(PACKAGES)})\b', re.MULTILINE)
+_FILE_REQUIREMENT = re.compile(rf'^(?:\w+ = )?pytest\.importorskip\("(?:{"|".join(PACKAGES)})\b', re.MULTILINE)
 
 
 def names_one(path: Path) -> bool:
@@ -27,15 +27,15 @@ def names_one(path: Path) -> bool:
     return _NAMED.search(path.read_text()) is not None
 
 
-def asked_at_the_head(text: str) -> list[str]:
+def file_requirements(text: str) -> list[str]:
     """The lines of a file that ask for a package before any test of it."""
-    return _WHOLE_FILE.findall(text)
+    return _FILE_REQUIREMENT.findall(text)
 
 
 def needing_one(items: list[pytest.Item]) -> list[pytest.Item]:
     """Of the tests that were collected, those that need a package."""
-    whole = {path: asked_at_the_head(path.read_text()) for path in {item.path for item in items}}
-    return [item for item in items if whole[item.path] or set(PACKAGES) & set(getattr(item, "fixturenames", ()))]
+    requirements = {path: file_requirements(path.read_text()) for path in {item.path for item in items}}
+    return [item for item in items if requirements[item.path] or set(PACKAGES) & set(getattr(item, "fixturenames", ()))]
 
 
 def _fixture(name: str) -> object:

@@ -33,12 +33,12 @@ FILECHECK = Path(__file__).parents[1] / "filecheck"
 
 def inputs() -> list[tuple[str, str]]:
     """The modules of the FileCheck tests, with the name of the file."""
-    found: list[tuple[str, str]] = []
+    results: list[tuple[str, str]] = []
     for path in sorted(FILECHECK.rglob("*.mlir")):
         for part in re.split(r"^// -----$", path.read_text(encoding="utf-8"), flags=re.M):
             text = re.sub(r"^\s*//.*$", "", part, flags=re.M).strip()
-            found += [(str(path.relative_to(FILECHECK)), text)] if text else []
-    return found
+            results += [(str(path.relative_to(FILECHECK)), text)] if text else []
+    return results
 
 
 def passes() -> list[str]:
@@ -69,7 +69,7 @@ def context() -> Context:
     return ctx
 
 
-def _made(name: str) -> ModulePass:
+def _pass_of(name: str) -> ModulePass:
     """The pass with its defaults, but for those that would take minutes: tuning tries one candidate."""
     return make_pass(ArgSpec(name, OPTIONS.get(name, {})), TIRAX_UNIVERSE.all_passes)
 
@@ -81,7 +81,7 @@ def outcome(text: str, names: Sequence[str]) -> str | None:
         module = parse_mlir(text, ctx=ctx)
         verifier.verify(module)  # as the command line does
         for name in names:
-            _made(name).apply(ctx, module)
+            _pass_of(name).apply(ctx, module)
             verifier.verify(module, after=name)
     except (TiraxError, DiagnosticException):
         return None
@@ -101,7 +101,7 @@ def comparison(text: str, names: Sequence[str]) -> dict[str, int]:
     for number, name in enumerate(names, 1):
         before = module.clone()
         try:
-            run_pass(_made(name), ctx, module)
+            run_pass(_pass_of(name), ctx, module)
         except (TiraxError, DiagnosticException):
             break
         try:

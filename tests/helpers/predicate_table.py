@@ -2,7 +2,7 @@
 
 A program has loops `i` and `j` over `n` and `m`, numbers or symbolic sizes, and a condition on them: as `T.where` of a
 block, as a branch around it, or as a branch in it around what it stores. Elements that nothing stores are -1 in the
-output, and no value anywhere else: `Program.wanted` says which elements have one.
+output, and no value anywhere else: `Program.expected` says which elements have one.
 """
 
 from __future__ import annotations
@@ -91,14 +91,14 @@ class Program:
         """The output before the program runs."""
         return np.full((n,) if self.kind in ("reduced", "reducing") else (n, m), -1, "float32")
 
-    def wanted(self, n: int, m: int) -> tuple[Any, Any]:
+    def expected(self, n: int, m: int) -> tuple[Any, Any]:
         """What the program gives for `data(n, m)`, and where that is a value."""
         arrays = data(n, m)
         i, j = np.meshgrid(np.arange(n), np.arange(m), indexing="ij")
         holds = np.broadcast_to(CONDITIONS[self.condition][1](i, j, arrays), (n, m))
         begun = np.broadcast_to(OF_POINTS.get(self.condition, lambda i, d: True)(np.arange(n), arrays), (n,))
         begun = np.ones(n, bool) if self.form == "inside" else holds[:, 0] if m else begun
-        return _WANTED[self.kind](holds, arrays["A"], begun)
+        return _EXPECTED[self.kind](holds, arrays["A"], begun)
 
     def _parameters(self) -> str:
         n, m = self.n, self.m
@@ -182,7 +182,7 @@ def _stored(holds: Any, value: Any) -> tuple[Any, Any]:
     return np.where(holds, value, -1), np.ones(holds.shape, bool)
 
 
-_WANTED: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
+_EXPECTED: dict[str, Callable[[Any, Any, Any], tuple[Any, Any]]] = {
     "consumer": lambda holds, a, begun: _stored(holds, a * 2 + 1),
     "producer": lambda holds, a, begun: (a * 2 + 1, holds),
     "both": lambda holds, a, begun: _stored(holds, a * 2 + 1),

@@ -107,7 +107,7 @@ def scalar(parse, body, *args, types):
 
 
 @pytest.mark.parametrize(
-    ("op", "a", "b", "wanted"),
+    ("op", "a", "b", "expected"),
     [
         ("div", -7, 2, -3),
         ("truncmod", -7, 2, -1),
@@ -120,17 +120,17 @@ def scalar(parse, body, *args, types):
         ("min", -1, 3, -1),
     ],
 )
-def test_integer_arithmetic(parse, op, a, b, wanted):
-    assert scalar(parse, f"%r = tir.{op} %a, %b : i32", a, b, types=["i32", "i32", "i32"]) == wanted
+def test_integer_arithmetic(parse, op, a, b, expected):
+    assert scalar(parse, f"%r = tir.{op} %a, %b : i32", a, b, types=["i32", "i32", "i32"]) == expected
 
 
 def test_unsigned_wraps(parse):
     assert scalar(parse, "%r = tir.sub %a, %b : ui8", 1, 2, types=["ui8", "ui8", "ui8"]) == 255
 
 
-@pytest.mark.parametrize(("a", "wanted"), [(-1.7, -1), (1.7, 1), (0.0, 0)])
-def test_casts_truncate(parse, a, wanted):
-    assert scalar(parse, "%r = tir.cast %a : f32 -> i32", a, types=["f32", "i32"]) == wanted
+@pytest.mark.parametrize(("a", "expected"), [(-1.7, -1), (1.7, 1), (0.0, 0)])
+def test_casts_truncate(parse, a, expected):
+    assert scalar(parse, "%r = tir.cast %a : f32 -> i32", a, types=["f32", "i32"]) == expected
 
 
 def test_bfloat16_rounds(parse):
@@ -138,9 +138,9 @@ def test_bfloat16_rounds(parse):
     assert r == 256
 
 
-@pytest.mark.parametrize(("a", "wanted"), [(0, 32), (1, 31), (255, 24), (2**31 - 1, 1), (-1, 0)])
-def test_leading_zeros(parse, a, wanted):
-    assert scalar(parse, '%r = tir.call_intrin "clz"(%a) : i32', a, types=["i32", "i32"]) == wanted
+@pytest.mark.parametrize(("a", "expected"), [(0, 32), (1, 31), (255, 24), (2**31 - 1, 1), (-1, 0)])
+def test_leading_zeros(parse, a, expected):
+    assert scalar(parse, '%r = tir.call_intrin "clz"(%a) : i32', a, types=["i32", "i32"]) == expected
 
 
 def test_only_one_side_of_if_then_else_is_evaluated(parse):
@@ -257,8 +257,8 @@ def test_a_changed_meaning_is_detected_and_shown(parse):
     before, after = parse(MATMUL), parse(MATMUL.replace("tir.mul", "tir.sub"))
     with pytest.raises(MeaningError, match="input 0: float32"):
         assert_same_meaning(before, after)
-    found = first_disagreement(before, after)
-    assert found is not None and found.function == "mm"
+    difference = first_disagreement(before, after)
+    assert difference is not None and difference.function == "mm"
 
 
 def test_sizes_reach_zero_and_one(parse):
@@ -283,14 +283,14 @@ def test_take_outside(parse, mode, rows):
     module = parse(TAKE.replace("MODE", mode))
     x = np.arange(6, dtype="float32").reshape(3, 2)
     expected = [[np.nan] * 2 if r is None else list(x[r]) for r in rows]
-    found = interpret(module, "f", [x, np.array([0, 2, 4, -1], "int32")])
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, expected)
+    result = interpret(module, "f", [x, np.array([0, 2, 4, -1], "int32")])
+    assert result.dtype == np.float32
+    np.testing.assert_array_equal(result, expected)
 
 
 def test_take_of_nothing_is_nan(parse):
-    found = interpret(parse(TAKE.replace("MODE", "nan")), "f", [np.zeros((0, 2), "float32"), np.zeros(4, "int32")])
-    assert np.isnan(found).all() and found.shape == (4, 2)
+    result = interpret(parse(TAKE.replace("MODE", "nan")), "f", [np.zeros((0, 2), "float32"), np.zeros(4, "int32")])
+    assert np.isnan(result).all() and result.shape == (4, 2)
 
 
 @pytest.mark.parametrize(("mode", "index"), [("fast", 3), ("fast", -1)])
@@ -314,7 +314,7 @@ def test_float32_is_rounded_once(name):
     a, b = np.concatenate([bits, small], axis=1).view(np.float32)
     operator, wide = operators.OPERATORS[name], getattr(np, name)
     with np.errstate(all="ignore"):
-        found, wanted = operator(None, a, b), wide(a.astype(np.float64), b.astype(np.float64)).astype(np.float32)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, wanted)
-    assert (np.signbit(found) == np.signbit(wanted))[~np.isnan(wanted)].all()
+        actual, expected = operator(None, a, b), wide(a.astype(np.float64), b.astype(np.float64)).astype(np.float32)
+    assert actual.dtype == np.float32
+    np.testing.assert_array_equal(actual, expected)
+    assert (np.signbit(actual) == np.signbit(expected))[~np.isnan(expected)].all()

@@ -53,13 +53,13 @@ def test_products_are_those_of_matrices(name: str, a: type, b: type, sums: type)
     INSTRUCTIONS[LOAD](COLUMNS, panel.reshape(-1), 4 * N)
     for _ in range(2):
         INSTRUCTIONS[f"llvm.x86.{name}"](SUMS, ROWS, COLUMNS)
-    found = np.full((M, N + 2), 7, sums)
-    INSTRUCTIONS[STORE](SUMS, found.reshape(-1), found.strides[0])
-    wanted = 2 * (x[:, : STEPS * group].astype(np.float64) @ w.astype(np.float64))
+    actual = np.full((M, N + 2), 7, sums)
+    INSTRUCTIONS[STORE](SUMS, actual.reshape(-1), actual.strides[0])
+    expected = 2 * (x[:, : STEPS * group].astype(np.float64) @ w.astype(np.float64))
     np.testing.assert_allclose(
-        found[:, :N], wanted, rtol=0 if sums is np.int32 else 1e-6, atol=0 if sums is np.int32 else 1e-5
+        actual[:, :N], expected, rtol=0 if sums is np.int32 else 1e-6, atol=0 if sums is np.int32 else 1e-5
     )
-    assert (found[:, N:] == 7).all()
+    assert (actual[:, N:] == 7).all()
 
 
 def test_what_has_no_size_is_refused() -> None:

@@ -28,15 +28,15 @@ def test_parameters_of_layer_norm_are_laid_out_as_axes_are_listed(axes):
     order = [a % 3 for a in axes]
     mean, var = (f(axis=tuple(order), keepdims=True) for f in (x.mean, x.var))
     moved = np.moveaxis((x - mean) / np.sqrt(var + 1e-5), order, range(-len(order), 0)) * gamma + beta
-    wanted = np.moveaxis(moved, range(-len(order), 0), order)
-    for found in both(lambda a, g, b: relax.op.nn.layer_norm(a, g, b, axes=axes), x, gamma, beta):
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    expected = np.moveaxis(moved, range(-len(order), 0), order)
+    for actual in both(lambda a, g, b: relax.op.nn.layer_norm(a, g, b, axes=axes), x, gamma, beta):
+        np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(("rank", "strides"), [(1, [1]), (2, [1, 1])])
 def test_transposed_convolution_of_no_pixels(rank, strides):
     x, w = np.zeros((2, 3, *[0] * rank), "float32"), np.ones((3, 4, *[3] * rank), "float32")
     call = getattr(relax.op.nn, f"conv{rank}d_transpose")
-    for found in both(lambda a, b: call(a, b, strides=strides), x, w):
-        assert found.shape == (2, 4, *(3 - s for s in strides))
-        assert not found.any()
+    for actual in both(lambda a, b: call(a, b, strides=strides), x, w):
+        assert actual.shape == (2, 4, *(3 - s for s in strides))
+        assert not actual.any()

@@ -30,8 +30,8 @@ def pair(low: int, high: int) -> np.ndarray:
 
 @pytest.mark.parametrize(("counter", "key", "words"), ANSWERS)
 def test_known_answers(counter, key, words):
-    found = philox.block(OF, pair(*key), pair(*counter[:2]), pair(*counter[2:]))
-    assert tuple(int(w[0]) for w in found) == words
+    actual = philox.block(OF, pair(*key), pair(*counter[:2]), pair(*counter[2:]))
+    assert tuple(int(w[0]) for w in actual) == words
 
 
 def block(seed: int = 1, offset: int = 2, count: int = COUNT):
@@ -67,8 +67,8 @@ def test_numbers_are_accurate():
     words = block()
     u = philox.open_fraction(OF, words[0], words[1]).astype(np.longdouble)
     logarithm = -np.log(u)
-    found = philox.exponential(OF, words, 1.0)
-    assert np.max(np.abs(found - logarithm) / logarithm) < 6 * 2.0**-53
+    actual = philox.exponential(OF, words, 1.0)
+    assert np.max(np.abs(actual - logarithm) / logarithm) < 6 * 2.0**-53
     angle = 2 * np.arctan2(np.longdouble(0), np.longdouble(-1)) * philox.fraction(OF, *words[2:])
     assert np.max(np.abs(philox.normal(OF, words, 0.0, 1.0) - np.sqrt(2 * logarithm) * np.cos(angle))) < 1e-14
 

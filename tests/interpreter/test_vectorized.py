@@ -242,15 +242,15 @@ def test_both_ways_agree_bit_for_bit(program: tuple[str, str], seed: int, same: 
 @pytest.fixture
 def at_once(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether the loops that were reached ran at once, in order."""
-    found: list[bool] = []
+    results: list[bool] = []
     ask = TirSemantics.loop_at_once
 
     def note(self: TirSemantics, interpreter: Any, op: Any) -> bool:
-        found.append(ask(self, interpreter, op))
-        return found[-1]
+        results.append(ask(self, interpreter, op))
+        return results[-1]
 
     monkeypatch.setattr(TirSemantics, "loop_at_once", note)
-    return found
+    return results
 
 
 HEAD = "tir.func @f(%X: !tir.buffer<[8], f32>, %C: !tir.buffer<[9], f32>) { %one = tir.const 1 : i64 "
@@ -410,6 +410,6 @@ def test_a_network_runs_at_once(at_once: list[bool]) -> None:
     lowered = FuseTIR()(FuseOps()(module))
     rng = np.random.default_rng(0)
     x, w, b = (rng.random(shape, "float32") - 0.5 for shape in ((5, 784), (784, 128), (128,)))
-    found = interpret(lowered, "main", [x, w, b])
-    np.testing.assert_allclose(found, np.maximum(x @ w + b, 0), rtol=1e-4, atol=1e-4)
+    result = interpret(lowered, "main", [x, w, b])
+    np.testing.assert_allclose(result, np.maximum(x @ w + b, 0), rtol=1e-4, atol=1e-4)
     assert at_once and all(at_once)

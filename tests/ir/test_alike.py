@@ -45,30 +45,30 @@ def plain(name, arg="x", extent=4, dtype="float32", number=1):
     return FUNCTION.format(name=name, arg=arg, extent=extent, dtype=dtype, number=number)
 
 
-def firsts(found):
+def firsts(actual):
     table = Alike()
-    return {name: table.first_of(f).sym_name.data for name, f in found.items()}
+    return {name: table.first_of(f).sym_name.data for name, f in actual.items()}
 
 
 def test_the_first_of_a_structure_is_returned():
-    found = functions(
+    by_name = functions(
         plain("a"), plain("b", arg="z"), plain("c", extent=5), plain("d", dtype="float16"), plain("e", number=2),
         plain("f", number=2), plain("g", extent=5), plain("h"),
     )  # fmt: skip
-    assert firsts(found) == {"a": "a", "b": "a", "c": "c", "d": "d", "e": "e", "f": "e", "g": "c", "h": "a"}
+    assert firsts(by_name) == {"a": "a", "b": "a", "c": "c", "d": "d", "e": "e", "f": "e", "g": "c", "h": "a"}
 
 
 def test_names_of_sizes_do_not_count():
     rows = {"a": ("n", 1), "b": ("m", 1), "c": ("n", 2), "d": ("k", 2)}
-    found = functions(*(SYMBOLIC.format(name=name, size=s, number=x) for name, (s, x) in rows.items()))
-    assert firsts(found) == {"a": "a", "b": "a", "c": "c", "d": "c"}
+    by_name = functions(*(SYMBOLIC.format(name=name, size=s, number=x) for name, (s, x) in rows.items()))
+    assert firsts(by_name) == {"a": "a", "b": "a", "c": "c", "d": "c"}
 
 
 def test_functions_of_relax():
-    found = functions(
+    by_name = functions(
         *(RELAX.format(name=name, arg=arg, extent=n) for name, arg, n in [("a", "x", 4), ("b", "z", 4), ("c", "x", 5)])
     )
-    assert firsts(found) == {"a": "a", "b": "a", "c": "c"}
+    assert firsts(by_name) == {"a": "a", "b": "a", "c": "c"}
 
 
 def test_only_functions_of_the_same_parameters_are_read(monkeypatch: pytest.MonkeyPatch):
@@ -80,6 +80,6 @@ def test_only_functions_of_the_same_parameters_are_read(monkeypatch: pytest.Monk
 
 
 def test_functions_that_may_be_of_one_structure():
-    found = functions(plain("a"), plain("b", extent=5), plain("c", number=2), plain("d", dtype="int32"), plain("e"))
-    assert [f.sym_name.data for f in with_others(found.values())] == ["a", "c", "e"]
-    assert with_others([]) == with_others([found["a"]]) == []
+    by_name = functions(plain("a"), plain("b", extent=5), plain("c", number=2), plain("d", dtype="int32"), plain("e"))
+    assert [f.sym_name.data for f in with_others(by_name.values())] == ["a", "c", "e"]
+    assert with_others([]) == with_others([by_name["a"]]) == []

@@ -93,13 +93,13 @@ ATTRIBUTES = [
 
 def test_every_attribute_is_another():
     """0.0 and -0.0, numbers of different types, text and numbers."""
-    found = {}
+    by_name = {}
     for value in ATTRIBUTES:
         op = tir.ConstOp(1, i64)
         op.attributes["said"] = value
         assert digest([op]) == digest([op.clone()])
-        found.setdefault(digest([op]), value)
-    assert list(found.values()) == ATTRIBUTES
+        by_name.setdefault(digest([op]), value)
+    assert list(by_name.values()) == ATTRIBUTES
 
 
 def test_two_attributes_of_one_program_are_not_mixed_up():
@@ -107,13 +107,13 @@ def test_two_attributes_of_one_program_are_not_mixed_up():
     one, true = IntAttr(1), IntAttr(True)
     assert one == true
 
-    def said(*values):
+    def program(*values):
         ops = [tir.ConstOp(1, i64) for _ in values]
         for op, value in zip(ops, values, strict=True):
             op.attributes["said"] = value
         return digest(ops)
 
-    assert len({said(a, b) for a in (one, true) for b in (one, true)}) == 4
+    assert len({program(a, b) for a in (one, true) for b in (one, true)}) == 4
 
 
 def test_the_place_of_an_attribute_counts():
@@ -131,8 +131,8 @@ def test_names_count_and_so_does_the_order():
     set_name(other.result, "w")
     plain = tir.ConstOp(1, i64)
     both = [named.clone(), other.clone()]
-    found = {digest([op]) for op in (named, other, plain)} | {digest(both), digest(both[::-1])}
-    assert len(found) == 5
+    digests = {digest([op]) for op in (named, other, plain)} | {digest(both), digest(both[::-1])}
+    assert len(digests) == 5
 
 
 def test_empty_programs():

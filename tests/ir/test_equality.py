@@ -112,11 +112,11 @@ def test_the_difference_shows_both_sides(parse):
 
 def test_arithmetic_on_symbolic_variables_is_one_expression(parse):
     text = "tir.func @f(%A: !tir.buffer<[n * 2], f32>, %x: i64) { BODY tir.evaluate %e : i64 }"
-    whole = text.replace("BODY", "%e = sym.value n * 2 : i64")
+    full = text.replace("BODY", "%e = sym.value n * 2 : i64")
     parts = text.replace("BODY", "%n = sym.value n : i64 %two = tir.const 2 : i64 %e = tir.mul %n, %two : i64")
-    assert structural_equal(parse(whole), parse(parts))
-    assert not structural_equal(parse(whole), parse(whole.replace("n * 2 :", "n * 3 :")))
-    assert not structural_equal(parse(whole), parse(parts.replace("tir.mul %n,", "tir.mul %x,")))
+    assert structural_equal(parse(full), parse(parts))
+    assert not structural_equal(parse(full), parse(full.replace("n * 2 :", "n * 3 :")))
+    assert not structural_equal(parse(full), parse(parts.replace("tir.mul %n,", "tir.mul %x,")))
 
 
 def test_a_scalar_parameter_that_is_a_symbolic_variable(parse):
@@ -129,11 +129,11 @@ def test_a_scalar_parameter_that_is_a_symbolic_variable(parse):
 
 def test_a_comparison_of_symbolic_variables_is_one_expression(parse):
     text = "tir.func @f(%A: !tir.buffer<[n, m], f32>) { BODY tir.evaluate %e : i1 }"
-    whole = text.replace("BODY", "%e = sym.value and(lt(n, m * 2), ne(m, 1))")
+    full = text.replace("BODY", "%e = sym.value and(lt(n, m * 2), ne(m, 1))")
     parts = text.replace(
         "BODY",
         "%n = sym.value n : i64 %m = sym.value m * 2 : i64 %k = sym.value m : i64 %one = tir.const 1 : i64 "
         "%a = tir.lt %n, %m : i64 %b = tir.ne %k, %one : i64 %e = tir.and %a, %b : i1",
     )
-    assert structural_equal(parse(whole), parse(parts))
-    assert not structural_equal(parse(whole), parse(parts.replace("tir.lt", "tir.le")))
+    assert structural_equal(parse(full), parse(parts))
+    assert not structural_equal(parse(full), parse(parts.replace("tir.lt", "tir.le")))

@@ -23,12 +23,12 @@ class Own(Decoder):
 
 
 @pytest.fixture
-def asked(monkeypatch):
-    """What is asked of the cache and of other processes, in the place of compiling it: (description, apart)."""
+def requests(monkeypatch):
+    """What is asked of the cache and of other processes, in the place of compiling it: (description, in_subprocess)."""
     rows = []
 
-    def build_described(description, rooms, module, target, *, apart, elsewhere):
-        rows.append((description, apart))
+    def build_described(description, rooms, module, target, *, in_subprocess, elsewhere):
+        rows.append((description, in_subprocess))
         return object()
 
     monkeypatch.setattr(compiled, "build_described", build_described)
@@ -36,16 +36,16 @@ def asked(monkeypatch):
 
 
 @only_full
-def test_what_a_decoder_consists_of_is_its_place_in_the_cache(asked):
+def test_what_a_decoder_consists_of_is_its_place_in_the_cache(requests):
     wider = replace(LLAMA, intermediate_size=32)
     for config, layout in ((LLAMA, (4, "float32")), (wider, (4, "float32")), (LLAMA, (8, "float32")), (LLAMA, (4,))):
         all_kinds(CompiledDecoder(Decoder(config, layout_of(config, *layout)), {}))
-    assert len(set(asked)) == len(asked) == 12
+    assert len(set(requests)) == len(requests) == 12
     all_kinds(CompiledDecoder(Own(LLAMA, layout_of(LLAMA)), {}))
-    assert asked[12:] == [(None, False)] * 3
+    assert requests[12:] == [(None, False)] * 3
 
 
-def test_a_model_is_compiled_in_a_subprocess_where_it_is_large(asked):
+def test_a_model_is_compiled_in_a_subprocess_where_it_is_large(requests):
     weights = {"output.weight": np.zeros((1 << 20, 32), np.uint8)}
     all_kinds(CompiledDecoder(Decoder(LLAMA, layout_of(LLAMA)), weights))
-    assert [apart for _, apart in asked] == [True] * 3
+    assert [in_subprocess for _, in_subprocess in requests] == [True] * 3

@@ -14,12 +14,12 @@ TEXTS = st.text("abc", min_size=1, max_size=4)
 @drawn(80)
 @given(st.lists(st.text("abc", max_size=4), max_size=8), st.lists(TEXTS, max_size=3))
 def test_what_is_written_is_what_comes_before_the_first_of_them(parts, stop):
-    whole = "".join(parts)
-    first = min((place for text in stop if (place := whole.find(text)) >= 0), default=None)
+    full = "".join(parts)
+    first = min((place for text in stop if (place := full.find(text)) >= 0), default=None)
     stops = StopTexts(stop)
     written = [stops.push(part) for part in parts]
     assert stops.reached is (first is not None)
-    assert "".join(written) + stops.finish() == whole[:first]
+    assert "".join(written) + stops.finish() == full[:first]
 
 
 def test_no_more_is_held_back_than_may_be_the_beginning_of_one():

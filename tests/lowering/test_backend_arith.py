@@ -200,11 +200,11 @@ def test_extf(backend, dtypes, source, target, lanes):
 def test_integers_to_floats_and_back(backend, dtypes, kind, integer, lanes):
     values = np.array([0, 1, -1, 100, -128, 127, 77], dtype=dtypes[integer])
     for prefix, unsigned in (("si", False), ("ui", True)):
-        given = np.abs(values) % 120 if unsigned else values
+        array = np.abs(values) % 120 if unsigned else values
         _, got = apply(
-            backend, dtypes, f"arith_extras.{prefix}tofp %0 : {{T0}} to {{R}}", [integer], kind, [given], lanes
+            backend, dtypes, f"arith_extras.{prefix}tofp %0 : {{T0}} to {{R}}", [integer], kind, [array], lanes
         )
-        np.testing.assert_array_equal(got.astype(np.float64), given.astype(dtypes[kind]).astype(np.float64))
+        np.testing.assert_array_equal(got.astype(np.float64), array.astype(dtypes[kind]).astype(np.float64))
         _, back = apply(
             backend, dtypes, f"arith_extras.fpto{prefix} %0 : {{T0}} to {{R}}", [kind], integer, [got], lanes
         )
@@ -259,10 +259,10 @@ def test_unary_math(backend, dtypes, op, kind, lanes):
 
     low, high = (0.01, 4) if op in POSITIVE else (1, 3) if op == "acosh" else (-0.95, 0.95) if op[0] == "a" else (-4, 4)
     values = np.linspace(low, high, 48).astype(dtypes[kind])
-    given, got = apply(backend, dtypes, f"math.{op} %0 : {{R}}", [kind], kind, [values], lanes)
+    inputs, got = apply(backend, dtypes, f"math.{op} %0 : {{R}}", [kind], kind, [values], lanes)
     function = UNARY[op] or np.vectorize(math.erf)
     np.testing.assert_allclose(
-        got.astype(np.float64), function(given.astype(np.float64)), rtol=TOLERANCE[kind], atol=TOLERANCE[kind] / 10
+        got.astype(np.float64), function(inputs.astype(np.float64)), rtol=TOLERANCE[kind], atol=TOLERANCE[kind] / 10
     )
 
 

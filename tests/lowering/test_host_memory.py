@@ -82,8 +82,8 @@ def programs(draw):
 @drawn(60)
 @given(programs(), st.sampled_from([0, 1, 5, 64]))
 def test_tensors_that_live_together_do_not_overlap(text, n):
-    found, _ = overlaps(planned(text), n)
-    assert found == []
+    actual, _ = overlaps(planned(text), n)
+    assert actual == []
 
 
 def chain(length, size="n"):
@@ -102,8 +102,8 @@ def test_a_chain_needs_two_storages(length):
     from tirax.lowering.host.calls import LowerRelaxCalls
 
     function = planned(str(LowerRelaxCalls()(parse(chain(length)))))
-    found, arena = overlaps(function, 16)
-    assert found == [] and arena == 64 * min(length - 1, 2)
+    actual, arena = overlaps(function, 16)
+    assert actual == [] and arena == 64 * min(length - 1, 2)
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 64, 5000])
@@ -139,6 +139,6 @@ def test_measure():
     relax.func @f(%x: !relax.tensor<[n * 2, m], f32>, %y: !relax.tensor<[n + 1], f32>) -> !relax.object {
       relax.return %x : !relax.tensor<[n * 2, m], f32>
     }""")
-    (unit, count), (whole, one) = (measure(tensor_bytes(p.type)) for p in function.params)
+    (unit, count), (full, one) = (measure(tensor_bytes(p.type)) for p in function.params)
     assert (str(unit), count) == ("n * m", 8)
-    assert (str(whole), one) == ("n * 4 + 4", 1)
+    assert (str(full), one) == ("n * 4 + 4", 1)

@@ -40,14 +40,14 @@ def exactly(base: int, exponent: int, dtype: str) -> int:
 def check(bases, exponents, dtype, exponent):
     mod = from_source(PROGRAM.format(dtype=dtype, exponent=exponent))
     x, y = (np.array(v, dtype) for v in (bases, exponents))
-    wanted = np.array([exactly(b, e, dtype) for b, e in zip(bases, exponents, strict=True)], dtype)
+    expected = np.array([exactly(b, e, dtype) for b, e in zip(bases, exponents, strict=True)], dtype)
     for result in ("native", "interpreter"):
         got = np.zeros_like(x)
         if result == "native":
             tvm.build(mod, target="llvm")["main"](x, y, got)
         else:
             interpret(mod.op, "main", (x, y, got))
-        np.testing.assert_array_equal(got, wanted, err_msg=result)
+        np.testing.assert_array_equal(got, expected, err_msg=result)
 
 
 @thinned("dtype", ["int8", "int32", "int64", "uint8", "uint32", "uint64"], 2)

@@ -42,8 +42,8 @@ def _bytes_in_use() -> int:
         pytest.skip("mallinfo2 is glibc's, from 2.33 on")
     mallinfo.restype = _Memory
     gc.collect()
-    found = mallinfo()
-    return found.uordblks + found.hblkhd
+    actual = mallinfo()
+    return actual.uordblks + actual.hblkhd
 
 
 def test_modules_leave_no_memory():

@@ -68,5 +68,5 @@ def test_a_size_without_a_value():
 
 
 def test_by_name():
-    found = memory_uses(PlanMemory()(parse(CHAIN, "c")), {"n": 16})
-    assert list(found) == ["f"] and found["f"].planned >= found["f"].bound == 192
+    actual = memory_uses(PlanMemory()(parse(CHAIN, "c")), {"n": 16})
+    assert list(actual) == ["f"] and actual["f"].planned >= actual["f"].bound == 192

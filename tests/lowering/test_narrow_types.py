@@ -44,10 +44,10 @@ def main(x: R.Tensor(("n",), "{source}")):
 """)
 
 
-def assert_same(expected: np.ndarray, found: np.ndarray) -> None:
+def assert_same(expected: np.ndarray, actual: np.ndarray) -> None:
     """The same bits, but that NaN is NaN."""
-    assert expected.dtype == found.dtype
-    wide = [np.asarray(v).astype(np.float64) for v in (expected, found)]
+    assert expected.dtype == actual.dtype
+    wide = [np.asarray(v).astype(np.float64) for v in (expected, actual)]
     np.testing.assert_array_equal(*wide)
     numbers = ~np.isnan(wide[0])
     np.testing.assert_array_equal(*(np.signbit(w[numbers]) for w in wide))
@@ -151,8 +151,8 @@ def assert_moves(module: Any, run: Any, name: str, n: int):
         x[:, ::2],
         (x.astype(np.float32) + 1).astype(x.dtype),
     ]
-    for found in (interpret(module, "main", [x, i, c]), run(x, i, c)):
-        for a, b in zip(expected, found, strict=True):
+    for actual in (interpret(module, "main", [x, i, c]), run(x, i, c)):
+        for a, b in zip(expected, actual, strict=True):
             assert_same(a, np.asarray(b))
 
 

@@ -77,10 +77,10 @@ def test_the_meaning_stays(backend, name):
         return  # what is read there was never written
     for n in (0, 1, 2, 9):
         x = np.arange(3, 20)
-        expected, found = np.zeros(4, np.int64), np.zeros(4, np.int64)
+        expected, actual = np.zeros(4, np.int64), np.zeros(4, np.int64)
         backend.call(source, x, expected, n)
-        backend.call(str(module), x, found, n)
-        np.testing.assert_array_equal(found, expected)
+        backend.call(str(module), x, actual, n)
+        np.testing.assert_array_equal(actual, expected)
 
 
 VECTORS = """func.func @f(%x: memref<?xf32>, %y: memref<?xf32>) {

@@ -108,12 +108,12 @@ def f(A: T.Buffer({SIZE}, "{dtype}"), B: T.Buffer({SIZE}, "{dtype}"), C: T.Buffe
 
 def outputs(module, a, b, result):
     """What the interpreter gives, and what the machine does."""
-    found = []
+    results = []
     for run in (lambda *args: interpret(module, "f", args), Kernel(module.clone(), schedule=False)):
         c = np.zeros(SIZE, result)
         run(a.copy(), b.copy(), c)
-        found.append(c)
-    return found
+        results.append(c)
+    return results
 
 
 @pytest.mark.thinned
@@ -124,9 +124,9 @@ def test_expressions_of_integers(dtype, kind):
     @given(expressions(dtype))
     def check(expression):
         a, b = values(dtype, 1), values(dtype, 2)[::-1].copy()
-        wanted = np.array([expression.value(int(x), int(y)) for x, y in zip(a, b, strict=True)], dtype)
-        for found in outputs(program(dtype, expression.text, kind), a, b, dtype):
-            np.testing.assert_array_equal(found, wanted)
+        expected = np.array([expression.value(int(x), int(y)) for x, y in zip(a, b, strict=True)], dtype)
+        for actual in outputs(program(dtype, expression.text, kind), a, b, dtype):
+            np.testing.assert_array_equal(actual, expected)
 
     check()
 
@@ -138,8 +138,8 @@ def test_comparisons(dtype, symbol):
                "!=": np.not_equal}[symbol]  # fmt: skip
     a, b = values(dtype, 3), values(dtype, 4)
     b[::2] = a[::2]
-    for found in outputs(program(dtype, f"A[i] {symbol} B[i]", "vectorized", "bool"), a, b, "bool"):
-        np.testing.assert_array_equal(found, compare(a, b))
+    for actual in outputs(program(dtype, f"A[i] {symbol} B[i]", "vectorized", "bool"), a, b, "bool"):
+        np.testing.assert_array_equal(actual, compare(a, b))
 
 
 FLOATS = {"float16": np.float16, "bfloat16": ml_dtypes.bfloat16, "float32": np.float32, "float64": np.float64}
@@ -156,20 +156,20 @@ def test_casts_are_those_of_c(source, target):
         a = a % np.iinfo(source).dtype.type(100) if target == "float16" else a
     else:
         a = (np.linspace(0, 100, SIZE) if target.startswith("u") else np.linspace(-100, 100, SIZE)).astype(kind)
-    wanted = (
+    expected = (
         a.astype(np.float32).astype(FLOATS[target]) if target == "bfloat16" else a.astype(FLOATS.get(target, target))
     )
     module = program(source, f'T.Cast("{target}", A[i])', "vectorized", target)
-    for found in outputs(module, a, a, FLOATS.get(target, target)):
-        np.testing.assert_array_equal(found.astype(np.float64), wanted.astype(np.float64))
+    for actual in outputs(module, a, a, FLOATS.get(target, target)):
+        np.testing.assert_array_equal(actual.astype(np.float64), expected.astype(np.float64))
 
 
 @pytest.mark.parametrize("bits", [("float32", "int32"), ("float16", "uint16"), ("float64", "int64"), ("int8", "uint8")])
 def test_reinterpret_keeps_the_bits(bits):
     source, target = bits
     a = np.random.default_rng(0).integers(0, 256, SIZE * np.dtype(source).itemsize, dtype=np.uint8).view(source)
-    for found in outputs(program(source, f'T.reinterpret("{target}", A[i])', "serial", target), a, a, target):
-        np.testing.assert_array_equal(found.view(np.uint8), a.view(np.uint8))
+    for actual in outputs(program(source, f'T.reinterpret("{target}", A[i])', "serial", target), a, a, target):
+        np.testing.assert_array_equal(actual.view(np.uint8), a.view(np.uint8))
 
 
 def test_reinterpret_with_other_lanes():
@@ -194,10 +194,10 @@ def test_divisions_never_trap(dtype, kind):
     b = np.repeat(np.array([0, info.min or 3, info.max, 1, 2, 7, 9], dtype), 3)
     b[3:6] = np.array(-1).astype(dtype) if info.min else b[3:6]
     with np.errstate(all="ignore"):
-        wanted = {"floordiv": np.floor_divide(a, b), "floormod": np.mod(a, b), "truncmod": np.fmod(a, b)}
+        reference = {"floordiv": np.floor_divide(a, b), "floormod": np.mod(a, b), "truncmod": np.fmod(a, b)}
     quotients = [wrap(truncated(int(x), int(y)), dtype) if y else 0 for x, y in zip(a, b, strict=True)]
-    wanted["truncdiv"] = np.array(quotients, dtype)
-    for name, expected in wanted.items():
+    reference["truncdiv"] = np.array(quotients, dtype)
+    for name, expected in reference.items():
         c = np.ones(SIZE, dtype)
         Kernel(program(dtype, f"T.{name}(A[i], B[i])", kind), schedule=False)(a, b, c)
         np.testing.assert_array_equal(c, np.where(b == 0, 0, expected), err_msg=name)

@@ -16,9 +16,9 @@ def randn(*shape, dtype="float32"):
     return RNG.standard_normal(shape).astype(dtype)
 
 
-def close(found, wanted, tolerance=1e-5):
-    scale = max(1.0, float(np.abs(wanted).max(initial=0)))
-    np.testing.assert_allclose(found.astype("float64"), wanted, rtol=tolerance, atol=tolerance * scale)
+def close(actual, expected, tolerance=1e-5):
+    scale = max(1.0, float(np.abs(expected).max(initial=0)))
+    np.testing.assert_allclose(actual.astype("float64"), expected, rtol=tolerance, atol=tolerance * scale)
 
 
 def zero(buffer, indices, dtype="f32", value="0.0"):
@@ -55,8 +55,8 @@ def test_matmul(kind, size, schedule):
     for n in (0, 1, 5, 64, 197) if m * k < 50000 else (1, 6):
         a, b = randn(n, k), randn(k, m)
         c = np.full((n, m), np.nan, "float32")
-        given = (np.ascontiguousarray(a.T) if kind == "TN" else a, np.ascontiguousarray(b.T) if kind == "NT" else b)
-        kernel(*given, c, n=n)
+        array = (np.ascontiguousarray(a.T) if kind == "TN" else a, np.ascontiguousarray(b.T) if kind == "NT" else b)
+        kernel(*array, c, n=n)
         close(c, a.astype("float64") @ b.astype("float64"))
 
 
@@ -241,11 +241,11 @@ def test_reductions(axis, op, dtype):
     )
     c = np.zeros(out, NUMPY[dtype])
     kernel(a, c)
-    wanted = REDUCTIONS[op][0](a.astype("float64") if dtype == "f32" else a, axis=axis)
+    expected = REDUCTIONS[op][0](a.astype("float64") if dtype == "f32" else a, axis=axis)
     if dtype[0] == "i":
-        np.testing.assert_array_equal(c, wanted.astype(NUMPY[dtype]))
+        np.testing.assert_array_equal(c, expected.astype(NUMPY[dtype]))
     else:
-        close(c, wanted)
+        close(c, expected)
 
 
 @pytest.mark.parametrize("order", ["k, j, i", "j, i, k", "k, i, j", "i, k, j"])
@@ -332,5 +332,5 @@ tir.store %s, %C[%vy, %vx, %vo]"""
     kernel = Kernel(function("A:8,9,5:f32 B:3,3,5,20:f32 C:6,7,20:f32", text), schedule=schedule)
     a, b, c = randn(8, 9, 5), randn(3, 3, 5, 20), np.zeros((6, 7, 20), "float32")
     kernel(a, b, c)
-    wanted = sum(a[p : p + 6, q : q + 7].astype("float64") @ b[p, q] for p in range(3) for q in range(3))
-    close(c, wanted)
+    expected = sum(a[p : p + 6, q : q + 7].astype("float64") @ b[p, q] for p in range(3) for q in range(3))
+    close(c, expected)

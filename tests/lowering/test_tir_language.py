@@ -36,14 +36,14 @@ def body_of(module):
     return "\n".join(line[8:] for line in lines if "# with T.block" not in line)
 
 
-def check_meaning(module, args, wanted, name="f"):
+def check_meaning(module, args, expected, name="f"):
     """The last argument after a run by the interpreter, and by machine code with and without a schedule."""
     runs = [lambda *a: interpret(module, name, a)]
     runs += [Kernel(module.clone(), schedule=schedule, name=name) for schedule in (True, False)]
     for run in runs:
         copies = [a.copy() for a in args]
         run(*copies)
-        np.testing.assert_allclose(copies[-1], wanted, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(copies[-1], expected, rtol=1e-5, atol=1e-6)
 
 
 PROGRAMS = {
@@ -189,10 +189,10 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name):
-    text, wanted = PROGRAMS[name]
+    text, expected = PROGRAMS[name]
     module = parsed(text, HEAD)
     assert body_of(module) == textwrap.dedent(text).strip()
-    check_meaning(module, (A16, np.zeros(16, "float32")), wanted)
+    check_meaning(module, (A16, np.zeros(16, "float32")), expected)
 
 
 def test_fixed_point_product():
@@ -202,13 +202,13 @@ def test_fixed_point_product():
             B[i] = T.q_multiply_shift(A[i], 1395864320, 31, 2)
         """
     for shift in (2, 0, -2):  # to the left where it is positive
-        wanted = np.floor(NUMBERS.astype("float64") * 1395864320 / 2 ** (31 - shift) + 0.5)
+        expected = np.floor(NUMBERS.astype("float64") * 1395864320 / 2 ** (31 - shift) + 0.5)
         shifted = text.replace("31, 2)", f"31, {shift})")
-        check_meaning(parsed(shifted, head), (NUMBERS, np.zeros(16, "int32")), wanted)
+        check_meaning(parsed(shifted, head), (NUMBERS, np.zeros(16, "int32")), expected)
     per_axis = "T.q_multiply_shift_per_axis(A[i], 1395864320, 3, 2, 31, T.bool(True), T.bool(False))"
-    wanted = np.floor(NUMBERS.astype("float64") * 8 * 1395864320 / 2**31 + 0.5)
+    expected = np.floor(NUMBERS.astype("float64") * 8 * 1395864320 / 2**31 + 0.5)
     module = parsed(text.replace("T.q_multiply_shift(A[i], 1395864320, 31, 2)", per_axis), head)
-    check_meaning(module, (NUMBERS, np.zeros(16, "int32")), wanted)
+    check_meaning(module, (NUMBERS, np.zeros(16, "int32")), expected)
 
 
 def test_elements_that_are_vectors():
@@ -224,10 +224,10 @@ def test_elements_that_are_vectors():
 
 
 def test_targets_among_attributes():
-    given = '{"kind": "llvm", "mtriple": "aarch64-linux-gnu"}'
-    module = parsed(f'T.func_attr({{"target": T.target({given}), "a": 1}})\nB[0] = A[0]', HEAD)
-    said = '{"keys": ["cpu"], "kind": "llvm", "mtriple": "aarch64-linux-gnu", "tag": ""}'
-    assert body_of(module).splitlines()[0] == f'T.func_attr({{"a": 1, "target": T.target({said})}})'
+    target = '{"kind": "llvm", "mtriple": "aarch64-linux-gnu"}'
+    module = parsed(f'T.func_attr({{"target": T.target({target}), "a": 1}})\nB[0] = A[0]', HEAD)
+    text = '{"keys": ["cpu"], "kind": "llvm", "mtriple": "aarch64-linux-gnu", "tag": ""}'
+    assert body_of(module).splitlines()[0] == f'T.func_attr({{"a": 1, "target": T.target({text})}})'
 
 
 ARGMAX = """@T.prim_func

@@ -105,8 +105,8 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name):
-    text, wanted = PROGRAMS[name]
-    check_meaning(parsed(text, HEAD), [A, np.zeros(8, "float32")], wanted)
+    text, expected = PROGRAMS[name]
+    check_meaning(parsed(text, HEAD), [A, np.zeros(8, "float32")], expected)
 
 
 def test_prints_as_tvm_prints():

@@ -58,9 +58,9 @@ def binary(op, dtype, result=None):
 
 @pytest.mark.parametrize("dtype", [*SIGNED, *UNSIGNED])
 def test_integers_wrap(dtype):
-    for op, wanted in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
+    for op, expected in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply)):
         a, b, y = binary(op, dtype)
-        np.testing.assert_array_equal(y, wanted(a, b), err_msg=op)
+        np.testing.assert_array_equal(y, expected(a, b), err_msg=op)
 
 
 @thinned("dtype", [*SIGNED, *UNSIGNED], 3)
@@ -78,20 +78,20 @@ def test_divisions_round_as_their_names_say(dtype):
 
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_float_arithmetic(dtype):
-    for op, wanted in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("div", np.divide)):
+    for op, expected in (("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("div", np.divide)):
         a, b, y = binary(op, dtype)
-        np.testing.assert_array_equal(y, wanted(a, b), err_msg=op)
+        np.testing.assert_array_equal(y, expected(a, b), err_msg=op)
 
 
 @thinned("dtype", [*SIGNED, *UNSIGNED, *FLOATS], 3)
 def test_comparisons_and_extrema(dtype):
-    for op, wanted in (("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
+    for op, expected in (("lt", np.less), ("le", np.less_equal), ("gt", np.greater), ("ge", np.greater_equal),
                        ("eq", np.equal), ("ne", np.not_equal)):  # fmt: skip
         a, b, y = binary(op, dtype, "i1")
-        np.testing.assert_array_equal(y, wanted(a, b), err_msg=op)
-    for op, wanted in (("min", np.minimum), ("max", np.maximum)):
+        np.testing.assert_array_equal(y, expected(a, b), err_msg=op)
+    for op, expected in (("min", np.minimum), ("max", np.maximum)):
         a, b, y = binary(op, dtype)
-        np.testing.assert_array_equal(y, wanted(a, b), err_msg=op)
+        np.testing.assert_array_equal(y, expected(a, b), err_msg=op)
 
 
 @pytest.mark.parametrize("op, operands", [("max", "%a, %b"), ("max", "%b, %a"), ("min", "%a, %b"), ("min", "%b, %a")])
@@ -131,9 +131,9 @@ def test_a_constant_beside_nan(constant, operands):
 
 
 def test_logic():
-    for op, wanted in (("and", np.logical_and), ("or", np.logical_or)):
+    for op, expected in (("and", np.logical_and), ("or", np.logical_or)):
         a, b, y = binary(op, "i1")
-        np.testing.assert_array_equal(y, wanted(a, b))
+        np.testing.assert_array_equal(y, expected(a, b))
     kernel = Kernel(pointwise("A:n:i1 Y:n:i1", "%a = tir.load %A[%vi] : i1\n%r = tir.not %a : i1 -> i1"))
     a, y = values("i1"), np.zeros(SIZE, "bool")
     kernel(a, y, n=SIZE)
@@ -153,12 +153,12 @@ def test_casts(source, target):
             a = (a % 100 if source != "i1" else a).astype(a.dtype)
     y = np.zeros(SIZE, DTYPES[target])
     kernel(a, y, n=SIZE)
-    wanted = a.astype(DTYPES[target])
+    expected = a.astype(DTYPES[target])
     if target == "bf16":
-        wanted = a.astype("float32" if source not in ("i64", "ui64", "i32", "ui32") else "float64").astype(
+        expected = a.astype("float32" if source not in ("i64", "ui64", "i32", "ui32") else "float64").astype(
             DTYPES[target]
         )
-    np.testing.assert_array_equal(y.astype("float64"), wanted.astype("float64"))
+    np.testing.assert_array_equal(y.astype("float64"), expected.astype("float64"))
 
 
 INTRINSICS = {
@@ -217,12 +217,12 @@ def test_bit_intrinsics(name, dtype):
 
 def test_tests_of_floats():
     a = np.array([1, np.nan, np.inf, -np.inf, 0], "float32")
-    for name, wanted in (("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)):
+    for name, expected in (("isnan", np.isnan), ("isinf", np.isinf), ("isfinite", np.isfinite)):
         kernel = Kernel(pointwise("A:n:f32 Y:n:i1", f"""%a = tir.load %A[%vi] : f32
 %r = tir.call_intrin "{name}"(%a) : i1"""))  # fmt: skip
         y = np.zeros(5, "bool")
         kernel(a, y, n=5)
-        np.testing.assert_array_equal(y, wanted(a))
+        np.testing.assert_array_equal(y, expected(a))
 
 
 def test_an_unknown_intrinsic_is_named():
@@ -604,9 +604,9 @@ def test_an_update_of_what_is_there(schedule):
 %s = tir.add %c, %a : f32
 tir.store %s, %C[%vj]"""))  # fmt: skip
     a, c = values("f32", 210).reshape(10, 21), values("f32", 21)
-    wanted = c.astype("float64") + a.astype("float64").sum(0)
+    expected = c.astype("float64") + a.astype("float64").sum(0)
     Kernel(text, schedule=schedule)(a, c, n=10)
-    np.testing.assert_allclose(c, wanted, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(c, expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_shift_in_place_keeps_its_order():
@@ -615,9 +615,9 @@ def test_a_shift_in_place_keeps_its_order():
 %a = tir.load %A[%at] : f32
 tir.store %a, %A[%vi]"""))  # fmt: skip
     a = values("f32", 64)
-    wanted = np.concatenate([a[1:], a[-1:]])
+    expected = np.concatenate([a[1:], a[-1:]])
     Kernel(text)(a)
-    np.testing.assert_array_equal(a, wanted)
+    np.testing.assert_array_equal(a, expected)
 
 
 def test_what_cannot_be_lowered_is_named():

@@ -70,9 +70,9 @@ tir.store %r, %Y[%vi]"""
     kernel = Kernel(function(f"A:41:f32 Y:{n}:f32", nest("Y", f"i:{n}", body)))
     a, y = RNG.standard_normal(41).astype("float32"), np.zeros(n, "float32")
     kernel(a, y)
-    wanted = np.full(n, -1, "float32")
-    wanted[:21] = a[::2][:n]
-    np.testing.assert_array_equal(y, wanted)
+    expected = np.full(n, -1, "float32")
+    expected[:21] = a[::2][:n]
+    np.testing.assert_array_equal(y, expected)
 
 
 @pytest.mark.parametrize(("dtype", "index"), [("f64", "i64"), ("i32", "i32"), ("i64", "i16"), ("f16", "i64")])

@@ -141,16 +141,16 @@ PROGRAMS = {
 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(name):
-    text, given, wanted = PROGRAMS[name]
-    wanted = np.asarray(wanted).astype(given.dtype)
-    dtype = "bfloat16" if given.dtype == ml_dtypes.bfloat16 else str(given.dtype)
+    text, inputs, expected = PROGRAMS[name]
+    expected = np.asarray(expected).astype(inputs.dtype)
+    dtype = "bfloat16" if inputs.dtype == ml_dtypes.bfloat16 else str(inputs.dtype)
     module = parsed(text, head(dtype))
-    if given.dtype.itemsize == 2:
-        out = np.zeros_like(given)
-        interpret(module, "f", [given.copy(), out])
-        assert (out == wanted).all()
+    if inputs.dtype.itemsize == 2:
+        out = np.zeros_like(inputs)
+        interpret(module, "f", [inputs.copy(), out])
+        assert (out == expected).all()
     else:
-        check_meaning(module, [given, np.zeros_like(given)], wanted)
+        check_meaning(module, [inputs, np.zeros_like(inputs)], expected)
 
 
 def test_layouts_are_kept():
@@ -207,13 +207,13 @@ def test_parallel_loops_run_in_order_only_where_something_in_them_may_fail():
     for step in make_passes(("convert-blocks-to-opaque", "flatten-buffer", "lower-asserts", "convert-tir-to-scf")):
         module = step(module)
     assert str(module).count("scf.parallel") == 1
-    given = np.linspace(0, 9, 64, dtype="float32")[::-1].copy()
-    given[0] = 0
-    check_meaning(parse_source(PARALLEL.strip()), [given, np.zeros_like(given)], given * 2 + 1)
+    array = np.linspace(0, 9, 64, dtype="float32")[::-1].copy()
+    array[0] = 0
+    check_meaning(parse_source(PARALLEL.strip()), [array, np.zeros_like(array)], array * 2 + 1)
     lib = tvm.build(from_source(PARALLEL.strip()), target="llvm")
     out = tvm.nd.array(np.zeros(64, "float32"))
     with pytest.raises(Exception, match="too large"):
-        lib["f"](tvm.nd.array(np.where(np.arange(64) == 40, 60, given).astype("float32")), out)
+        lib["f"](tvm.nd.array(np.where(np.arange(64) == 40, 60, array).astype("float32")), out)
 
 
 UNROLLED = """
@@ -228,8 +228,8 @@ def f(A: T.Buffer((4,), "float32")):
 
 def test_assertions_in_loops_that_are_written_out_keep_their_messages():
     lib = tvm.build(from_source(UNROLLED.strip()), target="llvm")
-    for given, message, left in (([1, 2, 0, 4], "not positive", [7, 7, 0, 4]), ([1, 1, 1, 1], "too large", [7] * 4)):
-        array = tvm.nd.array(np.array(given, "float32"))
+    for value, message, left in (([1, 2, 0, 4], "not positive", [7, 7, 0, 4]), ([1, 1, 1, 1], "too large", [7] * 4)):
+        array = tvm.nd.array(np.array(value, "float32"))
         with pytest.raises(Exception, match=message):
             lib["f"](array)
         np.testing.assert_array_equal(array.numpy(), left)

@@ -187,7 +187,7 @@ def test_the_tail_of_gelu_keeps_its_digits(backend, constant, scaled):
     assert np.max(ulps(got, factor * 2 / (1 + np.exp(-2 * x.astype(np.longdouble))))) <= 3
 
 
-def whole_gelu(lanes: int, factor: float = 0.5**0.5) -> str:
+def full_gelu(lanes: int, factor: float = 0.5**0.5) -> str:
     """x * (0.5 + 0.5 erf(x factor))"""
     type_ = "f32" if lanes == 1 else f"vector<{lanes}xf32>"
     memref = "memref<?xf32>"
@@ -210,7 +210,7 @@ def test_gelu_is_one_function(backend):
     """Within 7 + x² units of 2^-24, where it is 0, and of what is special; the same in vectors and scalars."""
     x = np.concatenate([np.linspace(-14.6, 14.6, 40_000), inputs(np.float32, 4)]).astype(np.float32)
     x = x[: len(x) // 32 * 32]
-    got = compiled(backend, whole_gelu(16))(x)
+    got = compiled(backend, full_gelu(16))(x)
     expected = x.astype(np.longdouble) * [0.5 * math.erfc(-float(v) * math.sqrt(0.5)) for v in x]
     least = 2 * float(np.finfo(np.float32).smallest_subnormal)
     finite = np.isfinite(x)
@@ -222,17 +222,17 @@ def test_gelu_is_one_function(backend):
     np.testing.assert_array_equal(np.signbit(got[signed]), np.signbit(x[signed]))
     targets = ((32, "llvm"), (1, "llvm"), *(((8, AVX2),) if Target().has_fma else ()))
     for lanes, target in targets:
-        other = compiled(backend, whole_gelu(lanes), target)(x)
+        other = compiled(backend, full_gelu(lanes), target)(x)
         np.testing.assert_array_equal(got, other)
         np.testing.assert_array_equal(np.signbit(got[signed]), np.signbit(other[signed]))
 
 
 def test_what_is_nearly_gelu_stays_a_sum(backend):
-    text, other = (str(expanded(backend, whole_gelu(16, factor))) for factor in (0.5**0.5, 0.75))
+    text, other = (str(expanded(backend, full_gelu(16, factor))) for factor in (0.5**0.5, 0.75))
     assert text.count("math.fma") < other.count("math.fma")
     x = np.linspace(-8, 8, 256).astype(np.float32)
     expected = x * np.array([0.5 * math.erfc(-0.75 * float(v)) for v in x])
-    np.testing.assert_allclose(compiled(backend, whole_gelu(16, 0.75))(x), expected, rtol=3e-6, atol=1e-20)
+    np.testing.assert_allclose(compiled(backend, full_gelu(16, 0.75))(x), expected, rtol=3e-6, atol=1e-20)
 
 
 def test_a_sum_of_other_constants_is_not_touched(backend):
@@ -275,8 +275,8 @@ def test_no_library_is_called(backend, triple):
 
 def test_the_page_has_the_bounds_of_the_table():
     page = (Path(__file__).parents[2] / "docs" / "vector_math.md").read_text()
-    found = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
-    assert {name: (float(a), float(b)) for name, a, b in found} == {
+    matches = re.findall(r"^\| `(\w+)` \| ([\d.]+) \| ([\d.]+) \|", page, re.MULTILINE)
+    assert {name: (float(a), float(b)) for name, a, b in matches} == {
         name: (row.ulp_f32, row.ulp_f64) for name, row in ROWS.items()
     }
 

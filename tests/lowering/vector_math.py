@@ -68,9 +68,9 @@ def compiled(backend, source: str, target: str = "llvm"):
 @cache
 def _libm(name: str):
     """A function of the C library in long double; the result is rounded to f64."""
-    found = getattr(ctypes.CDLL(ctypes.util.find_library("m")), name + "l")
-    found.argtypes, found.restype = [ctypes.c_longdouble], ctypes.c_longdouble
-    return lambda x: np.array([found(float(v)) for v in x], Long)
+    actual = getattr(ctypes.CDLL(ctypes.util.find_library("m")), name + "l")
+    actual.argtypes, actual.restype = [ctypes.c_longdouble], ctypes.c_longdouble
+    return lambda x: np.array([actual(float(v)) for v in x], Long)
 
 
 REFERENCES = {
@@ -107,8 +107,8 @@ def inputs(dtype, per_exponent: int, seed: int = 0) -> np.ndarray:
     usual = [rng.uniform(-a, a, 400 * per_exponent) for a in (1, 3, 12, 110, 800)]
     near_one = 1 + rng.choice([-1, 1], 100 * per_exponent) * 2.0 ** rng.uniform(-info.nmant, -1, 100 * per_exponent)
     rest = np.concatenate([*usual, near_one]).astype(dtype)
-    found = np.concatenate([strata, rest, special(dtype)])
-    return np.concatenate([found, np.zeros(-len(found) % 32, dtype)])
+    actual = np.concatenate([strata, rest, special(dtype)])
+    return np.concatenate([actual, np.zeros(-len(actual) % 32, dtype)])
 
 
 def special(dtype) -> np.ndarray:

@@ -29,18 +29,18 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 def compare_packages() -> None:
     """The packages of pyproject are those of the tree."""
-    listed, found = set(packages_listed()), packages_in_tree()
-    if listed != found:
-        sys.exit(f"pyproject's packages: missing {sorted(found - listed)}, too many {sorted(listed - found)}")
+    listed, present = set(packages_listed()), packages_in_tree()
+    if listed != present:
+        sys.exit(f"pyproject's packages: missing {sorted(present - listed)}, too many {sorted(listed - present)}")
 
 
 def compare_files(wheel: Path) -> None:
     """The wheel holds each module, each file of data and each of the skeleton of the tree, and no other."""
     inside = {n for n in zipfile.ZipFile(wheel).namelist() if n.startswith("tirax/") and not n.endswith("/py.typed")}
     files = (*installed_files(), *data_files(), *skeleton_files())
-    wanted = {f"tirax/{f.relative_to(ROOT).as_posix()}" for f in files}
-    if inside != wanted:
-        sys.exit(f"the wheel: missing {sorted(wanted - inside)}, too many {sorted(inside - wanted)}")
+    expected = {f"tirax/{f.relative_to(ROOT).as_posix()}" for f in files}
+    if inside != expected:
+        sys.exit(f"the wheel: missing {sorted(expected - inside)}, too many {sorted(inside - expected)}")
 
 
 def build_wheel(folder: Path) -> Path:

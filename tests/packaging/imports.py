@@ -64,14 +64,14 @@ def grouped(graph: Graph, group_of: Mapping[str, str]) -> dict[str, set[str]]:
 def circles(graph: Graph) -> list[list[str]]:
     """Ways from a node around to itself; of those that share a step only one."""
     left = {node: set(others) for node, others in graph.items()}
-    found: list[list[str]] = []
+    results: list[list[str]] = []
     while True:
         try:
             TopologicalSorter(left).prepare()
         except CycleError as error:
             around: list[str] = error.args[1]
-            found.append(sorted(set(around)))
+            results.append(sorted(set(around)))
             for a, b in pairwise(around):
                 left[b].discard(a)
         else:
-            return found
+            return results

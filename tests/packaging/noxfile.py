@@ -113,11 +113,11 @@ def _set_up(name: str, corner: Corner) -> Path:
     return folder
 
 
-def _check(corner: Corner, folder: Path, whole: bool) -> None:
+def _check(corner: Corner, folder: Path, full: bool) -> None:
     python = folder / "bin" / "python"
     if corner.expected == "is refused":
         _run("", python, "-c", REFUSAL)
-    elif whole:
+    elif full:
         for stamp in ("python", "test"):  # the environment is set up as it should be
             (folder / f"{stamp}.stamp").touch()
         _run("make test", "make", f"VENV={folder}", f"OUT={folder / 'test'}", "test", path=folder)
@@ -131,20 +131,20 @@ def _versions(folder: Path) -> list[str]:
     if not (folder / "instead.txt").exists():
         return ["–"] * len(SHOWN)
     listed = json.loads(_run("", "uv", "pip", "list", "-q", "--python", folder, "--format", "json"))
-    found = {package["name"].replace("_", "-"): package["version"] for package in listed}
-    return [found.get(name, "–") for name in SHOWN]
+    by_name = {package["name"].replace("_", "-"): package["version"] for package in listed}
+    return [by_name.get(name, "–") for name in SHOWN]
 
 
-def _outcome(name: str, corner: Corner, whole: bool) -> str:
+def _outcome(name: str, corner: Corner, full: bool) -> str:
     try:
         folder = _set_up(name, corner)
     except Failure as failure:
         return f"not to be had ({failure})"
     try:
-        _check(corner, folder, whole)
+        _check(corner, folder, full)
     except Failure as failure:
         return f"is refused ({str(failure)[2:]})" if corner.expected == "is refused" else f"fails ({failure})"
-    return "works, all of `make test`" if whole else "works"
+    return "works, all of `make test`" if full else "works"
 
 
 @nox.session(venv_backend="none")

@@ -11,10 +11,10 @@ TESTS = ROOT / "tests"
 
 
 def test_a_package_is_required_at_the_head_of_a_file_or_as_a_fixture():
-    asked = re.compile(rf'importorskip\(\s*"(?:{"|".join(packages.PACKAGES)})\b')
+    required = re.compile(rf'importorskip\(\s*"(?:{"|".join(packages.PACKAGES)})\b')
     for path in {*TESTS.rglob("test_*.py")} - {Path(__file__)}:
         text = path.read_text()
-        assert len(asked.findall(text)) == len(packages.asked_at_the_head(text)), path
+        assert len(required.findall(text)) == len(packages.file_requirements(text)), path
 
 
 @pytest.mark.parametrize("name", sorted({*packages.PACKAGES} - {"tokenizers"}))  # transformers bring them

@@ -42,9 +42,9 @@ def test_what_is_no_secret_is_replaced(kind, tmp_path, monkeypatch):
     SECRETS[kind](path)
     if not kind.startswith("link"):
         path.chmod(path.stat().st_mode & 0o777 if kind in ("readable by others", "unreadable") else 0o600)
-    found = cache.secret()
-    assert len(found) == DIGEST and any(found)
-    assert path.read_bytes() == found and path.stat().st_mode & 0o777 == 0o600 and not path.is_symlink()
+    actual = cache.secret()
+    assert len(actual) == DIGEST and any(actual)
+    assert path.read_bytes() == actual and path.stat().st_mode & 0o777 == 0o600 and not path.is_symlink()
     assert not left_half_written(path.parent)
 
 

@@ -103,9 +103,9 @@ LINES = [
 
 @pytest.mark.parametrize(("line", "code", "text"), LINES, ids=[" ".join(line)[:60] for line, _, _ in LINES])
 def test_bad_command_line(run, line, code, text):
-    found, err = run(*line)
+    result, err = run(*line)
     assert text in err
-    assert found == code
+    assert result == code
 
 
 def test_a_shell_may_pass_a_program_in_a_pipe() -> None:

@@ -190,10 +190,10 @@ KEY = cache_key("a program")
 
 @pytest.fixture
 def cache(tmp_path):
-    made = ObjectCache(tmp_path / "objects")
-    made.put(KEY, b"code")
-    assert made.get(KEY) == b"code"
-    return made
+    store = ObjectCache(tmp_path / "objects")
+    store.put(KEY, b"code")
+    assert store.get(KEY) == b"code"
+    return store
 
 
 @pytest.mark.parametrize("damage", [lambda d: d[:10], lambda d: b"", lambda d: d[:-1] + b"x", lambda d: bytes(len(d))])

@@ -18,7 +18,7 @@ from tirax.ir.passes.transform import no_gc
 
 GROWING = Path(__file__).parents[1] / "helpers" / "growing.py"
 BUILT = ["equal programs", "programs with extents of their own", "tensor expressions"]
-MADE = ["schedules", "statements", "bindings", "expressions that are simplified", "programs that are refused"]
+STRUCTURES = ["schedules", "statements", "bindings", "expressions that are simplified", "programs that are refused"]
 _COUNT = 8
 
 
@@ -30,7 +30,7 @@ def growing(*arguments: str) -> object:
     return json.loads(done.stdout)
 
 
-@thinned("kinds", [MADE, BUILT], 1, " ".join)
+@thinned("kinds", [STRUCTURES, BUILT], 1, " ".join)
 def test_programs_that_are_gone_leave_nothing(kinds):
     """Less than an object a program, and less than two blocks of memory: a leak keeps them in each process."""
 

@@ -21,9 +21,9 @@ def findings(reader: str) -> list[str]:
     command = [sys.executable, hostile_files.__file__, reader, str(FLIPS if is_full() else QUICK)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    *found, rows = done.stdout.splitlines()
+    *actual, rows = done.stdout.splitlines()
     assert int(rows) > 100
-    return found
+    return actual
 
 
 ALIKE = {"state", "measurements"}

@@ -145,10 +145,10 @@ def test_every_allocation_may_fail(name):
     function = build(from_source(text).op)["main"]
     result_pool.set_held_memory(0)
     try:
-        found = outcomes(function, *arrays)
+        actual = outcomes(function, *arrays)
     finally:
         result_pool.set_held_memory(None)
-    assert len(found) > 1 and (found[-1] == "done" or len(found) == MOST)
+    assert len(actual) > 1 and (actual[-1] == "done" or len(actual) == MOST)
     result = function(*arrays)
     if oracle is not None:
         np.testing.assert_allclose(result, oracle(*arrays), 1e-4)
@@ -158,8 +158,8 @@ def test_kernels_that_call_kernels_pass_it_on():
     """What a kernel with a result could not allocate ends the one that calls it, which frees what it has."""
     function = build(parse_mlir(_CALLED))["main"]
     x, y = _floats(7), np.zeros(7, np.float32)
-    found = outcomes(function, x, y)
-    assert found[-1] == "done" and len(found) > 7
+    actual = outcomes(function, x, y)
+    assert actual[-1] == "done" and len(actual) > 7
     function(x, y)
     np.testing.assert_array_equal(x, y)
 

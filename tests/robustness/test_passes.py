@@ -10,7 +10,7 @@ from tirax.lowering.host.convert import ConvertHostToFunc
 from tirax.lowering.tir_to_scf import ConvertTirToScf
 from tirax.script.mlir_text import parse_mlir
 
-FOUND = [
+REGRESSIONS = [
     ("transforms/training/gradient.mlir", ["convert-host-to-func"]),
     ("transforms/legalize/legalize_dynamic.mlir", ["dead-code-elimination", "convert-host-to-func"]),
     ("transforms/layout/channels_last.mlir", ["convert-host-to-func"]),
@@ -18,7 +18,7 @@ FOUND = [
 ]
 
 
-@pytest.mark.parametrize(("file", "names"), FOUND)
+@pytest.mark.parametrize(("file", "names"), REGRESSIONS)
 def test_sequences_that_ended_in_an_internal_error(file, names):
     assert [outcome(text, names) for name, text in inputs() if name == file] == [None] * len(inputs_of(file))
 
@@ -65,5 +65,5 @@ def test_a_kernel_that_is_lowered_is_named():
 
 @thinned("seed", list(range(20)), 2)
 def test_random_sequences(seed):
-    wrong = [(file, names, found) for file, text, names in sequences(10, seed) if (found := outcome(text, names))]
+    wrong = [(file, names, actual) for file, text, names in sequences(10, seed) if (actual := outcome(text, names))]
     assert wrong == []

@@ -34,9 +34,9 @@ def executable():
 def test_a_signal_ends_a_function_between_long_kernels() -> None:
     after: list[object] = []
     registry.register_func("process.after", after.append, override=True)
-    whole, long = "R.nn.softmax(R.matmul(R.nn.relu(x), x))", "R.matmul(R.matmul(R.matmul(x, x), x), x)"
+    full, long = "R.nn.softmax(R.matmul(R.nn.relu(x), x))", "R.matmul(R.matmul(R.matmul(x, x), x), x)"
     call = f'R.call_pure_packed("process.after", {long}, sinfo_args=R.Tensor(("n", "n"), "float32"))'
-    text = MODULE.replace(whole, call)
+    text = MODULE.replace(full, call)
     run, x = build(parse_source(text))["main"], np.zeros((1500, 1500), "float32")
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
@@ -131,8 +131,8 @@ def test_a_call_leaves_nothing(name: str) -> None:
     """Each call that forgets an object or a piece of memory, also where it fails, would be seen 400 times."""
     body, x, error = CALLS[name]
     registry.register_func("process.fails", _fails, override=True)
-    whole = "gv = R.nn.softmax(R.matmul(R.nn.relu(x), x))"
-    run = build(parse_source(MODULE.replace(whole, body)))["main"]
+    text = "gv = R.nn.softmax(R.matmul(R.nn.relu(x), x))"
+    run = build(parse_source(MODULE.replace(text, body)))["main"]
 
     def call(times: int) -> None:
         for _ in range(times):

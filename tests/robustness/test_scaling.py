@@ -62,10 +62,10 @@ def printed(module):
 
 def work(text, passes=()):
     """What each step on a program calls: reading, printing, verifying, and the passes."""
-    found = {}
+    by_name = {}
 
     def step(name, run):
-        result, found[name] = calls(run)
+        result, by_name[name] = calls(run)
         return result
 
     module = step("parse TVMScript", lambda: script.from_source(text)).op
@@ -76,7 +76,7 @@ def work(text, passes=()):
     for number, p in enumerate(passes):
         step(f"{number}. {p.name}", lambda p=p: p.apply(context, module))
         step(f"verify after {number}. {p.name}", lambda: verifier.verify(module))
-    return found
+    return by_name
 
 
 def worse_than_linear(program, n, growth, passes=()):
@@ -116,14 +116,14 @@ def test_frequent_tokens_are_read_as_xdsl_reads_them():
     from xdsl.utils.mlir_lexer import MLIRLexer, MLIRTokenKind
 
     def tokens(lexer):
-        found = []
+        results = []
         try:
-            while not found or found[-1][0] is not MLIRTokenKind.EOF:
+            while not results or results[-1][0] is not MLIRTokenKind.EOF:
                 token = lexer.lex()
-                found.append((token.kind, token.span.start, token.span.end))
+                results.append((token.kind, token.span.start, token.span.end))
         except ParseError as error:
-            found.append(str(error))
-        return found
+            results.append(str(error))
+        return results
 
     def own(text):
         parser = TextParser(new_context(), "x")
@@ -149,18 +149,18 @@ CHAIN = [f"  %v{i + 1} = tir.load %A[%v{i}] : i32\n" for i in range(DEEP)]
 
 
 @pytest.mark.parametrize(
-    ("ops", "end", "given", "wanted"),
+    ("ops", "end", "inputs", "expected"),
     [
         (SUM, f"tir.store %v{DEEP}, %B[%z]", ([7, 0], [2, 0]), [7 + 2 * DEEP, 0]),
         (SUM, f"tir.store %w, %B[%v{DEEP}]", ([1 - 2 * DEEP, 0], [2, 0]), [2, 2]),
     ],
     ids=["value", "index"],
 )
-def test_expressions_may_be_deeper_than_the_stack(ops, end, given, wanted):
+def test_expressions_may_be_deeper_than_the_stack(ops, end, inputs, expected):
     kernel = build(parse_mlir(HEAD + "".join(ops) + end + "\n}"))["main"]
-    a, b = (np.array(x, "int32") for x in given)
+    a, b = (np.array(x, "int32") for x in inputs)
     kernel(a, b)
-    assert b.tolist() == wanted
+    assert b.tolist() == expected
 
 
 @only_full

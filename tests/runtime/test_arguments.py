@@ -186,8 +186,8 @@ def test_overlaps_with_written_arguments():
     info = FunctionInfo("f", tuple(params))
     memory = f32(12)
     a, b, c = memory[:4], memory[4:8], memory[8:]
-    for expected, found in zip((a, b, c), normalize_arguments(info, a, b, c), strict=True):
-        assert np.shares_memory(expected, found)
+    for expected, actual in zip((a, b, c), normalize_arguments(info, a, b, c), strict=True):
+        assert np.shares_memory(expected, actual)
     x, y, _ = normalize_arguments(info, memory[1:5], b, c)
     assert np.shares_memory(y, b) and not np.shares_memory(x, memory)
     np.testing.assert_array_equal(x, memory[1:5])

@@ -91,9 +91,9 @@ IMPORTS = {"given": ctypes.cast(plus_one, ctypes.c_void_p).value or 0}
 
 
 def linked() -> elf.LinkedCode:
-    found = elf.link([compile_ll(CALLER), compile_ll(OTHER)], IMPORTS, ["sine", "factor"])
-    assert found is not None
-    return found
+    result = elf.link([compile_ll(CALLER), compile_ll(OTHER)], IMPORTS, ["sine", "factor"])
+    assert result is not None
+    return result
 
 
 def test_functions_reach_each_other_the_process_and_imports() -> None:

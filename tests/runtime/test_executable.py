@@ -205,21 +205,21 @@ def test_foreign_files(tmp_path: Path):
 
 
 def test_truncated_files(saved: Path):
-    whole = saved.read_bytes()
-    for size in (1, 8, 20, 63, 64, 100, len(whole) // 2, len(whole) - 1):
-        saved.write_bytes(whole[:size])
+    data = saved.read_bytes()
+    for size in (1, 8, 20, 63, 64, 100, len(data) // 2, len(data) - 1):
+        saved.write_bytes(data[:size])
         with pytest.raises(DamagedFileError, match="truncated"):
             Executable.load(saved)
-    saved.write_bytes(whole + b"\0")
+    saved.write_bytes(data + b"\0")
     with pytest.raises(DamagedFileError, match="too long"):
         Executable.load(saved)
 
 
 def test_every_altered_byte_is_noticed(saved: Path):
-    whole = saved.read_bytes()
-    positions = [*range(100), *range(100, len(whole), 37), len(whole) - 1]
+    data = saved.read_bytes()
+    positions = [*range(100), *range(100, len(data), 37), len(data) - 1]
     for position in positions:
-        damaged = bytearray(whole)
+        damaged = bytearray(data)
         damaged[position] ^= 0x41
         saved.write_bytes(damaged)
         with pytest.raises(ExecutableFileError):
@@ -227,13 +227,13 @@ def test_every_altered_byte_is_noticed(saved: Path):
 
 
 def test_other_versions_of_the_format(saved: Path):
-    whole = bytearray(saved.read_bytes())
-    struct.pack_into("<I", whole, 8, files.FORMAT_VERSION + 1)
-    saved.write_bytes(whole)
+    data = bytearray(saved.read_bytes())
+    struct.pack_into("<I", data, 8, files.FORMAT_VERSION + 1)
+    saved.write_bytes(data)
     with pytest.raises(NewerFileError, match="newer"):
         Executable.load(saved)
-    struct.pack_into("<I", whole, 8, 0)
-    saved.write_bytes(whole)
+    struct.pack_into("<I", data, 8, 0)
+    saved.write_bytes(data)
     with pytest.raises(IncompatibleFileError, match="old"):
         Executable.load(saved)
 

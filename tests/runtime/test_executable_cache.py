@@ -17,7 +17,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ExecutableCache:
     return ExecutableCache(tmp_path / "executables")
 
 
-def given(*sizes: int) -> list[np.ndarray]:
+def inputs(*sizes: int) -> list[np.ndarray]:
     """Aligned bytes that nobody writes to, as constants of programs are."""
     arrays: list[np.ndarray] = []
     for size in sizes:
@@ -34,7 +34,7 @@ def executable(*constants: np.ndarray) -> Executable:
 
 
 def test_round_trip(cache: ExecutableCache):
-    (weights,) = given(4096)
+    (weights,) = inputs(4096)
     packed = np.arange(12, dtype=np.float32).reshape(3, 4)
     stored = executable(weights.view(np.int32).reshape(32, 32), packed, np.empty((0, 3), np.int8))
     assert cache.get("key", [weights]) is None
@@ -48,11 +48,11 @@ def test_round_trip(cache: ExecutableCache):
 
 
 def test_what_the_program_has_is_not_stored_again(cache: ExecutableCache):
-    weights = given(1 << 16)
+    weights = inputs(1 << 16)
     cache.put("key", executable(weights[0].view(np.float32)), weights)
     (path,) = cache.directory.iterdir()
     assert path.stat().st_size < 4096
-    elsewhere = given(1 << 16)
+    elsewhere = inputs(1 << 16)
     loaded = cache.get("key", elsewhere)
     assert loaded is not None and loaded.constants[0].ctypes.data == elsewhere[0].ctypes.data
 
@@ -69,9 +69,9 @@ def test_damage_anywhere_is_a_miss(cache: ExecutableCache):
     constant = np.arange(1 << 15)  # large enough for the native checksum
     cache.put("key", executable(constant), [])
     (path,) = cache.directory.iterdir()
-    whole = path.read_bytes()
-    damaged = [whole[:size] for size in (0, 10, 40, 200, len(whole) // 2, len(whole) - 64)]
-    damaged += [whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in (0, 33, 39, 60, 1000, len(whole) // 2)]
+    data = path.read_bytes()
+    damaged = [data[:size] for size in (0, 10, 40, 200, len(data) // 2, len(data) - 64)]
+    damaged += [data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :] for at in (0, 33, 39, 60, 1000, len(data) // 2)]
     for content in damaged:
         path.write_bytes(content)
         assert cache.get("key", []) is None and not path.exists()

@@ -44,9 +44,9 @@ def test_targets_have_caches():
     assert Target("llvm").caches == host_caches()
     assert Target("llvm -mcpu=znver4").caches == Caches(32 << 10, 1 << 20, 32 << 20)
     assert Target("llvm -mcpu=x86-64-v3").caches == Caches()
-    given = Target("llvm -mcpu=znver4 -l2-size=524288 -l1d-size=16384 -l3-size=1048576")
-    assert given.caches == Caches(16384, 524288, 1048576)
-    assert Target(given.export()) == given and given.export()["l2-size"] == 524288
+    target = Target("llvm -mcpu=znver4 -l2-size=524288 -l1d-size=16384 -l3-size=1048576")
+    assert target.caches == Caches(16384, 524288, 1048576)
+    assert Target(target.export()) == target and target.export()["l2-size"] == 524288
     assert "size" not in str(Target("llvm -mcpu=znver4"))
     for wrong in ("0", "-1", "1M"):
         with pytest.raises(TargetError, match="expected: a positive integer"):

@@ -210,8 +210,8 @@ def test_an_older_abi_is_refused(native: SimpleNamespace):
 
 def test_symbols_can_be_imported_by_address(native: SimpleNamespace):
     text = native.header(0) + "declare i64 @given()\ndefine i64 @f() { %r = call i64 @given()\nret i64 %r }"
-    given = ctypes.CFUNCTYPE(ctypes.c_int64)(lambda: 42)
-    address = ctypes.cast(given, ctypes.c_void_p).value or 0
+    inputs = ctypes.CFUNCTYPE(ctypes.c_int64)(lambda: 42)
+    address = ctypes.cast(inputs, ctypes.c_void_p).value or 0
     loaded = engine.load_object(native.compile_ll(text), ["f"], imports={"given": address})
     assert ctypes.CFUNCTYPE(ctypes.c_int64)(loaded.address("f"))() == 42
 

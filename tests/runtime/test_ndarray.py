@@ -210,15 +210,15 @@ def test_devices():
 
 
 def test_views_share_memory_and_lie_within_the_array():
-    given = array(np.arange(16, dtype="int32"))
-    half = given._create_view([2, 4], relative_byte_offset=32)
+    inputs = array(np.arange(16, dtype="int32"))
+    half = inputs._create_view([2, 4], relative_byte_offset=32)
     assert type(half) is NDArray and half.numpy().tolist() == [[8, 9, 10, 11], [12, 13, 14, 15]]
     half[0, 0] = 80
-    assert given[8] == 80 and given._create_view([32], dtype="int16").dtype == "int16"
+    assert inputs[8] == 80 and inputs._create_view([32], dtype="int16").dtype == "int16"
     assert half._create_view([4], relative_byte_offset=16).numpy().tolist() == [12, 13, 14, 15]
     for shape, offset in (([17], 0), ([4], 52), ([1], -4)):
         with pytest.raises(ValueError, match="64 bytes"):
-            given._create_view(shape, relative_byte_offset=offset)
+            inputs._create_view(shape, relative_byte_offset=offset)
     with pytest.raises(ValueError, match="contiguous"):
         array(np.ones((4, 4)))[:, ::2]._create_view([2])
 

@@ -214,8 +214,10 @@ def test_parent_and_child_of_a_fork_do_not_meet(ex):
 
 
 def test_other_systems_have_no_huge_pages():
-    keep, found = link_text(result_pool.pool_text("darwin").replace("@tirax_", "@other_"), ["other_take", "other_give"])
-    assert found["other_take"] and "madvise" not in result_pool.pool_text("darwin")
+    keep, result = link_text(
+        result_pool.pool_text("darwin").replace("@tirax_", "@other_"), ["other_take", "other_give"]
+    )
+    assert result["other_take"] and "madvise" not in result_pool.pool_text("darwin")
     del keep
 
 

@@ -144,9 +144,9 @@ def test_kinds_at_doors(kind, door, function):
 @pytest.mark.parametrize("name", ["bool", "uint8", "uint16", "uint64", "int8", "float16", "bfloat16", "float64"])
 def test_dtypes(name, door, function):
     tensor = torch.tensor([0, 1, 1]).to(getattr(torch, name))
-    found = DOORS[door](function)(tensor)
-    assert str(found.dtype) == name
-    np.testing.assert_array_equal(np.asarray(found).astype(np.float64), [0, 1, 1])
+    actual = DOORS[door](function)(tensor)
+    assert str(actual.dtype) == name
+    np.testing.assert_array_equal(np.asarray(actual).astype(np.float64), [0, 1, 1])
     if name in ("bfloat16", "float64", "int8"):
         negative = np.asarray(DOORS[door](function)(torch._neg_view(tensor)))
         np.testing.assert_array_equal(negative.astype(np.float64), [0, -1, -1])

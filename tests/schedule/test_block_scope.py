@@ -14,14 +14,14 @@ from tirax.tvm_api.tir.schedule import DepKind
 
 def blocks_of(state, func="main"):
     """The places of the blocks of a function by name."""
-    found = {}
+    by_name = {}
 
     def visit(node):
         if isinstance(node, tir.Block):
-            found[node.name_hint] = state.get_sref(node)
+            by_name[node.name_hint] = state.get_sref(node)
 
     tvm.tir.stmt_functor.post_order_visit(state.mod[func].body, visit)
-    return found
+    return by_name
 
 
 @T.prim_func

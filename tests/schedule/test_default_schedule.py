@@ -85,9 +85,9 @@ def test_an_input_that_is_overwritten_later_is_read_before():
         stage("Y", "i:40", "%vi", "%r = tir.load %T[%vi] : f32"),
     )
     a, y = randn(40), np.zeros(40, "float32")
-    wanted = a.copy()
+    expected = a.copy()
     Kernel(text)(a, y)
-    np.testing.assert_array_equal(y, wanted)
+    np.testing.assert_array_equal(y, expected)
     np.testing.assert_array_equal(a, 0)
 
 
@@ -104,8 +104,8 @@ def test_an_epilogue_may_store_elsewhere(index):
     )  # fmt: skip
     a, b, y = randn(24, 9), randn(9, 24), np.zeros((24, 24), "float32")
     Kernel(text)(a, b, y)
-    wanted = a.astype("float64") @ b
-    np.testing.assert_allclose(y, wanted if index == "%vi, %vj" else wanted.T, rtol=1e-4, atol=1e-5)
+    expected = a.astype("float64") @ b
+    np.testing.assert_allclose(y, expected if index == "%vi, %vj" else expected.T, rtol=1e-4, atol=1e-5)
 
 
 def test_a_result_that_is_read_twice_is_kept():
@@ -117,9 +117,9 @@ def test_a_result_that_is_read_twice_is_kept():
     )
     a, (s, y, z) = randn(24, 9), (np.zeros(24, "float32") for _ in range(3))
     Kernel(text)(a, s, y, z)
-    wanted = a.astype("float64").sum(1)
-    for found, value in ((s, wanted), (y, 2 * wanted), (z, wanted**2)):
-        np.testing.assert_allclose(found, value, rtol=1e-4, atol=1e-5)
+    expected = a.astype("float64").sum(1)
+    for actual, value in ((s, expected), (y, 2 * expected), (z, expected**2)):
+        np.testing.assert_allclose(actual, value, rtol=1e-4, atol=1e-5)
 
 
 def test_a_softmax_of_a_column():

@@ -58,7 +58,7 @@ def partitioned(block: str, loop: int, *factors: int | None):
     return "loop_partition", {"loop": (block, loop), "factors": list(factors), "preserve_unit_iters": True}
 
 
-FOUND = {
+REGRESSIONS = {
     "a copy in the loop of its producer": (
         "matmul",
         [moved("compute_at", "matmul", ("relu", 1)), cached("cache_write", "matmul")],
@@ -139,9 +139,9 @@ FOUND = {
 """What was wrong once: workload and steps."""
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", REGRESSIONS)
 def test_what_was_wrong_once(name: str) -> None:
-    workload, steps = FOUND[name]
+    workload, steps = REGRESSIONS[name]
     check(MODULES[workload], run(MODULES[workload], steps), native=True)
 
 

@@ -91,9 +91,9 @@ def test_loops_on_threads_launch_them():
         threadIdx_x = T.launch_thread("threadIdx.x", 4)
         A[blockIdx_x, threadIdx_x] = T.float32(1)
 
-    found = tir.transform.LowerOpaqueBlock()(tvm.IRModule({"main": before}))["main"]
-    tvm.ir.assert_structural_equal(found, after.with_attr("global_symbol", "before"))
-    assert found.script().splitlines()[-3:] == after.script().splitlines()[-3:]
+    result = tir.transform.LowerOpaqueBlock()(tvm.IRModule({"main": before}))["main"]
+    tvm.ir.assert_structural_equal(result, after.with_attr("global_symbol", "before"))
+    assert result.script().splitlines()[-3:] == after.script().splitlines()[-3:]
 
 
 def test_a_condition_on_a_thread_is_simplified():
@@ -108,8 +108,8 @@ def test_a_condition_on_a_thread_is_simplified():
         with T.launch_thread("threadIdx.x", 8) as i:
             A[i] = T.float32(1)
 
-    found = tir.transform.Simplify()(tvm.IRModule({"main": before}))["main"]
-    tvm.ir.assert_structural_equal(found, after.with_attr("global_symbol", "before"))
+    result = tir.transform.Simplify()(tvm.IRModule({"main": before}))["main"]
+    tvm.ir.assert_structural_equal(result, after.with_attr("global_symbol", "before"))
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ class Plain:
 
 
 @Dialect("ir").ir_module
-class Whole:
+class Complete:
     @T.prim_func
     def part(A: T.Buffer((WIDTH,), "float32")):
         A[0] = 1.0
@@ -182,7 +182,7 @@ class Whole:
 
 def test_only_classes_of_tvmscript_are_read_completely() -> None:
     assert not in_module_class(Plain.alone)
-    assert in_module_class(Whole.part)
+    assert in_module_class(Complete.part)
     assert not in_module_class(scaled)
 
 

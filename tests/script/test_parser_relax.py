@@ -168,11 +168,11 @@ def test_annotations() -> None:
         return d
         """
     )
-    found = {name_of(r): (r.type, r.owner.name) for o in op.body.block.ops for r in o.results}
-    assert found["a"] == (TensorType.of(None, f32, 2), "relax.exp")
-    assert found["b"] == (relax.OBJECT, "relax.bind")
-    assert found["c"] == (TensorType.of(["n", 4], f32), "relax.call_pure_packed")
-    assert found["d"] == (TensorType.of(["m", 4], f32), "relax.match_cast")
+    by_name = {name_of(r): (r.type, r.owner.name) for o in op.body.block.ops for r in o.results}
+    assert by_name["a"] == (TensorType.of(None, f32, 2), "relax.exp")
+    assert by_name["b"] == (relax.OBJECT, "relax.bind")
+    assert by_name["c"] == (TensorType.of(["n", 4], f32), "relax.call_pure_packed")
+    assert by_name["d"] == (TensorType.of(["m", 4], f32), "relax.match_cast")
 
 
 def test_an_annotation_says_no_less_of_a_call_of_calls() -> None:
@@ -183,9 +183,9 @@ def test_an_annotation_says_no_less_of_a_call_of_calls() -> None:
         return a
         """
     )
-    found = {name_of(r): r for o in op.body.block.ops for r in o.results}
-    assert found["a"].type == op.params[0].type
-    assert found["b"].type != relax.OBJECT
+    by_name = {name_of(r): r for o in op.body.block.ops for r in o.results}
+    assert by_name["a"].type == op.params[0].type
+    assert by_name["b"].type != relax.OBJECT
 
 
 def test_if() -> None:
@@ -211,10 +211,10 @@ def test_a_declared_result_is_checked_and_printed_as_declared() -> None:
     assert again.endswith("    return x") and "match_cast" not in again
     assert print_script(parse_function(again)) == again
     for size, fits in [(0, True), (1, True), (3, True), (3, False)]:
-        given = np.arange(2 * size + (not fits), dtype="float32")
-        args = [given, np.zeros(size, "float32")]
+        array = np.arange(2 * size + (not fits), dtype="float32")
+        args = [array, np.zeros(size, "float32")]
         if fits:
-            np.testing.assert_array_equal(interpret(op.parent_op(), "f", args), given)
+            np.testing.assert_array_equal(interpret(op.parent_op(), "f", args), array)
         else:
             with pytest.raises(TiraxError):
                 interpret(op.parent_op(), "f", args)
@@ -354,10 +354,10 @@ def test_metadata_goes_around() -> None:
 
 def test_locations() -> None:
     op = parse_function("\n" + SIGNATURE + "    a = R.add(x,\n        R.exp(y))\n    return a\n", "model.py")
-    found = {o.name: o.location for o in op.walk() if o.name.startswith("relax.")}
-    assert (found["relax.add"].line.data, found["relax.add"].column.data) == (4, 9)
-    assert (found["relax.exp"].line.data, found["relax.exp"].column.data) == (5, 9)
-    assert found["relax.func"].filename.data == "model.py"
+    by_name = {o.name: o.location for o in op.walk() if o.name.startswith("relax.")}
+    assert (by_name["relax.add"].line.data, by_name["relax.add"].column.data) == (4, 9)
+    assert (by_name["relax.exp"].line.data, by_name["relax.exp"].column.data) == (5, 9)
+    assert by_name["relax.func"].filename.data == "model.py"
 
 
 BRANCH = """

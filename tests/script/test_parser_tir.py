@@ -413,7 +413,7 @@ def test_an_unknown_type_of_a_buffer_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "rest", "printed_as"),
+    ("inputs", "rest", "printed_as"),
     [
         ("elem_offset=o", "0", "offset_factor=1"),
         ("elem_offset=o, offset_factor=8", "0", "offset_factor=8"),
@@ -422,12 +422,12 @@ def test_an_unknown_type_of_a_buffer_is_refused() -> None:
         ("elem_offset=n", "0", "elem_offset=n"),
     ],
 )
-def test_an_offset_of_which_nothing_else_is_known_is_any(given: str, rest: str, printed_as: str) -> None:
+def test_an_offset_of_which_nothing_else_is_known_is_any(inputs: str, rest: str, printed_as: str) -> None:
     text = f"""
 @T.prim_func
 def f(n: T.int32):
     o = T.int32()
-    A = T.decl_buffer((4,), {given})
+    A = T.decl_buffer((4,), {inputs})
     A[{rest}] = T.float32(0)
 """
     func = parse_function(text)

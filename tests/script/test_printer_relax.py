@@ -414,7 +414,7 @@ return r"""
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "ret", "printed"),
+    ("name", "inputs", "ret", "printed"),
     [
         ("%0", "!relax.object", T2, ["return x"]),
         ("%0", "!relax.tensor<ndim = 1, f32>", T2, ["return x"]),
@@ -424,8 +424,8 @@ return r"""
         ("%0", "!relax.object", "!relax.tensor<ndim = 1, f32>", ["gv: {0} = R.match_cast(x, {0})", "return gv"]),
     ],
 )
-def test_a_cast_to_the_declared_result_is_not_written(name: str, given: str, ret: str, printed: list[str]) -> None:
-    text = body_of(f"{name} = relax.match_cast %x : {given} -> {T2}\nrelax.return {name} : {T2}", f"%x: {given}", ret)
+def test_a_cast_to_the_declared_result_is_not_written(name: str, inputs: str, ret: str, printed: list[str]) -> None:
+    text = body_of(f"{name} = relax.match_cast %x : {inputs} -> {T2}\nrelax.return {name} : {T2}", f"%x: {inputs}", ret)
     assert text.split("\n") == [line.format('R.Tensor((2,), dtype="float32")') for line in printed]
 
 

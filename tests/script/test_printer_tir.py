@@ -613,10 +613,10 @@ def test_no_variable_is_called_as_what_scripts_import() -> None:
         assert f"main({name}_1: T.Buffer(" in text
 
 
-@pytest.mark.parametrize(("said", "shown"), [("", ""), (" -> T.int32", " -> T.int32")])
-def test_a_result_whose_type_is_not_written_has_none_in_text(said: str, shown: str) -> None:
+@pytest.mark.parametrize(("annotation", "shown"), [("", ""), (" -> T.int32", " -> T.int32")])
+def test_a_result_whose_type_is_not_written_has_none_in_text(annotation: str, shown: str) -> None:
     """Its type is known all the same; what a pass makes of the function says it."""
-    func = parse_function(f"@T.prim_func\ndef f(n: T.int32){said}:\n    return n + 1")
+    func = parse_function(f"@T.prim_func\ndef f(n: T.int32){annotation}:\n    return n + 1")
     text = print_script(func)
     assert f"def f(n: T.int32){shown}:\n" in text
     assert print_script(parse_function(text)) == text

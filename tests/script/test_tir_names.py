@@ -73,8 +73,8 @@ def test_refused_names_say_what_to_write(name):
 
 def test_every_intrinsic_has_a_meaning_and_machine_code():
     assert set(MEANINGS) | {"power"} <= set(intrinsics.INTRINSICS)
-    made_by_lowering = {RAISED}  # it stands where the interpreter's call_packed has raised already
-    assert set(values.ADDRESSES) - made_by_lowering <= set(ADDRESSES)
+    created_by_lowering = {RAISED}  # it stands where the interpreter's call_packed has raised already
+    assert set(values.ADDRESSES) - created_by_lowering <= set(ADDRESSES)
     no_intrinsics = {"call_extern", "call_pure_extern", "call_llvm_intrin", "call_llvm_pure_intrin", "call_packed"}
     no_intrinsics |= {
         "const",
@@ -97,5 +97,5 @@ def test_every_intrinsic_has_a_meaning_and_machine_code():
     rest = calls - no_intrinsics - operators
     assert {n for n in rest if n not in intrinsics.INTRINSICS and n not in values.CALLS} == set()
     the_machine_says = {"vscale"}
-    meant = {*MEANINGS, *ADDRESSES, "power", "get_active_lane_mask"} | the_machine_says
-    assert {n for n in rest if n not in meant} == set()
+    expected = {*MEANINGS, *ADDRESSES, "power", "get_active_lane_mask"} | the_machine_says
+    assert {n for n in rest if n not in expected} == set()

@@ -105,8 +105,8 @@ def convertible(x: Array, target: str) -> Array:
     """Which numbers have a value in a dtype: an integer type has none of NaN, infinities and what is beyond it."""
     if target not in INTEGERS or x.dtype.kind in "iub":
         return np.ones(x.shape, bool)
-    info, whole = np.iinfo(target), np.trunc(x.astype(np.float64))
-    return (whole >= float(info.min)) & (whole < float(info.max) + 1)
+    info, integers = np.iinfo(target), np.trunc(x.astype(np.float64))
+    return (integers >= float(info.min)) & (integers < float(info.max) + 1)
 
 
 # Operators

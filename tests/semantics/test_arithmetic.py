@@ -164,10 +164,10 @@ def test_constants_are_folded_to_what_runs(dtype: str) -> None:
     x, y = (a[::23] for a in pairs(dtype))
     constants = [[tx.const(float(v), dtype) for v in a] for a in (x, y)]
     for name, operator in FOLDED.items():
-        made = [tx.BINARY[name](a, b).constant for a, b in zip(*constants, strict=True)]
-        done = np.array([c is not None for c in made])
+        result = [tx.BINARY[name](a, b).constant for a, b in zip(*constants, strict=True)]
+        done = np.array([c is not None for c in result])
         row, args = BINARY[operator], (x[done], y[done])
         exact = expected(row, *args)
-        got = np.array([c for c in made if c is not None]).astype(numpy_dtype(dtype) if row.bound else exact.dtype)
+        got = np.array([c for c in result if c is not None]).astype(numpy_dtype(dtype) if row.bound else exact.dtype)
         row = row._replace(bound=1) if operator == "floor_divide" else row
         assert check(f"{name} of constants of {dtype}", row, args, got, exact) > len(x) / 2

@@ -253,8 +253,8 @@ def main(I: T.Buffer((8,), "{dtype}"), X: T.Buffer((300, 4), "float32"), O: T.Bu
         out, interpreted = tvm.nd.array(START), START.copy()
         run[name](tvm.nd.array(index), tvm.nd.array(X), out)
         interpret(module, name, [index, X, interpreted])
-        for found in (out.numpy(), interpreted):
-            np.testing.assert_array_equal(found, 2 * X[index.astype("int64")], err_msg=name)
+        for actual in (out.numpy(), interpreted):
+            np.testing.assert_array_equal(actual, 2 * X[index.astype("int64")], err_msg=name)
 
 
 BOOLS = np.array([0, 1, 1, 0, 1, 0, 0, 1], bool)
@@ -283,8 +283,8 @@ def test_tensor_expressions() -> None:
         out, interpreted = tvm.nd.array(START), START.copy()
         run[name](tvm.nd.array(X), tvm.nd.array(BOOLS), out)
         interpret(module, name, [X, BOOLS, interpreted])
-        for found in (out.numpy(), interpreted):
-            np.testing.assert_array_equal(found, want, err_msg=case)
+        for actual in (out.numpy(), interpreted):
+            np.testing.assert_array_equal(actual, want, err_msg=case)
 
 
 def test_classes() -> None:
@@ -330,9 +330,9 @@ NUMBERS = [relax.PrimValue(tir.FloatImm("float32", v)) for v in (1.0, 0.0)]
 
 
 def drawn_indices(dtype: str, shape: tuple[int, ...], below: int) -> np.ndarray:
-    found = np.random.default_rng(1).integers(0, largest(dtype, below) + 1, shape)
-    found.flat[0] = largest(dtype, below)
-    return found.astype(dtype)
+    actual = np.random.default_rng(1).integers(0, largest(dtype, below) + 1, shape)
+    actual.flat[0] = largest(dtype, below)
+    return actual.astype(dtype)
 
 
 def distinct(dtype: str) -> np.ndarray:

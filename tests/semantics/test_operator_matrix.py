@@ -59,8 +59,8 @@ def _with_sizes(arg: Any, sizes: Mapping[str, int]) -> Any:
 
 
 def _main_dtype(case: Case) -> str | None:
-    found = texts(case)
-    return found[0].rpartition(" ")[2] if found else None
+    actual = texts(case)
+    return actual[0].rpartition(" ")[2] if actual else None
 
 
 def _variants(case: Case) -> Iterator[tuple[str, str, ModuleOp]]:
@@ -120,12 +120,12 @@ def test_operator(name: str) -> None:
     wrong: list[str] = []
     for label, func in functions(module).items():
         for sizes in RUN_AT if label.endswith("symbolic") else RUN_AT[:1]:
-            given = _inputs(name, func, sizes)
+            inputs = _inputs(name, func, sizes)
             try:
-                expected = interpret(module, label, [np.array(v) if isinstance(v, np.ndarray) else v for v in given])
+                expected = interpret(module, label, [np.array(v) if isinstance(v, np.ndarray) else v for v in inputs])
             except InterpreterError:
                 continue
-            found = executable[label](*given)
-            if not same_values(expected, found):
-                wrong.append(f"{label}: inputs {given}\n  expected {expected}\n  found {found}")
+            actual = executable[label](*inputs)
+            if not same_values(expected, actual):
+                wrong.append(f"{label}: inputs {inputs}\n  expected {expected}\n  found {actual}")
     assert not wrong, "\n".join(wrong)

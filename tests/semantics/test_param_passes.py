@@ -61,9 +61,9 @@ def test_lifted(program: Program, inputs: int) -> None:
     before, number = marked(program, inputs)
     after = LiftTransformParams()(before)
     checks.texts(after)
-    for values, wanted in runs(before):
+    for values, expected in runs(before):
         prepared = interpret(after, "main_transform_params", [tuple(values[number:])])
-        assert same_values(interpret(after, "main", [*values[:number], *prepared]), wanted)
+        assert same_values(interpret(after, "main", [*values[:number], *prepared]), expected)
 
 
 @drawn(8, quick=3)
@@ -72,8 +72,8 @@ def test_bundled(program: Program, inputs: int) -> None:
     before, number = marked(program, inputs)
     after = BundleModelParams()(before)
     checks.texts(after)
-    for values, wanted in runs(before):
-        assert same_values(interpret(after, "main", [*values[:number], tuple(values[number:])]), wanted)
+    for values, expected in runs(before):
+        assert same_values(interpret(after, "main", [*values[:number], tuple(values[number:])]), expected)
 
 
 @drawn(8, quick=3)
@@ -82,15 +82,15 @@ def test_lazy(program: Program, inputs: int) -> None:
     before, number = marked(program, inputs)
     after = LazySetOutput()(LazyGetInput()(before))
     checks.texts(after)
-    for values, wanted in runs(before):
-        given_, weights = {}, values[number:]
+    for values, expected in runs(before):
+        stored_weights, weights = {}, values[number:]
 
-        def take(index, value, found=given_):
-            found[index] = value
+        def take(index, value, actual=stored_weights):
+            actual[index] = value
             return ()
 
         interpret(after, "main", [*values[:number], lambda i, _name, w=weights: w[i], take])
-        found = tuple(given_[i] for i in sorted(given_))
+        stored = tuple(stored_weights[i] for i in sorted(stored_weights))
         assert same_values(
-            found[0] if len(found) == 1 and not isinstance(wanted, tuple) else found, wanted
-        ) or same_values(found[0], wanted)
+            stored[0] if len(stored) == 1 and not isinstance(expected, tuple) else stored, expected
+        ) or same_values(stored[0], expected)

@@ -55,9 +55,9 @@ def test_it_runs(n):
     x = np.arange(n, dtype=np.float32)
     vm = relax.VirtualMachine(relax.build(mod, target="llvm"), tvm.cpu())
     for k in (False, True):
-        wanted = x * (4.0 if k else 3.0)
-        np.testing.assert_array_equal(interpret(mod.op, "main", [x, np.asarray(k)]), wanted)
-        np.testing.assert_array_equal(vm["main"](tvm.nd.array(x), tvm.nd.array(np.asarray(k))).numpy(), wanted)
+        expected = x * (4.0 if k else 3.0)
+        np.testing.assert_array_equal(interpret(mod.op, "main", [x, np.asarray(k)]), expected)
+        np.testing.assert_array_equal(vm["main"](tvm.nd.array(x), tvm.nd.array(np.asarray(k))).numpy(), expected)
 
 
 PASSES = [

@@ -127,16 +127,16 @@ def rows_of(name: str, extent: int) -> Array:
     else:
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
         specials = [(low,), (high,), (high, low), (high, high - 1), (0, 0), (3, 3)]
-    made = [plain]
+    result = [plain]
     for special in specials:
         values = np.array(special, dtype)
-        made.append(np.resize(values, extent))
+        result.append(np.resize(values, extent))
         for place in (0, extent // 2, extent - len(values)):
             row = plain.copy()
             part = row[max(place, 0) : max(place, 0) + len(values)]
             part[:] = values[: len(part)]
-            made.append(row)
-    return np.stack(made)
+            result.append(row)
+    return np.stack(result)
 
 
 @cache

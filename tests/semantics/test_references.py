@@ -58,17 +58,17 @@ def inputs(row: Row, rank: int, dtype: str) -> list[list[Any]]:
     return [many, one, [v[:0] for v in many], *([[v[:3, :0] for v in many]] if rank == 2 else [])]
 
 
-def close(row: Row, dtype: str, found: Any, wanted: Any) -> None:
-    wanted = np.asarray(wanted)
-    assert found.shape == wanted.shape
+def close(row: Row, dtype: str, actual: Any, expected: Any) -> None:
+    expected = np.asarray(expected)
+    assert actual.shape == expected.shape
     if row.exact or dtype not in FLOATS:
-        np.testing.assert_array_equal(found, wanted.astype(found.dtype), err_msg=row.expr)
+        np.testing.assert_array_equal(actual, expected.astype(actual.dtype), err_msg=row.expr)
         return
     with np.errstate(all="ignore"):
-        wanted = wanted.astype(found.dtype)
+        expected = expected.astype(actual.dtype)
     np.testing.assert_allclose(
-        found.astype("f8"), wanted.astype("f8"), TOLERANCE[dtype], 1e-300 if dtype == "float64" else TOLERANCE[dtype],
-        err_msg=row.expr,
+        actual.astype("f8"), expected.astype("f8"), TOLERANCE[dtype],
+        1e-300 if dtype == "float64" else TOLERANCE[dtype], err_msg=row.expr,
     )  # fmt: skip
 
 
@@ -82,10 +82,10 @@ def test_interpreter_and_numpy(case: tuple[Row, int, str]) -> None:
     for args in inputs(row, rank, dtype):
         wide = [a.astype("f8") if dtype == "float16" and not row.exact else a for a in args]
         try:
-            wanted = row.numpy(*wide)
+            expected = row.numpy(*wide)
         except ValueError:  # of nothing: docs/semantics.md says what it is
             continue
-        close(row, dtype, interpret(module(dtype), _name(row, dtype), args), wanted)
+        close(row, dtype, interpret(module(dtype), _name(row, dtype), args), expected)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c[0].torch], ids=_id)
@@ -95,10 +95,10 @@ def test_interpreter_and_torch(case: tuple[Row, int, str], torch: Any) -> None:
         tensors = dict(zip("xy", map(torch.from_numpy, args), strict=False))
         try:
             with torch.backends.mkldnn.flags(enabled=False):  # oneDNN's gelu of infinity is NaN with AVX-512
-                wanted = eval(row.torch or "", {"torch": torch}, tensors).numpy()  # noqa: S307 (the table's own text)
+                expected = eval(row.torch or "", {"torch": torch}, tensors).numpy()  # noqa: S307 (the table's own text)
         except IndexError:  # as above
             continue
-        close(row, dtype, interpret(module(dtype), _name(row, dtype), args), wanted)
+        close(row, dtype, interpret(module(dtype), _name(row, dtype), args), expected)
 
 
 def native_cases(dtype: str) -> list[tuple[Row, int]]:
@@ -115,8 +115,8 @@ def test_native_code_and_interpreter(dtype: str) -> None:
     for row, rank in cases:
         for args in inputs(row, rank, dtype):
             try:
-                wanted = interpret(module(dtype), _name(row, dtype), args)
+                expected = interpret(module(dtype), _name(row, dtype), args)
             except InterpreterError:
                 continue
-            found = executable[_name(row, dtype)](*args)
-            assert same_values(wanted, found), f"{row.expr} of {dtype}: {args}\nexpected {wanted}\nfound {found}"
+            actual = executable[_name(row, dtype)](*args)
+            assert same_values(expected, actual), f"{row.expr} of {dtype}: {args}\nexpected {expected}\nfound {actual}"

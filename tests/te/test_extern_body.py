@@ -37,9 +37,9 @@ def test_loops_branches_and_cells() -> None:
                 count.set(count.value + 1)
 
     (out,) = filled([("out", x.dims, i64)], [x], body, "count")
-    found = np.zeros(4, np.int64)
-    module = _run([x, out], [np.array([1, -1, 2, 0], np.float32), found])
-    np.testing.assert_array_equal(found, [0, 1, 1, 2])
+    actual = np.zeros(4, np.int64)
+    module = _run([x, out], [np.array([1, -1, 2, 0], np.float32), actual])
+    np.testing.assert_array_equal(actual, [0, 1, 1, 2])
     (block,) = (op for op in module.walk() if isinstance(op, tir.BlockOp))
     assert block.block_name.data == "count"
 
@@ -60,9 +60,9 @@ def test_while_and_a_tensor_that_stays_inside() -> None:
     out, _ = filled([("out", x.dims, i64), ("scratch", x.dims, i64)], [x], body, "log")
     half = te.compute(x.shape, lambda i: out(i).astype("float32") * 0.5, "half")
     assert half.type == f32
-    found = np.zeros(1, np.float32)
-    _run([x, half], [np.array([100]), found])
-    np.testing.assert_array_equal(found, [3.5])
+    actual = np.zeros(1, np.float32)
+    _run([x, half], [np.array([100]), actual])
+    np.testing.assert_array_equal(actual, [3.5])
 
 
 def test_nested_loops_of_no_dimension_run_once() -> None:
@@ -73,9 +73,9 @@ def test_nested_loops_of_no_dimension_run_once() -> None:
             b.store(out, i, x(*i) + 1.0)
 
     (out,) = filled([("out", [], f32)], [x], body, "increment")
-    found = np.zeros((), np.float32)
-    _run([x, out], [np.float32(2).reshape(()), found])
-    assert found == 3
+    actual = np.zeros((), np.float32)
+    _run([x, out], [np.float32(2).reshape(()), actual])
+    assert actual == 3
 
 
 def test_names_and_loops_that_are_written_out() -> None:

@@ -171,10 +171,10 @@ def test_tags() -> None:
     assert te.compute((4,), lambda i: a[i], tag="other").op.tag == "other"
 
     @te.tag_scope("conv")
-    def made() -> Any:
+    def tagged() -> Any:
         return te.compute((4,), lambda i: a[i])
 
-    assert made().op.tag == "conv" and made().op.tag == "conv"
+    assert tagged().op.tag == "conv" and tagged().op.tag == "conv"
 
 
 def test_scalar_functions() -> None:
@@ -189,11 +189,11 @@ def test_scalar_functions() -> None:
         te.compute((4,), lambda i: te.indexmod(c[i], 3)),
     ]
     z = np.array([0, 7, -1, 12], np.int32)
-    found = [np.zeros(4, o.dtype) for o in outs]
-    run([a, b, c, *outs], [x, y, z, *found])
+    actual = [np.zeros(4, o.dtype) for o in outs]
+    run([a, b, c, *outs], [x, y, z, *actual])
     expected = [np.fmod(x, y), np.arctan2(x, y), np.logaddexp(x, y), np.bitwise_count(z.view(np.uint32)), z // 3, z % 3]
-    for value, wanted in zip(found, expected, strict=True):
-        np.testing.assert_allclose(value, wanted, rtol=1e-5)
+    for value, reference in zip(actual, expected, strict=True):
+        np.testing.assert_allclose(value, reference, rtol=1e-5)
     with pytest.raises(DTypeError, match="fmod is for floating"):
         te.fmod(c[0], 2)
     with pytest.raises(DTypeError, match="popcount is for integers"):
@@ -208,10 +208,10 @@ def test_calls_of_packed_functions_are_built_alone() -> None:
         b.copyfrom(a.numpy() * 2)
 
     tvm.register_func("te_test.twice", twice, override=True)
-    found = tvm.nd.array(np.zeros(4, "float32"))
+    actual = tvm.nd.array(np.zeros(4, "float32"))
     lib = tvm.build(te.create_prim_func([source, out]), target="llvm")
-    lib["main"](tvm.nd.array(np.arange(4, dtype="float32")), found)
-    assert found.numpy().tolist() == [0, 2, 4, 6]
+    lib["main"](tvm.nd.array(np.arange(4, dtype="float32")), actual)
+    assert actual.numpy().tolist() == [0, 2, 4, 6]
 
 
 @T.prim_func
@@ -226,8 +226,8 @@ def test_buffers_that_are_read_are_the_inputs() -> None:
     y = te.extern_primfunc([s, x], accumulate)
     assert [b.name for b in y.op.input_placeholders] == ["S", "X"]
     assert [b.name for b in y.op.output_placeholders] == ["Y"]
-    total, given, out = np.array([1, 2], np.float32), np.array([3, 4], np.float32), np.zeros(2, np.float32)
-    run([s, x, y], [total, given, out])
+    total, array, out = np.array([1, 2], np.float32), np.array([3, 4], np.float32), np.zeros(2, np.float32)
+    run([s, x, y], [total, array, out])
     np.testing.assert_array_equal(total, [4, 6])
     np.testing.assert_array_equal(out, [9, 12])
 

@@ -495,8 +495,8 @@ def override() -> Any:
 
 
 def text(name: str) -> str:
-    made = PROGRAMS[name]()
-    args, dtype = made if isinstance(made, tuple) else (made, None)
+    result = PROGRAMS[name]()
+    args, dtype = result if isinstance(result, tuple) else (result, None)
     func = te.create_prim_func(args, index_dtype_override=dtype)
     verify_module(ModuleOp([func.op]))
     return func.script()

@@ -90,13 +90,13 @@ def after(out: str, what: str) -> list[str]:
 @only_full
 def test_the_command_that_it_names_makes_the_program_small(cli, spoil, model, tmp_path, monkeypatch):
     spoil(Normalize, swap_differences)
-    said = cli("bisect", model, "-p", "canonicalize-bindings,normalize,legalize", "--sizes", "2,1").out
-    assert "pass 2 of 3, 'normalize'" in said
-    tool, *words = after(said, "make it smaller")
+    output = cli("bisect", model, "-p", "canonicalize-bindings,normalize,legalize", "--sizes", "2,1").out
+    assert "pass 2 of 3, 'normalize'" in output
+    tool, *words = after(output, "make it smaller")
     monkeypatch.chdir(tmp_path)
     assert tool == "tirax" and cli(*words).code == 0
     assert operations(parse_mlir(Path("small.mlir").read_text())) <= 10
-    assert (Path(re.search("reproducer: (.*)", said)[1]) / "inputs.npz").exists()
+    assert (Path(re.search("reproducer: (.*)", output)[1]) / "inputs.npz").exists()
 
 
 def test_the_reproducer_shows_the_change(cli, opt, spoil, small):
@@ -108,11 +108,11 @@ def test_the_reproducer_shows_the_change(cli, opt, spoil, small):
 
 def test_a_program_that_is_not_well_formed(cli, spoil, model, tmp_path, monkeypatch):
     spoil(Normalize, forget_reshape)
-    said = cli("bisect", model, "-p", "canonicalize-bindings,normalize,legalize").out
-    assert "pass 2 of 3, 'normalize', is the first after which the program is not well formed" in said
-    assert "function: @main" in said and "the results of a dataflow block must have the types" in said
+    output = cli("bisect", model, "-p", "canonicalize-bindings,normalize,legalize").out
+    assert "pass 2 of 3, 'normalize', is the first after which the program is not well formed" in output
+    assert "function: @main" in output and "the results of a dataflow block must have the types" in output
     monkeypatch.chdir(tmp_path)
-    assert cli(*after(said, "make it smaller")[1:]).code == 0
+    assert cli(*after(output, "make it smaller")[1:]).code == 0
     assert operations(parse_mlir(Path("small.mlir").read_text())) <= 10
 
 
@@ -136,9 +136,9 @@ def test_the_rule_of_the_default_schedule_is_named(cli, small, monkeypatch):
             change_constant(module)
 
     monkeypatch.setattr(Decision, "put", put)
-    said = cli("bisect", small, "--sizes", "2").out
-    assert "'default-schedule', is the first after which the program computes something else" in said
-    assert re.search(r'decision: 2 of 3, sched.rule "pointwise" on "scale"', said), said
+    output = cli("bisect", small, "--sizes", "2").out
+    assert "'default-schedule', is the first after which the program computes something else" in output
+    assert re.search(r'decision: 2 of 3, sched.rule "pointwise" on "scale"', output), output
 
 
 SCHEDULED = """
@@ -174,9 +174,9 @@ def test_the_step_of_a_schedule_is_named(cli, tmp_path, monkeypatch):
     monkeypatch.setitem(PRIMITIVES._entries, "vectorize", dataclasses.replace(right, function=vectorize))
     path = tmp_path / "scheduled.mlir"
     path.write_text(SCHEDULED)
-    said = cli("bisect", path, "-p", "normalize,apply-schedule", "--sizes", "2").out
-    assert "pass 2 of 2, 'apply-schedule'" in said and "function: @main" in said
-    decision = re.search("decision: (.*)", said)[1]
+    output = cli("bisect", path, "-p", "normalize,apply-schedule", "--sizes", "2").out
+    assert "pass 2 of 2, 'apply-schedule'" in output and "function: @main" in output
+    decision = re.search("decision: (.*)", output)[1]
     assert decision.startswith("4 of 5, sched.vectorize(loop = ") and decision.endswith(f"at {path}:18:3")
 
 

@@ -41,9 +41,9 @@ def test_a_prompt_is_answered(capsys, path, model):
 @only_full
 def test_an_answer_ends_before_a_text_to_stop_at(capsys, path, model):
     """Of one, of several at once, and at the command line; a raw text goes on without it."""
-    whole = "".join(model.generate("hello world", max_tokens=12))
-    stop = whole[3:6]
-    expected = whole[: whole.find(stop)]
+    full = "".join(model.generate("hello world", max_tokens=12))
+    stop = full[3:6]
+    expected = full[: full.find(stop)]
     assert "".join(model.generate("hello world", max_tokens=12, stop=[stop])) == expected
     texts = ["", ""]
     for number, text in model.generate_batch(["hello", "hello world"], max_tokens=12, stop=[stop]):
@@ -100,10 +100,10 @@ def test_a_raw_conversation_is_one_text(model):
     session = model.session()
     sequence = session.begin()
     logits = {sequence: session.read(sequence, tokens)}
-    said = [t for _, t in session.generate(logits, Sampling(), stop, 4, size)]
-    assert model.tokenizer.decode(said) == answer
+    reply = [t for _, t in session.generate(logits, Sampling(), stop, 4, size)]
+    assert model.tokenizer.decode(reply) == answer
     session.rollback(sequence, session.cache.length(sequence))
-    logits = session.read(sequence, [*tokens, *said, *model.tokenizer.encode(" world")])
+    logits = session.read(sequence, [*tokens, *reply, *model.tokenizer.encode(" world")])
     again = [t for _, t in session.generate({sequence: logits}, Sampling(), stop, 4, size)]
     assert model.tokenizer.decode(again) == goes_on
 

@@ -42,11 +42,11 @@ def test_times_and_marks(cli, program, tmp_path):
     done = cli("explain", program, "-o", out, "--sizes", "n=3", *CHECKED)
     assert done.code == 0, done.err
     assert done.out.startswith(f"{out}: 0.")
-    found = records(out.read_text())
-    (profile,) = (r for r in found if r["t"] == "profile")
+    events = records(out.read_text())
+    (profile,) = (r for r in events if r["t"] == "profile")
     assert profile["sizes"] == "n = 3" and profile["function"] == "main"
     assert {r["kind"] for r in profile["rows"]} == {"kernel", "host", "python"}
-    names, checks = [r["name"] for r in found if r["t"] == "pass"], [r for r in found if r["t"] == "check"]
+    names, checks = [r["name"] for r in events if r["t"] == "pass"], [r for r in events if r["t"] == "check"]
     assert [r["n"] for r in checks] == list(range(len(PIPELINES["optimize"])))
     assert {r["status"] for r in checks} == {"same"}
     assert {names[r["n"]] for r in checks if "were compared" in r["text"]} >= {"legalize-ops", "fuse-ops", "fuse-tir"}

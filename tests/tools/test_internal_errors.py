@@ -21,10 +21,10 @@ def without_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TIRAX_DEBUG", raising=False)
 
 
-def named(said: str) -> tuple[Path, list[str]]:
+def named(output: str) -> tuple[Path, list[str]]:
     """The folder and the command of a message."""
-    folder = re.search("note: reproducer: (.*)", said)[1]
-    return Path(folder), shlex.split(re.search("note: make it smaller: (.*)", said)[1])
+    folder = re.search("note: reproducer: (.*)", output)[1]
+    return Path(folder), shlex.split(re.search("note: make it smaller: (.*)", output)[1])
 
 
 @thinned(

@@ -29,8 +29,8 @@ def program(tmp_path):
 
 def test_native_code_is_compared_kernel_by_kernel(program, capfd):
     assert main(["run", str(program), "--check"]) == 0
-    said = capfd.readouterr().out
-    assert re.search("check: the same as the interpreter; kernels compared: matmul 1 times, softmax 1 times", said)
+    output = capfd.readouterr().out
+    assert re.search("check: the same as the interpreter; kernels compared: matmul 1 times, softmax 1 times", output)
 
 
 def test_the_first_kernel_that_differs_is_named(program, capfd, monkeypatch):
@@ -44,9 +44,9 @@ def test_the_first_kernel_that_differs_is_named(program, capfd, monkeypatch):
 
     monkeypatch.setattr(native.NativeModule, "call_kernel", wrong)
     assert main(["run", str(program), "--check"]) == 1
-    said = capfd.readouterr().err
-    assert "the kernel 'softmax' computes something else natively" in said
-    folder = Path(re.search("reproducer: (.*)", said)[1])
+    output = capfd.readouterr().err
+    assert "the kernel 'softmax' computes something else natively" in output
+    folder = Path(re.search("reproducer: (.*)", output)[1])
     assert "tir.func" in (folder / "program.mlir").read_text()
     assert np.load(folder / "inputs.npz")["input0"].shape == (4, 2)
     monkeypatch.undo()

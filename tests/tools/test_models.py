@@ -87,8 +87,8 @@ def test_compile_gives_an_executable(cli, model, tmp_path):
     np.save(tmp_path / "x.npy", np.ones((2, 64), "float32"))
     result = cli("run", tmp_path / "m.tirax", "--input", f"x={tmp_path / 'x.npy'}", "--output", tmp_path / "r.npz")
     assert result.code == 0, result.err
-    found = np.load(tmp_path / "r.npz")["result0"]
-    np.testing.assert_allclose(found, expected(weights, np.ones((2, 64), "float32")), rtol=1e-5, atol=1e-5)
+    actual = np.load(tmp_path / "r.npz")["result0"]
+    np.testing.assert_allclose(actual, expected(weights, np.ones((2, 64), "float32")), rtol=1e-5, atol=1e-5)
 
 
 def test_inspect_says_what_is_in_a_model(cli, model):
@@ -133,15 +133,15 @@ COMMANDS = pytest.mark.parametrize("command", ["run", "inspect", "import", "comp
 
 @COMMANDS
 def test_what_is_no_model_is_reported(cli, tmp_path, command):
-    is_told(cli, tmp_path, "model.onnx", command)
+    is_reported(cli, tmp_path, "model.onnx", command)
 
 
 @COMMANDS
 def test_what_is_no_exported_program_is_reported(cli, tmp_path, command, torch):
-    is_told(cli, tmp_path, "model.pt2", command)
+    is_reported(cli, tmp_path, "model.pt2", command)
 
 
-def is_told(cli, tmp_path, name, command):
+def is_reported(cli, tmp_path, name, command):
     output = ["-o", tmp_path / "out.mlir"] if command in ("import", "compile") else []
     assert cli(command, tmp_path / name, *output).code == 1
     (tmp_path / name).write_bytes(b"\xff\x00 no model")

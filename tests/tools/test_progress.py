@@ -11,7 +11,7 @@ from tirax.tools.progress import Progress
 
 
 @pytest.fixture(autouse=True)
-def _told(monkeypatch):
+def _progress_on(monkeypatch):
     monkeypatch.delenv("TIRAX_PROGRESS", raising=False)
 
 
@@ -19,7 +19,7 @@ def console(terminal: bool) -> Console:
     return Console(file=io.StringIO(), force_terminal=terminal, width=80)
 
 
-class Told:
+class Recorder:
     """A stream that says when something was written."""
 
     def __init__(self):
@@ -34,11 +34,11 @@ class Told:
 
 
 def test_stages_are_shown_in_lines():
-    told = Told()
-    with Progress(Console(file=told, width=80), delay=0.001) as progress, stage("legalize-ops"):
-        while "legalize-ops" not in told.text:  # before it begins something may be told already
-            assert told.event.wait(30)
-    assert "legalize-ops (0 s)\n" in told.text
+    reported = Recorder()
+    with Progress(Console(file=reported, width=80), delay=0.001) as progress, stage("legalize-ops"):
+        while "legalize-ops" not in reported.text:  # before it begins something may be told already
+            assert reported.event.wait(30)
+    assert "legalize-ops (0 s)\n" in reported.text
     assert list(progress.stages) == ["legalize-ops"]
 
 
@@ -50,11 +50,11 @@ def test_nothing_is_shown_of_what_is_short():
 
 
 def test_a_terminal_shows_the_stage():
-    told = Told()
-    with Progress(Console(file=told, force_terminal=True, width=80), delay=0.001), stage("fuse-tir"):
-        while "fuse-tir" not in told.text:
-            assert told.event.wait(30)
-    assert "fuse-tir" in told.text
+    reported = Recorder()
+    with Progress(Console(file=reported, force_terminal=True, width=80), delay=0.001), stage("fuse-tir"):
+        while "fuse-tir" not in reported.text:
+            assert reported.event.wait(30)
+    assert "fuse-tir" in reported.text
 
 
 def test_it_can_be_turned_off(monkeypatch):

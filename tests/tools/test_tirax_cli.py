@@ -65,8 +65,8 @@ def test_run_computes_what_numpy_computes(cli, model, tmp_path, rows):
     result = cli("run", model, *inputs, "--output", tmp_path / "r.npz")
     assert (result.code, result.err) == (0, "")
     assert f"n = {rows}" in result.out
-    found = np.load(tmp_path / "r.npz")["result0"]
-    np.testing.assert_allclose(found, np.maximum(x @ w, 0), rtol=1e-5, atol=1e-5)
+    actual = np.load(tmp_path / "r.npz")["result0"]
+    np.testing.assert_allclose(actual, np.maximum(x @ w, 0), rtol=1e-5, atol=1e-5)
 
 
 def test_the_program_of_the_readme_is_read_from_its_file(cli, opt, tmp_path):

@@ -250,17 +250,17 @@ class Options(ModulePass):
 
 
 def test_options_are_converted():
-    given = {"flag": (), "number": (3,), "ratio": (2,), "names": ("a", "b"), "maybe": (4,)}
-    assert instantiate(Options, given, "pass") == Options(True, 3, 2.0, ("a", "b"), 4)
+    arguments = {"flag": (), "number": (3,), "ratio": (2,), "names": ("a", "b"), "maybe": (4,)}
+    assert instantiate(Options, arguments, "pass") == Options(True, 3, 2.0, ("a", "b"), 4)
     assert instantiate(Options, {"names": ("a",), "flag": (False,)}, "pass") == Options(False, names=("a",))
 
 
-@pytest.mark.parametrize("given", [{"number": ()}, {"number": (True,)}, {"number": (1, 2)}, {"ratio": ("x",)}])
-def test_options_of_a_wrong_type(given):
+@pytest.mark.parametrize("inputs", [{"number": ()}, {"number": (True,)}, {"number": (1, 2)}, {"ratio": ("x",)}])
+def test_options_of_a_wrong_type(inputs):
     from tirax.tools.guard import UsageError
 
     with pytest.raises(UsageError, match="has a wrong value"):
-        instantiate(Options, given, "pass")
+        instantiate(Options, inputs, "pass")
 
 
 def test_help_imports_no_compiler():
@@ -322,6 +322,6 @@ def test_contents_of_weights_are_left_out_of_what_is_looked_at(opt, tmp_path):
     shown = opt(*dumps, stdin=text)
     assert shown.code == 0 and "elided" in shown.err and "elided" not in shown.out, shown.err
     assert opt(stdin=(tmp_path / "01-normalize.mlir").read_text()).out == shown.out
-    whole = opt(*dumps, "--elide-constants", "none", stdin=text)
-    assert "elided" not in whole.err and whole.out == shown.out
+    full = opt(*dumps, "--elide-constants", "none", stdin=text)
+    assert "elided" not in full.err and full.out == shown.out
     assert opt("--elide-constants", "few", stdin=text).code == 2

@@ -27,8 +27,8 @@ def evaluate(function: Callable[..., Any], arrays: Sequence[Any], extent: Any = 
         te.placeholder([extent if d == SYMBOLIC else d for d in a.shape], str(a.dtype), f"x{i}")
         for i, a in enumerate(arrays)
     ]
-    made = function(*tensors)
-    results = list(made) if isinstance(made, list | tuple) else [made]
+    result = function(*tensors)
+    results = list(result) if isinstance(result, list | tuple) else [result]
     out = [np.zeros([d.evaluate({"n": SYMBOLIC}) for d in r.dims], r.dtype) for r in results]
     # a symbolic variable is a parameter: not all shapes say it
     variables = [] if isinstance(extent, int) else [extent]
@@ -39,10 +39,10 @@ def evaluate(function: Callable[..., Any], arrays: Sequence[Any], extent: Any = 
     return out
 
 
-def compare(found: Sequence[Any], wanted: Any, tolerance: float) -> None:
-    expected = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
-    assert len(found) == len(expected)
-    for have, want in zip(found, expected, strict=True):
+def compare(actual: Sequence[Any], reference: Any, tolerance: float) -> None:
+    expected = list(reference) if isinstance(reference, list | tuple) else [reference]
+    assert len(actual) == len(expected)
+    for have, want in zip(actual, expected, strict=True):
         assert have.shape == np.shape(want)
         np.testing.assert_allclose(have.astype("float64"), np.asarray(want).astype("float64"), tolerance, tolerance)
 
@@ -51,11 +51,11 @@ def compare(found: Sequence[Any], wanted: Any, tolerance: float) -> None:
 def check() -> Callable[..., None]:
     """`check(function, arrays, wanted)`."""
 
-    def run(function: Callable[..., Any], arrays: Sequence[Any], wanted: Any, tolerance: float = 1e-4) -> None:
-        compare(evaluate(function, arrays), wanted, tolerance)
+    def run(function: Callable[..., Any], arrays: Sequence[Any], expected: Any, tolerance: float = 1e-4) -> None:
+        compare(evaluate(function, arrays), expected, tolerance)
         if any(SYMBOLIC in a.shape for a in arrays):
             for dtype in ("int32", "int64"):
-                compare(evaluate(function, arrays, te.var("n", dtype)), wanted, tolerance)
+                compare(evaluate(function, arrays, te.var("n", dtype)), expected, tolerance)
 
     return run
 

@@ -35,14 +35,14 @@ def instance(case: tuple[str, str, int]):
     packed = fmt.quantize(rng.standard_normal((8, k)))
     numbers = fmt.dequantize(packed)
     packed = fmt.interleave(packed, interleaved) if interleaved > 1 else packed
-    given = [(rng.standard_normal((m, k)).astype(np.float32), rng.integers(0, 8, (m, 2))) for m in (0, 1, 3)]
-    return program(name, packed.shape, k, activation, interleaved), packed, numbers, given
+    array = [(rng.standard_normal((m, k)).astype(np.float32), rng.integers(0, 8, (m, 2))) for m in (0, 1, 3)]
+    return program(name, packed.shape, k, activation, interleaved), packed, numbers, array
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_the_reference(case: tuple[str, str, int]):
-    mod, packed, numbers, given = instance(case)
-    for x, indices in given:
+    mod, packed, numbers, inputs = instance(case)
+    for x, indices in inputs:
         y, taken, plain = interpret(mod, "main", [x, packed, indices])
         assert np.array_equal(taken, numbers[indices]) and np.array_equal(plain, numbers.astype(np.float16))
         exact = x.astype(np.float64) @ numbers.T.astype(np.float64)
@@ -55,9 +55,9 @@ def test_the_reference(case: tuple[str, str, int]):
 # Each format in one kind, each kind in every other format: with constant weights, schedule/cpu has all of both kinds.
 @thinned("case", [case for i, case in enumerate(CASES) if i % 4 in (0, 3)], 1)
 def test_machine_code(case: tuple[str, str, int]):
-    mod, packed, _, given = instance(case)
+    mod, packed, _, inputs = instance(case)
     run = build(mod)["main"]
-    for x, indices in given:
+    for x, indices in inputs:
         expected = interpret(mod, "main", [x, packed, indices])
         for ours, reference, tolerance in zip(run(x, packed, indices), expected, (1e-4, 0, 0), strict=True):
             assert np.allclose(ours.numpy(), reference, rtol=0, atol=tolerance)

@@ -37,23 +37,23 @@ def convolved(x: Any, w: Any, strides: Any, dilation: Any, padding: Pairs, group
     for g in range(groups):
         own = x[:, g * w.shape[1] : (g + 1) * w.shape[1]]
         kernels = w[g * (w.shape[0] // groups) : (g + 1) * (w.shape[0] // groups)]
-        found = windows(own, w.shape[2:], strides, dilation, padding, 0)
+        actual = windows(own, w.shape[2:], strides, dilation, padding, 0)
         points = list(range(2 + rank, 2 + 2 * rank))
-        out.append(np.tensordot(found, kernels, ([1, *points], list(range(1, rank + 2)))))
+        out.append(np.tensordot(actual, kernels, ([1, *points], list(range(1, rank + 2)))))
     return np.moveaxis(np.concatenate(out, -1), -1, 1)
 
 
 def transposed(x: Any, w: Any, strides: Sequence[int], padding: Pairs, more: Sequence[int], groups: int = 1) -> Any:
     """A transposed convolution of (N, C, …) by (I, O, …): each element adds its kernel."""
     sizes = [(d - 1) * s + k for d, s, k in zip(x.shape[2:], strides, w.shape[2:], strict=True)]
-    made = w.shape[1]
-    out = np.zeros((x.shape[0], made * groups, *(s + m for s, m in zip(sizes, more, strict=True))), "float32")
+    count = w.shape[1]
+    out = np.zeros((x.shape[0], count * groups, *(s + m for s, m in zip(sizes, more, strict=True))), "float32")
     inner = x.shape[1] // groups
     for at in itertools.product(*map(range, x.shape[2:])):
         place = tuple(slice(i * s, i * s + k) for i, s, k in zip(at, strides, w.shape[2:], strict=True))
         for g in range(groups):
             own = x[(slice(None), slice(g * inner, (g + 1) * inner), *at)]
-            out[(slice(None), slice(g * made, (g + 1) * made), *place)] += np.tensordot(
+            out[(slice(None), slice(g * count, (g + 1) * count), *place)] += np.tensordot(
                 own, w[g * inner : (g + 1) * inner], 1
             )
     cut = tuple(slice(b, n + m - a) for (b, a), n, m in zip(padding, sizes, more, strict=True))
@@ -72,10 +72,10 @@ def kernel_last(w: Any) -> Any:
 
 def test_conv1d(check: Check) -> None:
     x, w = floats(2, 4, 7), floats(6, 4, 3, seed=1)
-    wanted = convolved(x, w, [2], [1], [(1, 1)])
-    check(lambda a, b: topi.nn.conv1d_ncw(a, b, 2, 1), [x, w], wanted)
-    check(lambda a, b: topi.nn.conv1d(a, b, 2, 1, 1, 1, "NCW", "OIW"), [x, w], wanted)
-    check(lambda a, b: topi.nn.conv1d_nwc(a, b, 2, 1), [last(x), kernel_last(w)], last(wanted))
+    expected = convolved(x, w, [2], [1], [(1, 1)])
+    check(lambda a, b: topi.nn.conv1d_ncw(a, b, 2, 1), [x, w], expected)
+    check(lambda a, b: topi.nn.conv1d(a, b, 2, 1, 1, 1, "NCW", "OIW"), [x, w], expected)
+    check(lambda a, b: topi.nn.conv1d_nwc(a, b, 2, 1), [last(x), kernel_last(w)], last(expected))
     check(lambda a, b: topi.nn.conv1d_ncw(a, b, dilation=2), [x, w], convolved(x, w, [1], [2], [(0, 0)]))
     split = convolved(x, w[:, :2], [1], [1], [(1, 1)], 2)
     check(lambda a, b: topi.nn.group_conv1d_ncw(a, b, 1, "SAME", 1, 2), [x, w[:, :2].copy()], split)
@@ -84,17 +84,17 @@ def test_conv1d(check: Check) -> None:
 
 def test_conv2d(check: Check) -> None:
     x, w = floats(7, 4, 6, 5), floats(6, 4, 3, 2, seed=1)
-    wanted = convolved(x, w, [2, 1], [1, 2], [(1, 0), (2, 1)])
+    expected = convolved(x, w, [2, 1], [1, 2], [(1, 0), (2, 1)])
     window = ((2, 1), (1, 2, 0, 1), (1, 2))
-    check(lambda a, b: topi.nn.conv2d_nchw(a, b, *window), [x, w], wanted)
-    check(lambda a, b: topi.nn.conv2d(a, b, *window), [x, w], wanted)
-    check(lambda a, b: topi.nn.conv(a, b, *window, 1, "NCHW", "OIHW"), [x, w], wanted)
-    check(lambda a, b: topi.nn.conv2d_nhwc(a, b, *window), [last(x), kernel_last(w)], last(wanted))
+    check(lambda a, b: topi.nn.conv2d_nchw(a, b, *window), [x, w], expected)
+    check(lambda a, b: topi.nn.conv2d(a, b, *window), [x, w], expected)
+    check(lambda a, b: topi.nn.conv(a, b, *window, 1, "NCHW", "OIHW"), [x, w], expected)
+    check(lambda a, b: topi.nn.conv2d_nhwc(a, b, *window), [last(x), kernel_last(w)], last(expected))
     hwcn = (2, 3, 1, 0)
     check(
         lambda a, b: topi.nn.conv2d_hwcn(a, b, *window),
         [x.transpose(hwcn).copy(), kernel_last(w)],
-        wanted.transpose(hwcn),
+        expected.transpose(hwcn),
     )
     split = convolved(x, w[:, :2], [1, 1], [1, 1], [(1, 1), (1, 1)], 2)
     check(lambda a, b: topi.nn.group_conv2d_nchw(a, b, 1, 1, 1, 2), [x, w[:, :2].copy()], split)
@@ -106,25 +106,25 @@ def test_conv2d(check: Check) -> None:
 
 def test_conv3d(check: Check) -> None:
     x, w = floats(1, 4, 7, 4, 3), floats(2, 2, 2, 3, 1, seed=1)
-    wanted = convolved(x, w, [1, 2, 1], [1, 1, 1], [(0, 0), (1, 1), (0, 0)], 2)
+    expected = convolved(x, w, [1, 2, 1], [1, 1, 1], [(0, 0), (1, 1), (0, 0)], 2)
     window = ((1, 2, 1), (0, 1, 0), 1, 2)
-    check(lambda a, b: topi.nn.conv3d_ncdhw(a, b, *window), [x, w], wanted)
-    check(lambda a, b: topi.nn.conv3d_ndhwc(a, b, *window), [last(x), kernel_last(w)], last(wanted))
+    check(lambda a, b: topi.nn.conv3d_ncdhw(a, b, *window), [x, w], expected)
+    check(lambda a, b: topi.nn.conv3d_ndhwc(a, b, *window), [last(x), kernel_last(w)], last(expected))
 
 
 def test_depthwise_conv2d(check: Check) -> None:
     x, w = floats(7, 3, 5, 6), floats(3, 2, 3, 3, seed=1)
-    wanted = convolved(x, w.reshape(6, 1, 3, 3), [2, 2], [1, 1], [(1, 1), (1, 1)], 3)
-    check(lambda a, b: topi.nn.depthwise_conv2d_nchw(a, b, 2, 1, 1), [x, w], wanted)
+    expected = convolved(x, w.reshape(6, 1, 3, 3), [2, 2], [1, 1], [(1, 1), (1, 1)], 3)
+    check(lambda a, b: topi.nn.depthwise_conv2d_nchw(a, b, 2, 1, 1), [x, w], expected)
     check(
         lambda a, b: topi.nn.depthwise_conv2d_nhwc(a, b, 2, 1, 1),
         [last(x), w.transpose(2, 3, 0, 1).copy()],
-        last(wanted),
+        last(expected),
     )
     check(
         lambda a, b: topi.nn.depthwise_conv2d_nhwc(a, b, 2, 1, 1, "HWIO"),
         [last(x), w.transpose(2, 3, 1, 0).copy()],
-        last(wanted),
+        last(expected),
     )
 
 
@@ -141,8 +141,8 @@ def test_transposed_convolutions(check: Check) -> None:
         transposed(x1, w1, [2], [(0, 0)], [0], 2),
     )
     x2, w2 = floats(7, 4, 3, 4), floats(4, 2, 3, 2, seed=1)
-    wanted = transposed(x2, w2, [2, 1], [(1, 0), (0, 1)], [1, 0])
-    check(lambda a, b: topi.nn.conv2d_transpose_nchw(a, b, (2, 1), (1, 0, 0, 1), "float32", (1, 0)), [x2, w2], wanted)
+    expected = transposed(x2, w2, [2, 1], [(1, 0), (0, 1)], [1, 0])
+    check(lambda a, b: topi.nn.conv2d_transpose_nchw(a, b, (2, 1), (1, 0, 0, 1), "float32", (1, 0)), [x2, w2], expected)
     check(
         lambda a, b: topi.nn.group_conv2d_transpose_nchw(a, b, 2, 0, "float32", 0, 2),
         [x2, w2],
@@ -190,8 +190,8 @@ def test_pools(kind: str, check: Check) -> None:
             [x],
             pooled(x, (3, 2), (2, 2), (1, 1), [(1, 1), (0, 1)], kind, counted, ceil),
         )
-    wanted = pooled(x, (2, 2), (1, 1), (2, 1), [(0, 0)] * 2, kind, True)
-    check(lambda a: topi.nn.pool2d(a, 2, 1, (2, 1), 0, kind, layout="NHWC"), [last(x)], last(wanted))
+    expected = pooled(x, (2, 2), (1, 1), (2, 1), [(0, 0)] * 2, kind, True)
+    check(lambda a: topi.nn.pool2d(a, 2, 1, (2, 1), 0, kind, layout="NHWC"), [last(x)], last(expected))
     row = floats(2, 3, 7)
     check(lambda a: topi.nn.pool1d(a, 3, 2, 1, 1, kind), [row], pooled(row, [3], [2], [1], [(1, 1)], kind, True))
     cube = floats(1, 2, 7, 3, 4)
@@ -264,10 +264,10 @@ def blocks(x: Any, size: int) -> Any:
 
 def test_channels_in_blocks(check: Check) -> None:
     x, w = floats(7, 8, 5, 4), floats(6, 8, 3, 3, seed=1)
-    wanted = convolved(x, w, [2, 1], [1, 1], [(1, 1), (1, 1)])
+    expected = convolved(x, w, [2, 1], [1, 1], [(1, 1), (1, 1)])
     kernels = w.reshape(2, 3, 2, 4, 3, 3).transpose(0, 2, 4, 5, 3, 1).copy()
     layouts = ("NCHW4c", "NCHW3c")
-    check(lambda a, b: topi.nn.conv2d_NCHWc(a, b, (2, 1), 1, 1, *layouts), [blocks(x, 4), kernels], blocks(wanted, 3))
+    check(lambda a, b: topi.nn.conv2d_NCHWc(a, b, (2, 1), 1, 1, *layouts), [blocks(x, 4), kernels], blocks(expected, 3))
     own = floats(8, 2, 3, 3, seed=2)
     deep = convolved(x, own.reshape(16, 1, 3, 3), [1, 1], [1, 1], [(0, 0), (0, 0)], 8)
     packed = own.reshape(2, 8, 3, 3).transpose(0, 2, 3, 1)[:, None, :, :, None].copy()

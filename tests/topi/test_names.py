@@ -369,8 +369,8 @@ MODULES = {"topi": topi, "nn": topi.nn, "image": topi.image}
 
 
 def signatures(module: str) -> dict[str, list[str]]:
-    found = re.findall(r"(\w+)\(([^)]*)\)", SIGNATURES[module])
-    return {name: [p.strip() for p in parameters.split(",")] for name, parameters in found}
+    matches = re.findall(r"(\w+)\(([^)]*)\)", SIGNATURES[module])
+    return {name: [p.strip() for p in parameters.split(",")] for name, parameters in matches}
 
 
 def parameter(p: inspect.Parameter) -> str:
@@ -385,10 +385,10 @@ def test_names_that_are_left_out(module: str) -> None:
 
 @pytest.mark.parametrize("module", MODULES)
 def test_signatures(module: str) -> None:
-    for name, wanted in signatures(module).items():
+    for name, expected in signatures(module).items():
         if name not in LEFT_OUT[module]:
             function = getattr(MODULES[module], name)
-            assert [parameter(p) for p in inspect.signature(function).parameters.values()] == wanted, name
+            assert [parameter(p) for p in inspect.signature(function).parameters.values()] == expected, name
             assert function.__doc__, name
 
 

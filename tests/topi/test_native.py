@@ -41,10 +41,10 @@ CASES: dict[str, tuple[Any, list[Any], Any]] = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_native(name: str) -> None:
-    function, arrays, wanted = CASES[name]
+    function, arrays, expected = CASES[name]
     tensors = [te.placeholder(a.shape, str(a.dtype), f"x{n}") for n, a in enumerate(arrays)]
-    made = function(*tensors)
-    lib = tvm.build(te.create_prim_func([*tensors, made]), target="llvm")
-    out = tvm.nd.array(np.zeros([int(d) for d in made.shape], made.dtype))
+    result = function(*tensors)
+    lib = tvm.build(te.create_prim_func([*tensors, result]), target="llvm")
+    out = tvm.nd.array(np.zeros([int(d) for d in result.shape], result.dtype))
     lib["main"](*map(tvm.nd.array, arrays), out)
-    np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-5)
+    np.testing.assert_allclose(out.numpy(), expected, rtol=1e-5)

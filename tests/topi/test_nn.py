@@ -162,14 +162,14 @@ def half(n: int, m: int) -> Callable[[Any], Any]:
 def test_resizing(check: Check) -> None:
     row, x, cube = floats(7, 2, 5), floats(7, 2, 3, 4), floats(1, 7, 2, 3, 2)
     check(lambda t: image.resize1d(t, (0, 0), (8,)), [row], linear(row, 2, 8, half(5, 8)))
-    wanted = linear(linear(x, 2, 5, half(3, 5)), 3, 6, half(4, 6))
-    check(lambda t: image.resize2d(t, None, (5, 6)), [x], wanted)
+    expected = linear(linear(x, 2, 5, half(3, 5)), 3, 6, half(4, 6))
+    check(lambda t: image.resize2d(t, None, (5, 6)), [x], expected)
     check(
         lambda t: image.resize2d(t, (0,) * 4, (5, 6), "NHWC"),
         [x.transpose(0, 2, 3, 1).copy()],
-        wanted.transpose(0, 2, 3, 1),
+        expected.transpose(0, 2, 3, 1),
     )
-    check(lambda t: image.resize2d(t, None, None, output_shape=(t.shape[0], 2, 5, 6)), [x], wanted)
+    check(lambda t: image.resize2d(t, None, None, output_shape=(t.shape[0], 2, 5, 6)), [x], expected)
     volume = linear(linear(linear(cube, 2, 4, half(2, 4)), 3, 5, half(3, 5)), 4, 3, half(2, 3))
     check(lambda t: image.resize3d(t, None, (4, 5, 3)), [cube], volume)
     nearest = np.repeat(np.repeat(x, 2, 2), 3, 3)
@@ -200,8 +200,8 @@ def test_crop_and_resize(check: Check) -> None:
     check(lambda *t: image.crop_and_resize(*t, (3, 4), extrapolation_value=9.0), [x, boxes, which], out)
     last = [x.transpose(0, 2, 3, 1).copy(), boxes, which]
     check(lambda *t: image.crop_and_resize(*t, (3, 4), "NHWC", extrapolation_value=9), last, out.transpose(0, 2, 3, 1))
-    whole = np.array([[0, 0, 1, 1]], "float32")
-    check(lambda *t: image.crop_and_resize(*t, (5, 6), method="nearest_neighbor"), [x, whole, which[:1]], x[:1])
+    full = np.array([[0, 0, 1, 1]], "float32")
+    check(lambda *t: image.crop_and_resize(*t, (5, 6), method="nearest_neighbor"), [x, full, which[:1]], x[:1])
 
 
 def test_sampling(check: Check) -> None:
@@ -224,7 +224,7 @@ def test_dilation2d(check: Check) -> None:
     x, w = floats(7, 3, 5, 6), floats(3, 2, 3, seed=1)
     padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)], constant_values=np.finfo("float32").min)
     view = np.lib.stride_tricks.sliding_window_view(padded, (2, 3), (2, 3))[:, :, ::2, ::2]
-    wanted = (view + w[:, None, None]).max((-1, -2))
-    check(lambda a, b: image.dilation2d_nchw(a, b, 2, 1, 1), [x, w], wanted)
+    expected = (view + w[:, None, None]).max((-1, -2))
+    check(lambda a, b: image.dilation2d_nchw(a, b, 2, 1, 1), [x, w], expected)
     last = [x.transpose(0, 2, 3, 1).copy(), w.transpose(1, 2, 0).copy()]
-    check(lambda a, b: image.dilation2d_nhwc(a, b, 2, 1, 1), last, wanted.transpose(0, 2, 3, 1))
+    check(lambda a, b: image.dilation2d_nhwc(a, b, 2, 1, 1), last, expected.transpose(0, 2, 3, 1))

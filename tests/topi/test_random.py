@@ -86,9 +86,9 @@ def arguments(seed: int, offset: int, n: int, m: int) -> tuple[np.ndarray, ...]:
     return scalar(seed), scalar(offset), chances, rng.random((n, 5)).astype(np.float16)
 
 
-def assert_same_bits(found, expected):
-    assert len(found) == len(expected) == len(ROWS)
-    for row, a, b in zip(ROWS, found, expected, strict=True):
+def assert_same_bits(actual, expected):
+    assert len(actual) == len(expected) == len(ROWS)
+    for row, a, b in zip(ROWS, actual, expected, strict=True):
         assert (a.shape, a.dtype) == (b.shape, b.dtype), row
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes(), row
 

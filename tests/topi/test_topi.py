@@ -44,8 +44,8 @@ def test_batch_matmul(transpose_a: bool, transpose_b: bool) -> None:
     x, y = array(2, 3, 4), array(2, 4, 5, seed=1)
     a = x.transpose(0, 2, 1).copy() if transpose_a else x
     b = y.transpose(0, 2, 1).copy() if transpose_b else y
-    found = evaluate(lambda p, q: topi.nn.batch_matmul(p, q, None, transpose_a, transpose_b), a, b)
-    np.testing.assert_allclose(found, x @ y, rtol=1e-5)
+    result = evaluate(lambda p, q: topi.nn.batch_matmul(p, q, None, transpose_a, transpose_b), a, b)
+    np.testing.assert_allclose(result, x @ y, rtol=1e-5)
 
 
 def test_filled_like() -> None:
@@ -55,8 +55,8 @@ def test_filled_like() -> None:
 
 def test_where_on_numbers_as_conditions() -> None:
     c = np.array([0, 2, -1], np.int32)
-    found = evaluate(topi.where, c, array(3), array(3, seed=1))
-    np.testing.assert_array_equal(found, np.where(c != 0, array(3), array(3, seed=1)))
+    result = evaluate(topi.where, c, array(3), array(3, seed=1))
+    np.testing.assert_array_equal(result, np.where(c != 0, array(3), array(3, seed=1)))
 
 
 def test_take_of_the_flattened() -> None:
@@ -74,8 +74,8 @@ def test_a_symbolic_batch() -> None:
     n = te.var("n", "int64")
     x = array(3, 4)
     np.testing.assert_allclose(evaluate(topi.mean, x, shapes=[(n, 4)]), x.mean(), rtol=1e-5)
-    found = evaluate(lambda t: topi.reshape(t, (n * 2, 2)), x, shapes=[(n, 4)])
-    np.testing.assert_array_equal(found, x.reshape(6, 2))
+    result = evaluate(lambda t: topi.reshape(t, (n * 2, 2)), x, shapes=[(n, 4)])
+    np.testing.assert_array_equal(result, x.reshape(6, 2))
 
 
 @pytest.mark.parametrize(

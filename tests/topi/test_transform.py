@@ -243,8 +243,8 @@ def test_sorting(check: Check) -> None:
         check(lambda s, v, r=side: topi.searchsorted(s, v, r), [edges, floats(5, 2)], places)
     rows = np.sort(floats(3, 7), -1)
     values = floats(3, 2, seed=4)
-    found = np.stack([np.searchsorted(r, v) for r, v in zip(rows, values, strict=True)])
-    check(lambda s, v: topi.searchsorted(s, v, out_dtype="int32"), [rows, values], found)
+    positions = np.stack([np.searchsorted(r, v) for r, v in zip(rows, values, strict=True)])
+    check(lambda s, v: topi.searchsorted(s, v, out_dtype="int32"), [rows, values], positions)
 
 
 def test_scans(check: Check) -> None:
@@ -272,11 +272,11 @@ def test_scattering(check: Check) -> None:
     check(lambda d, i, u: topi.scatter_elements(d, i, u, 1, "add"), [floats(7, 3), at, updates], added)
     check(lambda d, i, u: topi.scatter_elements(d, i, u, 1), [floats(7, 3), at, updates], replaced)
     rows = np.array([[1, 3, 1], [0, 2, 0]], "int32")
-    wanted = floats(7, 3)
-    np.add.at(wanted, (rows[0], rows[1]), floats(3, seed=6))
-    check(lambda d, i, u: topi.scatter_nd(d, i, u, "add"), [floats(7, 3), rows, floats(3, seed=6)], wanted)
+    expected = floats(7, 3)
+    np.add.at(expected, (rows[0], rows[1]), floats(3, seed=6))
+    check(lambda d, i, u: topi.scatter_nd(d, i, u, "add"), [floats(7, 3), rows, floats(3, seed=6)], expected)
     check(
-        lambda d, i, j, v: topi.index_put(d, [i, j], v, True), [floats(7, 3), *rows.copy(), floats(3, seed=6)], wanted
+        lambda d, i, j, v: topi.index_put(d, [i, j], v, True), [floats(7, 3), *rows.copy(), floats(3, seed=6)], expected
     )
     with pytest.raises(NameLookupError, match="unknown reduction"):
         topi.scatter_nd(te.placeholder((2,)), te.placeholder((1, 2), "int32"), te.placeholder((2,)), "plus")

@@ -175,17 +175,17 @@ def test_functions_of_ones_own():
     def slow(executable):
         time.sleep(1)
 
-    given = [BuilderInput(matmul(), TARGET)]
-    ours = LocalBuilder(f_build=build).build(given)[0]
+    inputs = [BuilderInput(matmul(), TARGET)]
+    ours = LocalBuilder(f_build=build).build(inputs)[0]
     assert seen == [(TARGET, None)] and "main" in Executable.load(ours.artifact_path).functions
-    assert "ValueError: no room" in LocalBuilder(f_export=broken).build(given)[0].error_msg
-    late = LocalBuilder(f_export=slow, timeout_sec=0.1).build(given)[0]
+    assert "ValueError: no room" in LocalBuilder(f_export=broken).build(inputs)[0].error_msg
+    late = LocalBuilder(f_export=slow, timeout_sec=0.1).build(inputs)[0]
     assert late.artifact_path is None and "Timeout" in late.error_msg
     try:
         named = LocalBuilder(
             f_export="tests.broken", initializer=lambda: register_func("tests.broken", broken, override=True)
         )
-        assert "no room" in named.build(given)[0].error_msg
+        assert "no room" in named.build(inputs)[0].error_msg
     finally:
         remove_global_func("tests.broken")
     with pytest.raises(ValueError, match="unknown packed function"):

@@ -54,7 +54,7 @@ def learnt(model: CostModel, measured, order: np.ndarray) -> None:
 def held_out(make, measured) -> tuple[float, float]:
     """The rank correlation on candidates that were held out, and how near the best the five proposed come; means."""
     context, candidates, seconds = measured
-    found = []
+    results = []
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(len(seconds))
         model = make()
@@ -62,8 +62,8 @@ def held_out(make, measured) -> tuple[float, float]:
         rest = order[60:]
         scores = model.predict(context, [candidates[k] for k in rest])
         best = rest[np.argsort(-scores)[:5]]
-        found.append((correlation(scores, -seconds[rest]), seconds[rest].min() / seconds[best].min()))
-    first, second = np.mean(found, axis=0)
+        results.append((correlation(scores, -seconds[rest]), seconds[rest].min() / seconds[best].min()))
+    first, second = np.mean(results, axis=0)
     return float(first), float(second)
 
 
@@ -145,8 +145,8 @@ def test_before_anything_is_measured_the_estimate_counts(measured) -> None:
 
 @thinned("name", list(SPACES), 2)
 def test_every_estimate_is_a_part_of_the_total(name: str) -> None:
-    _, found = candidates_of(SPACES[name]["source"], 3)
-    estimates = [features_of(candidate.sch.mod)[ESTIMATE] for candidate in found]
+    _, candidates = candidates_of(SPACES[name]["source"], 3)
+    estimates = [features_of(candidate.sch.mod)[ESTIMATE] for candidate in candidates]
     assert all(-12 <= estimate <= 0 for estimate in estimates)
 
 
@@ -168,21 +168,21 @@ def test_what_is_kept_in_registers_is_estimated_to_be_faster() -> None:
 
 
 def test_failures_only_are_nothing_to_learn_from() -> None:
-    context, found = candidates_of(SMALL, 4)
+    context, candidates = candidates_of(SMALL, 4)
     model = BoostingModel()
-    model.update(context, found, [RunnerResult(None, "no") for _ in found])
-    assert np.isfinite(model.predict(context, found)).all()
+    model.update(context, candidates, [RunnerResult(None, "no") for _ in candidates])
+    assert np.isfinite(model.predict(context, candidates)).all()
 
 
 def test_random_repeats(tmp_path) -> None:
-    context, found = candidates_of(SMALL, 3)
+    context, candidates = candidates_of(SMALL, 3)
     model = RandomModel(seed=5, max_range=2)
-    model.predict(context, found)
+    model.predict(context, candidates)
     model.save(tmp_path / "state.json")
     again = RandomModel()
     again.load(tmp_path / "state.json")
-    scores = model.predict(context, found)
-    assert np.array_equal(scores, again.predict(context, found))
+    scores = model.predict(context, candidates)
+    assert np.array_equal(scores, again.predict(context, candidates))
     assert ((scores >= 0) & (scores <= 2)).all()
 
 

@@ -97,14 +97,17 @@ def test_a_failure_gives_way_to_a_measurement(database):
 
 def test_records_as_json():
     database = MemoryDatabase()
-    given = record(database, matmul(), [1e-3, 2e-3])
-    again = TuningRecord.from_json(json.loads(json.dumps(given.as_json())), given.workload)
-    assert str(again.trace) == str(given.trace) and (again.target, again.args_info) == (given.target, given.args_info)
+    inputs = record(database, matmul(), [1e-3, 2e-3])
+    again = TuningRecord.from_json(json.loads(json.dumps(inputs.as_json())), inputs.workload)
+    assert str(again.trace) == str(inputs.trace) and (again.target, again.args_info) == (
+        inputs.target,
+        inputs.args_info,
+    )
     assert [s.value for s in again.run_secs] == [1e-3, 2e-3] and again.valid
     failure = record(database, matmul(), None)
     assert TuningRecord.from_json(failure.as_json(), failure.workload).run_secs is None
     database.commit_tuning_record(record(database, matmul(), [1e10]))
-    assert database.get_top_k(given.workload, 3) == []
+    assert database.get_top_k(inputs.workload, 3) == []
 
 
 def test_a_class_of_a_users_own_that_knows_of_no_targets():
@@ -142,10 +145,10 @@ def test_a_file_is_read_again(tmp_path):
     first.close()
     again = SQLiteDatabase(path)
     assert len(again) == 1
-    found = again.get_all_tuning_records()[0]
-    assert structural_equal(found.workload.mod.op, matmul().op)
-    assert str(found.trace) == str(numbered(matmul(), 4).trace)
-    assert structural_equal(found.as_measure_candidate().sch.mod.op, numbered(matmul(), 4).mod.op)
+    stored = again.get_all_tuning_records()[0]
+    assert structural_equal(stored.workload.mod.op, matmul().op)
+    assert str(stored.trace) == str(numbered(matmul(), 4).trace)
+    assert structural_equal(stored.as_measure_candidate().sch.mod.op, numbered(matmul(), 4).mod.op)
 
 
 def json_lines(path):
@@ -293,8 +296,8 @@ def test_foreign_files_and_kinds(tmp_path):
 def test_hashes_are_the_same_in_other_processes():
     path = f"import sys; sys.path[:0] = {_FOLDERS!r}"
     code = f"{path}\nfrom test_database import *\nprint(stable_hash(matmul()))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    assert found == stable_hash(matmul()) == stable_hash(renamed(matmul())) != stable_hash(matmul(17))
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert process == stable_hash(matmul()) == stable_hash(renamed(matmul())) != stable_hash(matmul(17))
 
 
 def test_a_folder_of_the_other_kind_is_not_taken_for_an_empty_one(tmp_path):

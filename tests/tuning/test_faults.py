@@ -52,8 +52,8 @@ def test_an_interrupt_loses_nothing_that_was_measured(tmp_path, capfd):
         ms.tune_tir(matmul(12), TARGET, tmp_path, 4, space=SPACE, task_name="mine", **{**QUICK, "runner": runner})
     assert isinstance(caught.value, KeyboardInterrupt) and caught.value.code == 130 and runner.cancelled == 4
     assert len(Database.open_existing(tmp_path)) == 2
-    said = capfd.readouterr().err
-    assert re.search(r"interrupted after 2 trials; mine: 10\.000 us; kept in", said) and "Traceback" not in said
+    output = capfd.readouterr().err
+    assert re.search(r"interrupted after 2 trials; mine: 10\.000 us; kept in", output) and "Traceback" not in output
 
 
 def test_an_interrupted_program_ends_with_130_and_no_traceback():
@@ -115,8 +115,8 @@ def test_a_killed_program_leaves_its_records_and_no_processes(tmp_path, how, cod
     workers = workers_of(main.pid)
     before = len(Database.open_existing(tmp_path))
     main.send_signal(how)
-    said = main.communicate()[1]
-    assert main.returncode == code and "Traceback" not in said
+    output = main.communicate()[1]
+    assert main.returncode == code and "Traceback" not in output
     assert len(Database.open_existing(tmp_path)) >= before >= 1 and workers
     wait_for(lambda: not any(map(is_running, workers)))
     database = ms.tune_tir(matmul(12), TARGET, tmp_path, 1, space=SPACE, **{**QUICK, "seed": 7})

@@ -25,10 +25,10 @@ def results(seconds):
 
 
 def test_the_features_of_models_themselves():
-    (given,) = candidates(1)
-    (found,) = PerStoreFeature().extract_from(TuneContext(), [given])
-    assert found.shape == (1, feature_count())
-    np.testing.assert_array_equal(found[0], features_of(given.sch.mod))
+    (inputs,) = candidates(1)
+    (actual,) = PerStoreFeature().extract_from(TuneContext(), [inputs])
+    assert actual.shape == (1, feature_count())
+    np.testing.assert_array_equal(actual[0], features_of(inputs.sch.mod))
 
 
 def test_random_features_go_on_where_they_stopped():
@@ -54,18 +54,18 @@ class Marked(FeatureExtractor):
 def test_a_model_learns_from_explicit_features(model, tmp_path):
     if model is XGBModel:
         pytest.importorskip("xgboost", reason="optional: tirax[xgboost]")
-    given = candidates(24)
-    for number, each in enumerate(given):
+    inputs = candidates(24)
+    for number, each in enumerate(inputs):
         each.number = float(number)
     learning = model(extractor=Marked(), min_samples=4)
-    np.testing.assert_array_equal(learning.predict(TuneContext(), given), np.zeros(24))
-    learning.update(TuneContext(), given, results([1.0 + 0.1 * n for n in range(24)]))
-    scores = learning.predict(TuneContext(), given)
+    np.testing.assert_array_equal(learning.predict(TuneContext(), inputs), np.zeros(24))
+    learning.update(TuneContext(), inputs, results([1.0 + 0.1 * n for n in range(24)]))
+    scores = learning.predict(TuneContext(), inputs)
     assert scores[0] > scores[12] > scores[23]
     learning.save(tmp_path / "model.npz")
     again = model(extractor=Marked(), min_samples=4)
     again.load(tmp_path / "model.npz")
-    np.testing.assert_array_equal(again.predict(TuneContext(), given), scores)
+    np.testing.assert_array_equal(again.predict(TuneContext(), inputs), scores)
 
 
 def test_an_extractor_gives_a_matrix_for_each():

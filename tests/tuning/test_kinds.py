@@ -51,16 +51,16 @@ def test_a_space_of_a_kind() -> None:
     space = ms.SpaceGenerator.create("vnni")
     context_of(SPACES["matmul"]["source"], space=space)
     assert "MultiLevelTilingWithIntrin" in [type(rule).__name__ for rule in space.sch_rules]
-    given = ms.space_generator.create(sch_rules="llvm", postprocs=[], mutator_probs=None)
-    context_of(SPACES["matmul"]["source"], space=given)
-    assert len(given.sch_rules) == 7 and given.postprocs == [] and given.mutator_probs == {}
+    generator = ms.space_generator.create(sch_rules="llvm", postprocs=[], mutator_probs=None)
+    context_of(SPACES["matmul"]["source"], space=generator)
+    assert len(generator.sch_rules) == 7 and generator.postprocs == [] and generator.mutator_probs == {}
 
 
 def test_spaces_by_name() -> None:
     assert isinstance(ms.SpaceGenerator.create(), PostOrderApply)
     assert isinstance(ms.SpaceGenerator.create("union", [PostOrderApply()]), SpaceGeneratorUnion)
-    made = ms.SpaceGenerator.create(tiled)
-    assert isinstance(made, ScheduleFn) and ms.SpaceGenerator.create(made) is made
+    result = ms.SpaceGenerator.create(tiled)
+    assert isinstance(result, ScheduleFn) and ms.SpaceGenerator.create(result) is result
     with pytest.raises(NameLookupError, match="unknown design space"):
         ms.SpaceGenerator.create("postorder-apply")
 

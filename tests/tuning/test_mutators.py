@@ -18,13 +18,13 @@ from tirax.tuning.postprocessors import enough
 
 def differing(a: Trace, b: Trace) -> list[tuple[str, object, object]]:
     """The instructions that differ in the decision or the annotation, with both."""
-    found = []
+    results = []
     for x, y in zip(a.insts, b.insts, strict=True):
         assert x.SPEC is y.SPEC
         for mine, theirs in ((x.decision, y.decision), (x.args.get("ann_val"), y.args.get("ann_val"))):
             if mine != theirs and not hasattr(mine, "owner"):
-                found.append((x.SPEC.name, mine, theirs))
-    return found
+                results.append((x.SPEC.name, mine, theirs))
+    return results
 
 
 @thinned(
@@ -39,11 +39,11 @@ def differing(a: Trace, b: Trace) -> list[tuple[str, object, object]]:
     ids=lambda m: type(m).__name__ if not isinstance(m, str) else m,
 )
 def test_one_decision_is_changed(mutator, step: str) -> None:
-    context, found = candidates_of(CHAIN if step == "sample_compute_location" else SMALL, 4)
+    context, candidates = candidates_of(CHAIN if step == "sample_compute_location" else SMALL, 4)
     mutator.initialize(context)
     random = Random(7)
     tried = 0
-    for candidate in found:
+    for candidate in candidates:
         trace = candidate.sch.trace.simplified(remove_postproc=True)
         before = str(trace)
         changed = mutator.apply(trace, random)
@@ -74,10 +74,10 @@ def _parallel_extents(mod) -> tuple[int | None, ...]:
 @only_full
 def test_each_number_of_parallel_iterations_lets_other_loops_run_in_parallel() -> None:
     mutator = MutateParallel(16)
-    context, found = candidates_of(SMALL, 4)
+    context, candidates = candidates_of(SMALL, 4)
     mutator.initialize(context)
     compared = 0
-    for candidate in found:
+    for candidate in candidates:
         trace = candidate.sch.trace.simplified(remove_postproc=True)
         now = _parallel_extents(finished(context, trace).mod)
         drawn: dict[str, tuple[int | None, ...]] = {}
@@ -92,7 +92,7 @@ def test_each_number_of_parallel_iterations_lets_other_loops_run_in_parallel() -
 
 
 @pytest.mark.parametrize(
-    ("iterations", "wanted", "count"),
+    ("iterations", "expected", "count"),
     [
         ([4, 32, 1024, 4096], 4, 1),
         ([4, 32, 1024, 4096], 5, 2),
@@ -105,5 +105,5 @@ def test_each_number_of_parallel_iterations_lets_other_loops_run_in_parallel() -
         ([8], -1, 0),
     ],
 )
-def test_as_many_loops_as_it_takes(iterations: list[int], wanted: int, count: int) -> None:
-    assert enough(iterations, wanted) == count
+def test_as_many_loops_as_it_takes(iterations: list[int], expected: int, count: int) -> None:
+    assert enough(iterations, expected) == count

@@ -64,10 +64,10 @@ def test_each_keeps_the_meaning(network, name):
     assert "R.matmul" not in after.script()
     for n in (0, 1, 5):
         x, w = (np.random.default_rng(0).integers(-3, 4, s).astype("float32") for s in ((n, 4), (4, 4)))
-        wanted = np.maximum(x @ w, 0)
-        np.testing.assert_array_equal(interpret(network.op, "main", [x, w]), wanted)
-        np.testing.assert_array_equal(interpret(after.op, "main", [x, w]), wanted)
-        np.testing.assert_array_equal(executable["main"](x, w), wanted)
+        expected = np.maximum(x @ w, 0)
+        np.testing.assert_array_equal(interpret(network.op, "main", [x, w]), expected)
+        np.testing.assert_array_equal(interpret(after.op, "main", [x, w]), expected)
+        np.testing.assert_array_equal(executable["main"](x, w), expected)
 
 
 def test_the_default_pipeline_runs_under_its_target(network):

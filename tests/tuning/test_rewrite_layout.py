@@ -79,7 +79,7 @@ def test_others_are_left_alone(make) -> None:
 
 def test_it_belongs_to_the_default() -> None:
     context = context_of(FREE, seed=2)
-    found = [finished(context, sch.trace) for sch in context.generate_design_space()]
-    assert any(MARK in sch.mod.script() for sch in found)
-    for sch in found:
+    space = [finished(context, sch.trace) for sch in context.generate_design_space()]
+    assert any(MARK in sch.mod.script() for sch in space)
+    for sch in space:
         assert_same_meaning(context.mod.op, sch.mod.op)

@@ -25,7 +25,7 @@ FEW = {
 }
 
 
-def made(kind: str) -> SearchStrategy:
+def strategy_of(kind: str) -> SearchStrategy:
     return SearchStrategy.create(kind, **FEW[kind])
 
 
@@ -39,10 +39,10 @@ class Lanes(CostModel):
     """Likes schedules with many lanes; counts what it was asked for."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.calls = 0
 
     def predict(self, context, candidates):
-        self.asked += len(candidates)
+        self.calls += len(candidates)
         return np.asarray([liking(c.sch) for c in candidates])
 
 
@@ -53,12 +53,12 @@ def liking(sch) -> float:
 @only_full
 @pytest.mark.parametrize("kind", KINDS)
 def test_rounds_until_the_trials_are_used_up(kind: str) -> None:
-    strategy = made(kind)
+    strategy = strategy_of(kind)
     context = begun(strategy, 7, 3)
     rounds = []
-    while (found := strategy.generate_measure_candidates()) is not None:
-        strategy.notify_runner_results(found, [RunnerResult([1.0], None) for _ in found])
-        rounds.append(found)
+    while (batch := strategy.generate_measure_candidates()) is not None:
+        strategy.notify_runner_results(batch, [RunnerResult([1.0], None) for _ in batch])
+        rounds.append(batch)
     strategy.post_tuning()
     assert [len(r) for r in rounds] == [3, 3, 1]
     every = [c for r in rounds for c in r]
@@ -73,7 +73,7 @@ def test_rounds_until_the_trials_are_used_up(kind: str) -> None:
 @thinned("kind", KINDS, 1)
 def test_a_seed_gives_the_same_candidates(kind: str) -> None:
     def proposed(seed: int) -> list[str]:
-        strategy = made(kind)
+        strategy = strategy_of(kind)
         begun(strategy, 4, 4, CHAIN, seed=seed)
         return [str(c.sch.trace) for c in strategy.generate_measure_candidates()]
 
@@ -83,7 +83,7 @@ def test_a_seed_gives_the_same_candidates(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_small_space_is_used_up(kind: str) -> None:
-    strategy = made(kind)
+    strategy = strategy_of(kind)
     begun(strategy, 10, 5, SPACES["add_one"]["source"])
     assert len(strategy.generate_measure_candidates()) == 1
     assert strategy.generate_measure_candidates() is None
@@ -95,7 +95,7 @@ def test_what_postprocessors_reject_is_not_proposed(kind: str) -> None:
         def apply(self, sch):
             return False
 
-    strategy = made(kind)
+    strategy = strategy_of(kind)
     begun(strategy, 4, 4, space=PostOrderApply(postprocs=[Never()]))
     assert strategy.generate_measure_candidates() is None
 
@@ -138,9 +138,9 @@ def test_a_clone_has_the_options_and_no_task() -> None:
 def test_a_context_hands_on_to_its_strategy() -> None:
     context = context_of(SMALL, ReplayTrace())
     context.pre_tuning(3, 2)
-    found = context.generate_measure_candidates()
-    context.notify_runner_results(found, [RunnerResult(None, "it crashed")] * 2)
-    assert [len(found), len(context.generate_measure_candidates())] == [2, 1]
+    batch = context.generate_measure_candidates()
+    context.notify_runner_results(batch, [RunnerResult(None, "it crashed")] * 2)
+    assert [len(batch), len(context.generate_measure_candidates())] == [2, 1]
     other = context.clone()
     assert other.search_strategy is not context.search_strategy
     assert other.space_generator.context is other
@@ -163,7 +163,7 @@ def test_evolution_follows_the_cost_model() -> None:
     evolved = best({"genetic_num_iters": 2}, model)
     assert evolved > best({"genetic_num_iters": 0}, None)
     assert evolved >= best({"genetic_num_iters": 0}, Lanes())
-    assert model.asked > 16
+    assert model.calls > 16
 
 
 @only_full

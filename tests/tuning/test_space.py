@@ -23,9 +23,9 @@ def lines(sch: Schedule) -> list[str]:
 
 @pytest.mark.parametrize("name", SPACES)
 def test_the_spaces_are_tvms(name: str) -> None:
-    made = context_of(SPACES[name]["source"]).generate_design_space()
-    wanted = SPACES[name]["spaces"]
-    assert [lines(sch) for sch in made] == wanted
+    result = context_of(SPACES[name]["source"]).generate_design_space()
+    expected = SPACES[name]["spaces"]
+    assert [lines(sch) for sch in result] == expected
 
 
 @pytest.mark.parametrize("source", [SMALL, CHAIN, SPACES["transpose"]["source"]], ids=["matmul", "chain", "transpose"])
@@ -50,10 +50,10 @@ def test_a_function_makes_the_space() -> None:
         sch.vectorize(sch.get_loops(sch.get_block("C"))[1])
         return [sch, other]
 
-    found = context_of(SMALL, space=ScheduleFn(tiled)).generate_design_space()
-    assert len(found) == 2
-    assert "T.vectorized" in found[0].mod.script()
-    assert "T.vectorized" not in found[1].mod.script()
+    space = context_of(SMALL, space=ScheduleFn(tiled)).generate_design_space()
+    assert len(space) == 2
+    assert "T.vectorized" in space[0].mod.script()
+    assert "T.vectorized" not in space[1].mod.script()
     assert len(context_of(SMALL, space=ScheduleFn(lambda sch: None)).generate_design_space()) == 1
     with pytest.raises(TiraxError, match="sch_fn gives schedules"):
         context_of(SMALL, space=ScheduleFn(lambda sch: 7)).generate_design_space()

@@ -31,18 +31,18 @@ class Counted(SearchStrategy):
 
     def __init__(self, rounds=100):
         super().__init__()
-        self.rounds, self.told, self.ended = rounds, [], False
+        self.rounds, self.events, self.ended = rounds, [], False
 
     def pre_tuning(self, max_trials, num_trials_per_iter, design_spaces, database=None, cost_model=None):
         self.count = num_trials_per_iter
 
     def generate_measure_candidates(self):
-        if len(self.told) == self.rounds:
+        if len(self.events) == self.rounds:
             return None
         return [MeasureCandidate(numbered(self.context.mod, k), []) for k in range(self.count)]
 
     def notify_runner_results(self, measure_candidates, results):
-        self.told.append(results)
+        self.events.append(results)
 
     def post_tuning(self):
         self.ended = True
@@ -97,7 +97,7 @@ def test_one_after_the_other():
 
 def test_there_are_as_many_trials_as_were_requested():
     scheduler = tune(GradientBased(), [task("a")], 10)
-    assert scheduler.trials == 10 and [len(r) for r in scheduler.tasks[0].strategy.told] == [4, 4, 2]
+    assert scheduler.trials == 10 and [len(r) for r in scheduler.tasks[0].strategy.events] == [4, 4, 2]
     scheduler = tune(RoundRobin(), [task("a"), task("b")], 100, per_task=6)
     assert [t.trials for t in scheduler.tasks] == [6, 6] and all(t.terminated for t in scheduler.tasks)
 
@@ -117,9 +117,9 @@ def test_the_task_that_gains_gets_more():
 
 def test_failures_are_counted_by_kind_and_do_not_end_it():
     scheduler = tune(RoundRobin(), [task("a")], 8, lambda call: None if call == 0 else 1e-3, builder=HalfBuilt())
-    (found,) = scheduler.tasks
-    assert found.failures == {"crash": 4, "timeout": 2}
-    assert found.best == 1e-3 and found.latencies == [math.inf, 1e-3]
+    (actual,) = scheduler.tasks
+    assert actual.failures == {"crash": 4, "timeout": 2}
+    assert actual.best == 1e-3 and actual.latencies == [math.inf, 1e-3]
 
 
 def test_a_hopeless_task_does_not_keep_the_others_waiting():
@@ -137,9 +137,9 @@ def test_a_hopeless_task_does_not_keep_the_others_waiting():
 
 
 def test_speed_is_flops_by_the_median():
-    (found,) = tune(RoundRobin(), [task("a")], 4).tasks
-    assert found.flop == 2 * 16**3 == estimate_flops(matmul(16))
-    assert found.gflops == pytest.approx(2 * 16**3 / 1e-3 / 1e9)
+    (actual,) = tune(RoundRobin(), [task("a")], 4).tasks
+    assert actual.flop == 2 * 16**3 == estimate_flops(matmul(16))
+    assert actual.gflops == pytest.approx(2 * 16**3 / 1e-3 / 1e9)
 
 
 def test_measurements_are_stored_and_logged(tmp_path):
@@ -199,8 +199,8 @@ def test_lines_of_trials_are_complete(tmp_path, monkeypatch):
     """Behind what a killed writer left, and where the clock goes back; a disk that is full adds nothing."""
     log, clock = TrialLog(tmp_path / "trials.jsonl"), count(0, -(10**6))
     monkeypatch.setattr(task_scheduler.time, "time", lambda: next(clock))
-    whole = '{"task": "a", "flop": 1, "time": 0, "run_secs": null, "error": ""}\n'
-    Path(log.path).write_text(f'{whole}{{"task": "a", "fl')
+    full = '{"task": "a", "flop": 1, "time": 0, "run_secs": null, "error": ""}\n'
+    Path(log.path).write_text(f'{full}{{"task": "a", "fl')
     tune(RoundRobin(), [task("a")], 4, measure_callbacks=[log])
     before = Path(log.path).read_text()
     assert [json.loads(line)["task"] for line in before.splitlines()] == ["a"] * 5

@@ -71,11 +71,11 @@ def search(source: str, rule: MultiLevelTilingWithIntrin):
 
 def test_a_product_is_computed_by_the_intrinsic() -> None:
     rule = MultiLevelTilingWithIntrin(INTRIN, reuse_write=ReuseType("may", (1, 2), "global"))
-    context, spaces, found = search(TRANSPOSED, rule)
+    context, spaces, actual = search(TRANSPOSED, rule)
     assert len(spaces) == 3
     assert all(f'"{INTRIN}"' in str(sch.trace) for sch in spaces)
     a, b = (np.random.default_rng(0).random((8, 8), dtype="float32") for _ in range(2))
-    for candidate in found:
+    for candidate in actual:
         text = candidate.sch.mod.script()
         assert "llvm.fma" in text
         assert AUTO_TENSORIZE not in text
@@ -122,14 +122,14 @@ def test_products_of_bytes(layout: str, kind: str) -> None:
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 256, (32, 64)), rng.integers(-128, 128, (48, 64))
     a[0], b[0], b[1] = 255, -128, 127
-    given = a.astype("uint8"), np.ascontiguousarray(stored(b)).astype("int8")
+    array = a.astype("uint8"), np.ascontiguousarray(stored(b)).astype("int8")
     for candidate in strategy.generate_measure_candidates():
         text = candidate.sch.mod.script()
         assert {"vnni": "vpdpbusd", "avx512": "pmaddw"}[kind] in text
         assert text.count("meta_schedule.layout_rewrite_preproc") == (layout != "packed")
         if FEATURES[kind] in Target.host().features:
             c = np.zeros((32, 48), dtype="int32")
-            build(candidate.sch.mod.op)["main"](*given, c)
+            build(candidate.sch.mod.op)["main"](*array, c)
             np.testing.assert_array_equal(c, a @ b.T)
 
 

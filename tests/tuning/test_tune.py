@@ -71,8 +71,8 @@ def test_the_design_space_of_the_rules_goes_on_where_it_was(tmp_path, capsys):
     for trials in (2, 4):
         database = ms.tune_tir(mod, TARGET, tmp_path, 2, **{**QUICK, "seed": trials, "progress": True})
         assert 2 <= len(database) <= trials
-        told = "tuning goes on from 2 measurements with up to 2 further ones" in capsys.readouterr().err
-        assert told is (trials == 4)
+        reported = "tuning goes on from 2 measurements with up to 2 further ones" in capsys.readouterr().err
+        assert reported is (trials == 4)
     assert_same_meaning(mod.op, ms.compile_tir(Database.create("sqlite", tmp_path), mod, TARGET).mod.op)
     assert ms.compile_tir(database, mod, "llvm -num-cores=2") is None
     assert ms.compile_tir(database, matmul(8), TARGET) is None

@@ -41,8 +41,8 @@ def convolved(x, w, stride, padding, dilation=1, groups=1):
     return result
 
 
-def same(found, wanted):
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+def same(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_convolutions():
@@ -53,26 +53,26 @@ def test_convolutions():
     x, w = random(1, 4, 4, 4, 2), random(2, 2, 2, 2, 3)
     same(run(workloads.conv3d_ndhwc(1, 4, 4, 4, 2, 3, 2), x, w), convolved(x, w, 1, 0))
     x, w = random(1, 5, 5, 3), random(1, 3, 3, 3)
-    wanted = convolved(x, np.moveaxis(w, 0, 2), 1, 1, groups=3)
-    same(run(workloads.depthwise_conv2d_nhwc(1, 5, 5, 3, 3, 1, 1), x, w), wanted)
+    expected = convolved(x, np.moveaxis(w, 0, 2), 1, 1, groups=3)
+    same(run(workloads.depthwise_conv2d_nhwc(1, 5, 5, 3, 3, 1, 1), x, w), expected)
 
 
 def test_a_transposed_convolution():
     x, w = random(1, 3, 4, 2), random(4, 4, 2, 3)
-    wanted = np.zeros((1, 8, 10, 3))
+    expected = np.zeros((1, 8, 10, 3))
     for i, j in np.ndindex(3, 4):
-        wanted[:, 2 * i : 2 * i + 4, 2 * j : 2 * j + 4] += np.einsum("c,hwco->hwo", x[0, i, j], w)
-    same(run(workloads.conv2d_transpose_nhwc(1, 3, 4, 2, 3, 4, 2, 1), x, w), wanted[:, 1:-1, 1:-1])
+        expected[:, 2 * i : 2 * i + 4, 2 * j : 2 * j + 4] += np.einsum("c,hwco->hwo", x[0, i, j], w)
+    same(run(workloads.conv2d_transpose_nhwc(1, 3, 4, 2, 3, 4, 2, 1), x, w), expected[:, 1:-1, 1:-1])
 
 
 def test_a_convolution_of_capsules():
     x, w = random(1, 4, 4, 2, 2, 3), random(3, 3, 2, 2, 3, 2)
     padded = np.pad(x, [(0, 0), (1, 1), (1, 1), (0, 0), (0, 0), (0, 0)])
-    wanted = np.zeros((1, 2, 2, 2, 2, 2))
+    expected = np.zeros((1, 2, 2, 2, 2, 2))
     for i, j in np.ndindex(2, 2):
         window = padded[:, 2 * i : 2 * i + 3, 2 * j : 2 * j + 3]
-        wanted[:, i, j] = np.einsum("bhwukc,hwkvco->buvo", window, w)
-    same(run(workloads.conv2d_capsule_nhwijc(1, 4, 4, 3, 2, 3, 2, 1, 2), x, w), wanted)
+        expected[:, i, j] = np.einsum("bhwukc,hwkvco->buvo", window, w)
+    same(run(workloads.conv2d_capsule_nhwijc(1, 4, 4, 3, 2, 3, 2, 1, 2), x, w), expected)
 
 
 def test_products_and_normalizations():
@@ -86,8 +86,8 @@ def test_products_and_normalizations():
     same(run(workloads.transpose_batch_matmul(2, 3, 4, 5), q, v), np.einsum("bihd,bjhd->bhij", q, v))
     x, w = random(1, 5, 5, 2), random(3, 3, 2, 3)
     bias, offset, scale = random(3), random(3) + 1, random(3) - 1
-    wanted = np.maximum((convolved(x, w, 2, 1) + bias) * scale + offset, 0)
-    same(run(workloads.conv2d_nhwc_bn_relu(1, 5, 5, 2, 3, 3, 2, 1), x, w, bias, offset, scale), wanted)
+    expected = np.maximum((convolved(x, w, 2, 1) + bias) * scale + offset, 0)
+    same(run(workloads.conv2d_nhwc_bn_relu(1, 5, 5, 2, 3, 3, 2, 1), x, w, bias, offset, scale), expected)
 
 
 @pytest.mark.parametrize(

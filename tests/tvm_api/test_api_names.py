@@ -218,10 +218,10 @@ def test_what_is_left_out_says_why(path):
 
 @pytest.mark.parametrize("path", MEMBERS)
 def test_every_member_is_there(path):
-    found = tvm
+    actual = tvm
     for part in path.split("."):
-        found = getattr(found, part)
-    instance = found() if path in ("relax.PyExprMutator", "relax.BlockBuilder") else found
+        actual = getattr(actual, part)
+    instance = actual() if path in ("relax.PyExprMutator", "relax.BlockBuilder") else actual
     assert [n for n in MEMBERS[path].split() if not hasattr(instance, n)] == []
 
 

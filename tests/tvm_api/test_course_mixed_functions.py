@@ -108,8 +108,8 @@ def test_one_function_of_the_module_alone(mlp_params):
     out = tvm.nd.empty((1, 128), "float32")
     arguments = [tvm.nd.array(a) for a in (image(), mlp_params["w0"], mlp_params["b0"])]
     tvm.build(mod_linear, target="llvm")["main"](*arguments, out)
-    wanted = image() @ mlp_params["w0"].T + mlp_params["b0"]
-    tvm.testing.assert_allclose(out.numpy(), wanted, rtol=1e-4, atol=1e-3)
+    expected = image() @ mlp_params["w0"].T + mlp_params["b0"]
+    tvm.testing.assert_allclose(out.numpy(), expected, rtol=1e-4, atol=1e-3)
 
 
 def test_parameters_that_do_not_fit(mlp_params):

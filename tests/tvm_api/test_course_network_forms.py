@@ -145,9 +145,9 @@ def the_network_runs(module, mlp_params):
     nd_res = vm["main"](data_nd, nd_params["w0"], nd_params["b0"], nd_params["w1"], nd_params["b1"])
     pred_kind = np.argmax(nd_res.numpy(), axis=1)
 
-    wanted = numpy_mlp(img.reshape(1, 784), **mlp_params)
-    np.testing.assert_allclose(nd_res.numpy(), wanted, rtol=1e-3, atol=1e-2)
-    assert pred_kind == np.argmax(wanted, axis=1)
+    expected = numpy_mlp(img.reshape(1, 784), **mlp_params)
+    np.testing.assert_allclose(nd_res.numpy(), expected, rtol=1e-3, atol=1e-2)
+    assert pred_kind == np.argmax(expected, axis=1)
 
 
 def te_matmul(A: te.Tensor, B: te.Tensor) -> te.Tensor:
@@ -178,10 +178,10 @@ def test_tensor_expressions(capsys):
     assert shown.count("def main(") == 4 and shown.count("matmul = T.alloc_buffer((128, 128))") == 1
 
     a, b = (np.random.default_rng(s).standard_normal((128, 128), dtype=np.float32) for s in (0, 1))
-    for outputs, wanted in (([C], [a @ b]), ([D], [np.maximum(a @ b, 0)]), ([C, D], [a @ b, np.maximum(a @ b, 0)])):
-        found = [np.empty((128, 128), np.float32) for _ in outputs]
-        tvm.build(te.create_prim_func([A, B, *outputs]), target="llvm")["main"](a, b, *found)
-        for one, other in zip(found, wanted, strict=True):
+    for outputs, expected in (([C], [a @ b]), ([D], [np.maximum(a @ b, 0)]), ([C, D], [a @ b, np.maximum(a @ b, 0)])):
+        actual = [np.empty((128, 128), np.float32) for _ in outputs]
+        tvm.build(te.create_prim_func([A, B, *outputs]), target="llvm")["main"](a, b, *actual)
+        for one, other in zip(actual, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-3)
 
 

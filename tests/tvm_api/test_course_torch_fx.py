@@ -166,8 +166,8 @@ def test_a_model_of_functions(golden):
     mod = from_fx(fx_module, [(1, 128)], {"matmul": map_matmul, "relu": map_relu}, {})
     golden("seeds/003_fx.txt", mod.script())
     assert relax.analysis.well_formed(mod)
-    wanted = np.maximum(image(1, 128) @ np.asarray(fx_module.weight.data), 0)
-    tvm.testing.assert_allclose(run(mod, image(1, 128)), wanted, rtol=1e-4, atol=1e-4)
+    expected = np.maximum(image(1, 128) @ np.asarray(fx_module.weight.data), 0)
+    tvm.testing.assert_allclose(run(mod, image(1, 128)), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_model_of_modules(golden):
@@ -177,8 +177,8 @@ def test_a_model_of_modules(golden):
     golden("seeds/003_fx_mlp.txt", mod.script())
     assert relax.analysis.well_formed(mod)
     w0, b0, w1, b1 = (np.asarray(p.data) for n in ("linear0", "linear1") for p in (layers[n].weight, layers[n].bias))
-    wanted = np.maximum(image(1, 784) @ w0.T + b0, 0) @ w1.T + b1
-    tvm.testing.assert_allclose(run(mod, image(1, 784)), wanted, rtol=1e-3, atol=1e-3)
+    expected = np.maximum(image(1, 784) @ w0.T + b0, 0) @ w1.T + b1
+    tvm.testing.assert_allclose(run(mod, image(1, 784)), expected, rtol=1e-3, atol=1e-3)
 
 
 def test_what_the_graph_does_not_have():
@@ -211,8 +211,8 @@ def test_a_torch_model_of_functions(torch, golden):
         call_module_map={},
     )
     golden("seeds/003_fx.txt", MyModule.script())
-    wanted = model(torch.from_numpy(image(1, 128))).detach().numpy()
-    tvm.testing.assert_allclose(run(MyModule, image(1, 128)), wanted, rtol=1e-4, atol=1e-4)
+    expected = model(torch.from_numpy(image(1, 128))).detach().numpy()
+    tvm.testing.assert_allclose(run(MyModule, image(1, 128)), expected, rtol=1e-4, atol=1e-4)
 
 
 def test_a_torch_model_of_modules(torch, golden):
@@ -242,5 +242,5 @@ def test_a_torch_model_of_modules(torch, golden):
         },
     )
     golden("seeds/003_fx_mlp.txt", MLPModule.script())
-    wanted = mlp_model(torch.from_numpy(image(1, 784))).detach().numpy()
-    tvm.testing.assert_allclose(run(MLPModule, image(1, 784)), wanted, rtol=1e-4, atol=1e-4)
+    expected = mlp_model(torch.from_numpy(image(1, 784))).detach().numpy()
+    tvm.testing.assert_allclose(run(MLPModule, image(1, 784)), expected, rtol=1e-4, atol=1e-4)

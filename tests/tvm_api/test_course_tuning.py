@@ -172,11 +172,11 @@ def test_one_function_of_a_model_is_tuned_and_put_back(tmp_path, environment, sm
     nd_params = {k: tvm.nd.array(v) for k, v in params.items()}
     x = rng.standard_normal((1, 784), dtype=np.float32)
     data_nd = tvm.nd.array(x)
-    wanted = np.maximum(x @ params["w0"].T + params["b0"], 0) @ params["w1"].T + params["b1"]
+    expected = np.maximum(x @ params["w0"].T + params["b0"], 0) @ params["w1"].T + params["b1"]
 
     MyModuleWithParams = relax.transform.BindParams("main", nd_params)(MyModuleMixture)
     vm = relax.VirtualMachine(relax.build(MyModuleWithParams, target="llvm"), tvm.cpu())
-    np.testing.assert_allclose(vm["main"](data_nd).numpy(), wanted, rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(vm["main"](data_nd).numpy(), expected, rtol=1e-3, atol=1e-2)
 
     mod_linear = tvm.IRModule.from_expr(MyModuleMixture["linear0"].with_attr("global_symbol", "main"))
     database = ms.tune_tir(
@@ -194,6 +194,6 @@ def test_one_function_of_a_model_is_tuned_and_put_back(tmp_path, environment, sm
     gv = MyModuleWithParams2.get_global_var("linear0")
     MyModuleWithParams2.update_func(gv, new_func)
     vm = relax.VirtualMachine(relax.build(MyModuleWithParams2, target="llvm"), tvm.cpu())
-    np.testing.assert_allclose(vm["main"](data_nd).numpy(), wanted, rtol=1e-3, atol=1e-2)
+    np.testing.assert_allclose(vm["main"](data_nd).numpy(), expected, rtol=1e-3, atol=1e-2)
     ftimer = vm.module.time_evaluator("main", tvm.cpu(), number=100)
     assert ftimer(data_nd).mean > 0

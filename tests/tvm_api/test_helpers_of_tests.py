@@ -99,9 +99,9 @@ def test_parameters_come_from_attributes():
     detached, params = detach_params(mod)
     tvm.ir.assert_structural_equal(detached, tvm.IRModule({"main": identity, "plain": identity}))
     assert list(params) == ["main"]
-    for found, given in zip(params["main"], (first, second), strict=True):
-        np.testing.assert_array_equal(found.numpy(), given)
-        assert found.dtype == given.dtype.name
+    for actual, inputs in zip(params["main"], (first, second), strict=True):
+        np.testing.assert_array_equal(actual.numpy(), inputs)
+        assert actual.dtype == inputs.dtype.name
 
 
 def test_arrays_of_attributes_are_printed_and_read():

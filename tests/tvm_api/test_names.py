@@ -116,10 +116,10 @@ from tirax.tvm_api.script import tir as T
     ],
 )
 def test_the_name_is_there(path):
-    found = tvm
+    actual = tvm
     for part in path.split("."):
-        found = getattr(found, part)
-    assert found is not None
+        actual = getattr(actual, part)
+    assert actual is not None
 
 
 @pytest.mark.parametrize("module", [tvm, relax, relax.op, relax.op.nn, relax.transform, R, T, I, tir, te, topi])
@@ -132,10 +132,10 @@ def test_what_a_module_lists_can_be_had(module):
 
 def test_every_operator_has_its_function():
     for name in OPERATORS:
-        space, found = R, None
+        space, actual = R, None
         for part in name.removeprefix("relax.").split("."):
-            space = found = getattr(space, part)
-        assert callable(found)
+            space = actual = getattr(space, part)
+        assert callable(actual)
 
 
 @pytest.mark.parametrize(

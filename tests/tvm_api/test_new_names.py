@@ -46,8 +46,8 @@ def test_a_program_runs_and_is_scheduled():
     schedule.split(i, [None, 4])
     schedule.reverse_compute_at(schedule.get_sblock("C"), schedule.get_loops(block)[0])
     for module in (Module, schedule.mod):
-        found = relax.VirtualMachine(relax.build(module), tvm.cpu())["main"](tvm.nd.array(x)).numpy()
-        np.testing.assert_allclose(found, np.tanh(np.maximum(x @ x, 0)), rtol=1e-4, atol=1e-5)
+        result = relax.VirtualMachine(relax.build(module), tvm.cpu())["main"](tvm.nd.array(x)).numpy()
+        np.testing.assert_allclose(result, np.tanh(np.maximum(x @ x, 0)), rtol=1e-4, atol=1e-5)
     assert '"mine": 1' in schedule.mod.script()
 
 

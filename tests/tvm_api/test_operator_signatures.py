@@ -130,15 +130,15 @@ def parameters_of(name: str) -> list[str]:
         optional = {"bias", "out_dtype", "scale", "causal_mask", "window_size"}
         return [p + "?" * (p in optional) for p in composite_parameters(name)]
     cls = relax.OPERATORS[name]
-    found: list[str] = []
+    results: list[str] = []
     for parameter, field in cls.parameters().items():
         marks = [n for n in cls.ARG_NAMES if n.rstrip("*?") == field]
         if marks:
             free = "?" in marks[0] or field in cls.ARG_DEFAULTS or field in cls.OPTIONAL
         else:
             free = parameter not in REQUIRED.get(name, ())
-        found.append(parameter + "?" * free)
-    return found
+        results.append(parameter + "?" * free)
+    return results
 
 
 @pytest.mark.parametrize(("name", "parameters"), ROWS, ids=[n for n, _ in ROWS])
@@ -153,9 +153,9 @@ def test_the_table_is_complete():
     own = "layout_transform while_loop digamma erfinv expm1 lgamma log10 log1p log2"
     own += " dequantize_blocks matmul_blocks take_blocks"
     listed = {f"relax.{n}" for n in (*(n for n, _ in ROWS), *own.split())}
-    made = ("relax.memory.", "relax.builtin.", "relax.vm.", "relax.grad.", "relax.random.")
+    result = ("relax.memory.", "relax.builtin.", "relax.vm.", "relax.grad.", "relax.random.")
     core = {n for n, cls in relax.OPERATORS.items() if cls.__module__.startswith("tirax.")}
-    assert {n for n in (core | set(COMPOSITES)) - listed if not n.startswith(made)} == set()
+    assert {n for n in (core | set(COMPOSITES)) - listed if not n.startswith(result)} == set()
 
 
 VARIABLES: dict[str, tuple[tuple[int, ...], str]] = {
@@ -340,9 +340,9 @@ CALLS: list[Callable[[Any], Any]] = [
 def printed(call: Callable[[Any], Any]) -> str:
     """The bindings that a call makes."""
     variables, builder = Vars(), rx.BlockBuilder()
-    made = call(variables)
+    result = call(variables)
     with builder.function("main", list(vars(variables).values()), pure=False):
-        builder.emit_func_output(builder.emit(made))
+        builder.emit_func_output(builder.emit(result))
     module = builder.get()
     text = module.script(show_meta=True)
     assert print_script(parse_source(text), show_meta=True) == text

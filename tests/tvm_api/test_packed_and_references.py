@@ -28,8 +28,8 @@ rng = np.random.default_rng(0)
 def test_packed_functions_give_back_what_they_take(name, args, expected):
     function = tvm.get_global_func(f"testing.{name}")
     assert function is PACKED[f"testing.{name}"]
-    found = function(*args)
-    assert found == expected and type(found) is type(expected)
+    result = function(*args)
+    assert result == expected and type(result) is type(expected)
 
 
 def test_numbers_become_constants():

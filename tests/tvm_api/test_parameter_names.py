@@ -46,6 +46,6 @@ PARAMETERS: dict[str, str] = {
 
 @pytest.mark.parametrize("path", PARAMETERS)
 def test_parameters_are_called_as_in_tvm(path):
-    found = reduce(getattr, path.split("."), tvm)
-    names = inspect.signature(found).parameters
+    actual = reduce(getattr, path.split("."), tvm)
+    names = inspect.signature(actual).parameters
     assert [n for n in names if n != "self"] == PARAMETERS[path].split()

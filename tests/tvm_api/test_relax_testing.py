@@ -32,8 +32,8 @@ def test_a_model_of_layers():
     result = relax.VirtualMachine(relax.build(mod))["main"](tvm.nd.array(x), *params).numpy()
     w, b, v = (p.numpy() for p in params)
     logits = np.maximum(x @ w + b, 0) @ v
-    wanted = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
-    tvm.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-6)
+    expected = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+    tvm.testing.assert_allclose(result, expected, rtol=1e-5, atol=1e-6)
 
 
 def test_tensor_expressions_are_emitted():

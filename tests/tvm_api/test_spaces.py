@@ -64,9 +64,9 @@ def test_a_space_is_not_what_is_expected(expected, decisions, message):
 def test_types_or_rules():
     rules = [ms.schedule_rule.AutoInline(False, True, True, True, True, True, None)]
     assert len(generate_design_space("llvm", double, TARGET, None, rules)) == 1
-    for types, given in ((None, None), (ms.ScheduleRule, rules)):
+    for types, inputs in ((None, None), (ms.ScheduleRule, rules)):
         with pytest.raises(ValueError, match="either the types of rules are given, or rules"):
-            generate_design_space("llvm", double, TARGET, types, given)
+            generate_design_space("llvm", double, TARGET, types, inputs)
 
 
 def test_sketches_of_a_product_tile_it():

@@ -15,7 +15,7 @@ named = testing.parameter(by_dict={"zero": 0, "one": 1})
 height, width = testing.parameters((2, 3), (4, 5))
 pytest_plugins = ["pytester"]
 seen: list[tuple[int, int, int]] = []
-made: list[int] = []
+requested: list[int] = []
 
 
 @testing.fixture
@@ -25,7 +25,7 @@ def area(height, width):
 
 @testing.fixture(cache_return_value=True)
 def table(size):
-    made.append(size)
+    requested.append(size)
     return [size]
 
 
@@ -40,7 +40,7 @@ def test_all_parameters_came():
 
 @pytest.mark.parametrize("time", [1, 2])
 def test_cached_values_are_copies(time, table, size):
-    assert table == [size] and made.count(size) == 1
+    assert table == [size] and requested.count(size) == 1
     table.append(time)
 
 
@@ -158,9 +158,9 @@ def test_the_plugin_names_tests_by_their_values(pytester):
         def test_device(target, dev): assert dev.device_type == 1
         """
     )
-    wanted = ["both[abs-1]", "both[len-2]", "one[abs]", "one[len]", "named[one]", "named[two]", "device[llvm]"]
+    expected = ["both[abs-1]", "both[len-2]", "one[abs]", "one[len]", "named[one]", "named[two]", "device[llvm]"]
     result = pytester.runpytest("--collect-only", "-q", "-p", "tirax.tvm_api.testing.plugin")
-    assert [line.split("::test_")[1] for line in result.outlines if "::" in line] == wanted
+    assert [line.split("::test_")[1] for line in result.outlines if "::" in line] == expected
     pytester.runpytest("-p", "tirax.tvm_api.testing.plugin").assert_outcomes(passed=7)
 
 

@@ -62,8 +62,8 @@ def test_what_else_the_module_says():
     other.update_global_info("vdevice", DEVICES[:1])
     assert other.global_infos["vdevice"] == DEVICES[:1]
     assert Listed.global_infos["vdevice"] == DEVICES
-    made = tvm.IRModule({"main": Listed["main"]}, global_infos={"vdevice": DEVICES})
-    assert made.global_infos == {"vdevice": DEVICES}
+    result = tvm.IRModule({"main": Listed["main"]}, global_infos={"vdevice": DEVICES})
+    assert result.global_infos == {"vdevice": DEVICES}
 
 
 def test_numbers_in_scripts_are_places_in_the_list():

@@ -68,13 +68,13 @@ def test_they_hold_under_a_condition(tree, condition):
 
 @CLOSE
 @given(conditions(numbers), conditions(numbers))
-def test_what_is_proven_is_true(condition, given_condition):
+def test_what_is_proven_is_true(condition, assumption):
     analyzer = bound()
-    analyzer.assume(given_condition.expr)
+    analyzer.assume(assumption.expr)
     if analyzer.can_prove(condition.expr):
-        assert all(condition.function(at) for at in POINTS if given_condition.function(at))
+        assert all(condition.function(at) for at in POINTS if assumption.function(at))
     if analyzer.can_prove(logical_not(condition.expr)):
-        assert not any(condition.function(at) for at in POINTS if given_condition.function(at))
+        assert not any(condition.function(at) for at in POINTS if assumption.function(at))
 
 
 @CLOSE
@@ -216,9 +216,9 @@ SIMPLE = {
 
 @pytest.mark.parametrize("name", SIMPLE)
 def test_simplified_forms(name):
-    extents, given_form, simple = SIMPLE[name]
-    found = ranged(**extents).simplify(given_form)
-    assert found == simple, found
+    extents, form, simple = SIMPLE[name]
+    simplified = ranged(**extents).simplify(form)
+    assert simplified == simple, simplified
 
 
 RANDOM = random.Random(5)
@@ -232,7 +232,7 @@ def shifted(kind, a, b, distance):
 
 
 @pytest.mark.parametrize(
-    "given_form",
+    "form",
     [
         *(
             floordiv(x * a + y * b + c, d) * d + floormod(x * (a + d * e) + y * b + (c - d), d) + shift
@@ -249,10 +249,10 @@ def shifted(kind, a, b, distance):
     ],
     ids=str,
 )
-def test_what_sums_become_has_their_values(given_form):
-    small = Analyzer().simplify(given_form)
+def test_what_sums_become_has_their_values(form):
+    small = Analyzer().simplify(form)
     for at in points(x=range(-7, 8), y=(-5, -1, 0, 2, 3), j=(-2, 0, 3)):
-        assert small.evaluate(at) == given_form.evaluate(at), (at, small)
+        assert small.evaluate(at) == form.evaluate(at), (at, small)
 
 
 def test_what_does_not_follow_is_not_proven():

@@ -51,19 +51,19 @@ EXACT = {
 def test_ends_are_these(name: str) -> None:
     expr, (low, high) = EXACT[name]
     ends = values_of(expr, DOMAIN)
-    for end, wanted in zip(ends, (low, high), strict=True):
-        assert end is not None and Analyzer().can_prove_equal(end, wanted), f"{ends}"
+    for end, expected in zip(ends, (low, high), strict=True):
+        assert end is not None and Analyzer().can_prove_equal(end, expected), f"{ends}"
 
 
 def test_ends_of_long_sums_take_no_square(monkeypatch: pytest.MonkeyPatch) -> None:
     """The terms of all sums that are made on the way: four times as many for a sum of four times as many sizes."""
-    terms, made = [0], expr._sum
+    terms, result = [0], expr._sum
     sizes = [Var(f"n{k}") for k in range(1024)]
     sums = {count: sum(sizes[:count], start=Const(0)) + I for count in (256, 1024)}
 
     def counted(parts: list[tuple[SymExpr, int]], *rest: Any) -> SymExpr:
         terms[0] += sum(len(part.terms) if isinstance(part, Sum) else 1 for part, _ in parts)
-        return made(parts, *rest)
+        return result(parts, *rest)
 
     monkeypatch.setattr(expr, "_sum", counted)
     counts = []

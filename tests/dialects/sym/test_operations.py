@@ -116,8 +116,8 @@ def test_each_operation_of_symbolic_expressions_has_a_row():
     assert set(OPS) <= set(OPERATIONS)
     for kind in OPS:
         args = [Var(f"v{i}") for i in range(OPERATIONS[kind].arity)]
-        made = OPS[kind](*args)
-        assert isinstance(made, Op) and made.kind == kind
+        result = OPS[kind](*args)
+        assert isinstance(result, Op) and result.kind == kind
 
 
 n, m = Var("n"), Var("m")

@@ -59,11 +59,11 @@ class Trace:
     def lines_from(self, place: int | list[int] | None) -> set[int]:
         """The lines of the source that a line with these places comes from."""
         places, calls = {r["i"]: r for r in self.of("place")}, {f"<@{r['of']}>": r["places"] for r in self.of("calls")}
-        found: set[int] = set()
+        values: set[int] = set()
         for number in [] if place is None else place if isinstance(place, list) else [place]:
             file, line = places[number]["file"], places[number]["line"]
-            found |= {line} if file == "model.py" else self.lines_from(calls.get(file, []))
-        return found
+            values |= {line} if file == "model.py" else self.lines_from(calls.get(file, []))
+        return values
 
 
 def traced(path: Path, source: str = SOURCE, name: str = "model.py", **options: Any) -> Trace:

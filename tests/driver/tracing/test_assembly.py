@@ -38,8 +38,8 @@ def test_every_instruction_names_its_line():
 
 def test_instructions_are_of_lines_of_the_text():
     assembly = assembly_of(TEXT, Target("llvm -mcpu=x86-64"), 3)
-    found = {line.split()[0]: at for line, at in assembly["a b"] if at is not None}
-    assert found["leaq"] in (2, 3) and found["retq"] == 4
+    by_name = {line.split()[0]: at for line, at in assembly["a b"] if at is not None}
+    assert by_name["leaq"] in (2, 3) and by_name["retq"] == 4
     assert ("a b" in assembly["a b"][0][0]) and not any("." in line.split()[0] for line, _ in assembly["a b"][1:])
 
 

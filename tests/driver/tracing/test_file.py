@@ -36,8 +36,8 @@ def test_a_record_is_in_the_file_at_once(tmp_path):
 def test_a_file_that_ends_anywhere_has_the_records_before():
     text = "".join(f"{OPEN}{json.dumps({'n': n})}{CLOSE}" for n in range(3))
     for end in range(len(text)):
-        found = [r["n"] for r in records(text[:end])]
-        assert found == list(range(text[:end].count("</script>")))
+        events = [r["n"] for r in records(text[:end])]
+        assert events == list(range(text[:end].count("</script>")))
 
 
 def test_the_file_needs_nothing_else(small):

@@ -122,9 +122,9 @@ def test_a_crash_leaves_the_trace_up_to_it(tmp_path):
     with pytest.raises(ValueError, match="alert"):
         traced(tmp_path / "t.html", pipeline=["legalize-ops", Crash()])
     text = (tmp_path / "t.html").read_text()
-    *_, last = found = records(text)
-    assert [r["name"] for r in found if r["t"] == "pass"] == ["legalize-ops"]
-    assert [r["name"] for r in found if r["t"] == "begin"][-1] == "crash"
+    *_, last = events = records(text)
+    assert [r["name"] for r in events if r["t"] == "pass"] == ["legalize-ops"]
+    assert [r["name"] for r in events if r["t"] == "begin"][-1] == "crash"
     assert (
         last["t"] == "error" and "ValueError: </script>" in last["message"] and "in the pass crash" in last["message"]
     )
@@ -147,15 +147,15 @@ build(module, {TARGET!r}, pipeline=["legalize-ops", lambda module: os._exit(9)])
     variables = os.environ | {"TIRAX_TRACE": str(tmp_path / "trace-%p.html")}
     assert subprocess.run([sys.executable, "-c", program], env=variables).returncode == 9
     (path,) = tmp_path.iterdir()
-    found = records(path.read_text())
-    assert [r["title"] for r in found if r["t"] == "program"] == ["program 1", "program 2"]
-    assert [r["p"] for r in found if r["t"] == "end"] == [0]
-    times = [r for r in found if r["t"] == "profile"]
+    events = records(path.read_text())
+    assert [r["title"] for r in events if r["t"] == "program"] == ["program 1", "program 2"]
+    assert [r["p"] for r in events if r["t"] == "end"] == [0]
+    times = [r for r in events if r["t"] == "profile"]
     assert 1 <= len(times) <= 5 and {(r["p"], r["function"], r["sizes"]) for r in times} == {
         (0, "main", "[4, 24], [24, 16]")
     }
     assert [r["seconds"] for r in times] == sorted((r["seconds"] for r in times), reverse=True)
-    assert (found[-1]["p"], found[-1]["t"], found[-1]["name"]) == (1, "pass", "legalize-ops")
+    assert (events[-1]["p"], events[-1]["t"], events[-1]["name"]) == (1, "pass", "legalize-ops")
 
 
 def test_a_file_that_cannot_be_written_is_an_error(tmp_path):

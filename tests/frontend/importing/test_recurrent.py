@@ -29,8 +29,8 @@ def layer(cell, gates, states, time, batch=BATCH, lengths=None, reverse=False):
     initial = [rx.Var(f"s{i}", rx.TensorStructInfo((batch, HIDDEN), "float32")) for i in range(states)]
     lens = [] if lengths is None else [rx.Var("lens", rx.TensorStructInfo((batch,), "int32"))]
     with bb.function("main", [x, *initial, *lens]):
-        given, last = run_layer(bb, cell, gates, x, initial, *(lens or [None]), reverse)
-        bb.emit_func_output(rx.Tuple([given, *last]))
+        inputs, last = run_layer(bb, cell, gates, x, initial, *(lens or [None]), reverse)
+        bb.emit_func_output(rx.Tuple([inputs, *last]))
     return bb.get()
 
 
@@ -63,9 +63,9 @@ def test_layers_of_pytorch(kind, time, torch):
     for length in (1, 6) if time == "t" else (1,):
         x, states = numbers(length, BATCH, INPUTS), [numbers(BATCH, HIDDEN, seed=i) for i in range(STATES[kind])]
         before = [torch.tensor(s[None]) for s in states]
-        given, last = theirs(torch.tensor(x), tuple(before) if len(before) > 1 else before[0])
+        inputs, last = theirs(torch.tensor(x), tuple(before) if len(before) > 1 else before[0])
         last = last if isinstance(last, tuple) else (last,)
-        cases.append(((x, *states), [v.detach().numpy() for v in (given, *(s[0] for s in last))]))
+        cases.append(((x, *states), [v.detach().numpy() for v in (inputs, *(s[0] for s in last))]))
     assert_gives(mod, cases)
 
 
@@ -92,8 +92,8 @@ def onnx_results(runtime, kind, weights, x, states, lengths, **attributes):
     )
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 14)], ir_version=8)
     session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    given, *last = session.run(None, feeds)
-    return [given[:, 0], *(s[0] for s in last)]
+    inputs, *last = session.run(None, feeds)
+    return [inputs[:, 0], *(s[0] for s in last)]
 
 
 PEEPHOLES = numbers(3, HIDDEN, seed=9)
@@ -138,8 +138,8 @@ def test_batches_of_any_size_and_weights_that_are_arguments():
     shapes = {"x": ("t", "b", "i"), "w": (HIDDEN, "i"), "r": (HIDDEN, HIDDEN), "s": ("b", HIDDEN)}
     x, w, r, s = (rx.Var(n, rx.TensorStructInfo(d, "float32")) for n, d in shapes.items())
     with bb.function("main", [x, w, r, s]):
-        given, last = run_layer(bb, RNN("h", (tanh,)), Gates(w, r), x, [s])
-        bb.emit_func_output(rx.Tuple([given, *last]))
+        inputs, last = run_layer(bb, RNN("h", (tanh,)), Gates(w, r), x, [s])
+        bb.emit_func_output(rx.Tuple([inputs, *last]))
 
     def reference(x, w, r, s):
         states = np.zeros((len(x), *s.shape), "float32")

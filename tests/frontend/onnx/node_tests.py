@@ -48,8 +48,8 @@ def modules() -> list[str]:
     """The modules of the package that make the cases, each those of an operator or a few."""
     import onnx.backend.test.case.node as package
 
-    found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    return [m.name.removeprefix(f"{package.__name__}.") for m in found if not m.ispkg and "._" not in m.name]
+    actual = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    return [m.name.removeprefix(f"{package.__name__}.") for m in actual if not m.ispkg and "._" not in m.name]
 
 
 @cache
@@ -59,9 +59,9 @@ def cases_of(module: str) -> dict[str, Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = len(node._NodeTestCases)
+        count = len(node._NodeTestCases)
         import_module(f"{node.__name__}.{module}")
-    return {case.name: case for case in node._NodeTestCases[made:]}
+    return {case.name: case for case in node._NodeTestCases[count:]}
 
 
 @cache

@@ -67,8 +67,8 @@ class Sample(torch.nn.Module):
         self.tensors = tuple(leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor))
 
     def forward(self, *tensors: Any) -> Any:
-        given = iter(tensors)
-        leaves = [next(given) if isinstance(leaf, torch.Tensor) else leaf for leaf in self._leaves]
+        values = iter(tensors)
+        leaves = [next(values) if isinstance(leaf, torch.Tensor) else leaf for leaf in self._leaves]
         first, args, kwargs = _pytree.tree_unflatten(leaves, self._spec)
         return self._op(first, *args, **kwargs)
 

@@ -13,7 +13,7 @@ from tirax.frontend.torch.fx import from_fx  # noqa: E402
 from tirax.frontend.torch.fx_as_tvm import from_fx as from_fx_as_tvm  # noqa: E402
 
 NUMBERS = [0.0, -0.0, 1, -1, 0.5, 1.5, 2.5, -2.5, 0.1, 1 / 3, 3, 6, 7, 100, 1e4, -1e4, math.inf, -math.inf, math.nan]
-WHOLE = [-(2**31), -(2**31) + 1, -7, -1, 0, 1, 2, 3, 7, 100, 2**31 - 1]
+INTEGERS = [-(2**31), -(2**31) + 1, -7, -1, 0, 1, 2, 3, 7, 100, 2**31 - 1]
 BOUNDS = [(2.0, 1.0), (-1.0, 1.0), (math.nan, 1.0), (0.0, math.nan), (None, 1.0), (1.0, None), (3, -math.inf)]
 DIVISIONS = {
     "remainder": torch.remainder,
@@ -65,8 +65,8 @@ def test_divisions_of_floats_of_16_bits(dtype):
 
 
 def test_divisions_of_integers():
-    x, y = (v.to(torch.int64) for v in pairs(WHOLE, torch.float64))
-    keep = (y != 0) & ((x != WHOLE[0]) | (y != -1))
+    x, y = (v.to(torch.int64) for v in pairs(INTEGERS, torch.float64))
+    keep = (y != 0) & ((x != INTEGERS[0]) | (y != -1))
     check(DIVISIONS, x[keep].to(torch.int32), y[keep].to(torch.int32))
 
 
@@ -84,7 +84,7 @@ def test_the_upper_bound_of_a_clamp_is_the_stronger(dtype):
 def test_clamp_of_integers():
     bounds = [(2, 1), (-1, 5), (-1.5, 2.5), (3.7, 1.2), (None, 2), (2**31 - 1, None)]
     functions = {f"{a}, {b}": (lambda x, a=a, b=b: torch.clamp(x, a, b)) for a, b in bounds}
-    check(functions, torch.tensor(WHOLE, dtype=torch.int32))
+    check(functions, torch.tensor(INTEGERS, dtype=torch.int32))
 
 
 def test_a_size_is_a_bound():

@@ -63,11 +63,11 @@ def test_statistics_do_not_leave_the_range(dtype) -> None:
     for scale in SCALES:
         x = (numbers * scale).to(dtype)
         for (name, (function, roundings)), got in zip(STATISTICS.items(), run(x), strict=True):
-            found = torch.from_dlpack(got).double()
-            exact = function(x.double()).to(found.dtype)
+            actual = torch.from_dlpack(got).double()
+            exact = function(x.double()).to(actual.dtype)
             least = exact.abs().max() * 2.0**-8 if exact.numel() > 8 else 0.0  # of differences: that of their terms
             bound = roundings * 1.01 * UNITS[dtype] * exact.abs().clamp(min=least) + smallest
-            assert exact.isfinite().all() and (found - exact).abs().le(bound).all(), (name, scale, found, exact)
+            assert exact.isfinite().all() and (actual - exact).abs().le(bound).all(), (name, scale, actual, exact)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])

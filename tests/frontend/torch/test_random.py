@@ -90,10 +90,10 @@ def test_what_is_drawn_follows_its_law():
     functions = [row[0] for row in DRAWN.values()]
     results = build(imported(functions, ones(), seed=11))["main"](ones())
     assert len(results) == len(DRAWN)
-    for (name, (function, mean, variance)), found in zip(DRAWN.items(), results, strict=True):
+    for (name, (function, mean, variance)), actual in zip(DRAWN.items(), results, strict=True):
         own = function(ones())
-        assert (found.shape, found.dtype.name) == (tuple(own.shape), str(own.dtype).removeprefix("torch.")), name
-        values = np.asarray(found, np.float64)
+        assert (actual.shape, actual.dtype.name) == (tuple(own.shape), str(own.dtype).removeprefix("torch.")), name
+        values = np.asarray(actual, np.float64)
         assert abs(values.mean() - mean) < 5 * math.sqrt(variance / COUNT), name
         assert abs(values.var() / variance - 1) < 0.1, name
 
@@ -103,8 +103,8 @@ def test_features_are_dropped_entirely():
         return F.dropout2d(x, 0.5), F.feature_alpha_dropout(x, 0.5, True)
 
     main = build(imported([features], torch.ones(8, 16, 3, 5), seed=1))["main"]
-    for found in main(torch.ones(8, 16, 3, 5)):
-        rows = np.asarray(found).reshape(8 * 16, -1)
+    for actual in main(torch.ones(8, 16, 3, 5)):
+        rows = np.asarray(actual).reshape(8 * 16, -1)
         assert np.all(rows == rows[:, :1]) and 20 < np.sum(rows[:, 0] == rows[:, 0].max()) < 108
 
 
@@ -114,8 +114,8 @@ def test_dropout_off_is_the_identity():
 
     mod = imported([off], torch.ones(6))
     assert mod["main"].is_pure and "random" not in str(mod)
-    for found in build(mod)["main"](torch.ones(6)):
-        np.testing.assert_array_equal(found, np.ones(6, np.float32))
+    for actual in build(mod)["main"](torch.ones(6)):
+        np.testing.assert_array_equal(actual, np.ones(6, np.float32))
 
 
 def test_everything_is_dropped():
@@ -156,8 +156,8 @@ def test_calls_draw_from_the_state_of_the_runtime():
     masks = [np.array(v) for v in (*first, *second)]
     assert len({m.tobytes() for m in masks}) == 4
     manual_seed(7)
-    for mask, found in zip(masks, (*mains[1](torch.ones(64)), *mains[1](torch.ones(64))), strict=True):
-        np.testing.assert_array_equal(mask, found)
+    for mask, actual in zip(masks, (*mains[1](torch.ones(64)), *mains[1](torch.ones(64))), strict=True):
+        np.testing.assert_array_equal(mask, actual)
     manual_seed(8)
     assert not np.array_equal(masks[0], mains[0](torch.ones(64))[0])
 
@@ -253,11 +253,11 @@ def random_operators():
 
 
 def test_every_random_operator_is_known():
-    found = set(random_operators())
-    assert len(found) > 80
+    values = set(random_operators())
+    assert len(values) > 80
     unknown = {
         f"{operator}.{overload}"
-        for operator, overload in found
+        for operator, overload in values
         if operator not in WITHOUT_ROW.split()
         and "out" not in overload.split("_")
         and not any(lookup(operator.rstrip("_") + tail, overload) for tail in ("", "_functional"))

@@ -169,8 +169,8 @@ def test_results_that_share_memory(name: str, grad: bool) -> None:
 
     def places(function: Any) -> list[int]:
         x = torch.ones(3, 4)
-        found = [t.untyped_storage().data_ptr() for t in torch.utils._pytree.tree_leaves((x, function(x)))]
-        return [found.index(place) for place in found]
+        result = [t.untyped_storage().data_ptr() for t in torch.utils._pytree.tree_leaves((x, function(x)))]
+        return [result.index(place) for place in result]
 
     torch._dynamo.reset()
     assert places(torch.compile(model, backend="tirax")) == places(model)

@@ -40,16 +40,16 @@ def plain(bb: Any, x: Any, y: Any) -> Any:
 def test_a_part_is_computed_again() -> None:
     marked = Gradient("main")(module(lambda bb, x, y: R.multiply(checkpoint(lambda a: R.exp(R.sin(a)), x), y)))
     assert marked["main_adjoint"].script().count("R.exp(") == 2
-    wanted = values(Gradient("main")(module(plain)), "main_adjoint")
-    for a, b in zip(values(marked, "main_adjoint")[1], wanted[1], strict=True):
+    expected = values(Gradient("main")(module(plain)), "main_adjoint")
+    for a, b in zip(values(marked, "main_adjoint")[1], expected[1], strict=True):
         np.testing.assert_allclose(a, b)
 
 
 def test_marks_have_names() -> None:
     def make(bb: Any, x: Any, y: Any) -> Any:
-        found = emit_checkpoint(lambda a, b, k: [bb.emit(R.multiply(a, b), "z"), k], x, y, k=2)
-        assert found[1] == 2
-        return found[0]
+        actual = emit_checkpoint(lambda a, b, k: [bb.emit(R.multiply(a, b), "z"), k], x, y, k=2)
+        assert actual[1] == 2
+        return actual[0]
 
     text = module(make).script()
     for line in ("x_scp: ", "y_scp: ", "z: ", "z_ecp: "):
@@ -66,11 +66,11 @@ def test_segments_of_a_sequence(segments: Any, last: bool, marks: int) -> None:
         functions = [lambda v, f=f: bb.emit(f(v)) for f in (R.sin, R.exp, R.tanh, R.cos)]
         return R.multiply(emit_checkpoint_sequential(functions, segments, x, last), y)
 
-    made = module(make)
-    assert made.script().count("end_checkpoint") == marks
+    result = module(make)
+    assert result.script().count("end_checkpoint") == marks
     x, y = np.array([0.1, 0.2, 0.3]), np.array([1.0, -1.0, 2.0])
-    np.testing.assert_allclose(values(made, "main"), (np.cos(np.tanh(np.exp(np.sin(x)))) * y).sum())
-    by_y = values(Gradient("main")(made), "main_adjoint")[1][1]
+    np.testing.assert_allclose(values(result, "main"), (np.cos(np.tanh(np.exp(np.sin(x)))) * y).sum())
+    by_y = values(Gradient("main")(result), "main_adjoint")[1][1]
     np.testing.assert_allclose(by_y, np.cos(np.tanh(np.exp(np.sin(x)))))
 
 

@@ -75,9 +75,9 @@ LOSSES = {
 def test_the_text_of_losses(loss: Any, expected: list[str]) -> None:
     labels = {"cross entropy": (3,)}.get(next(k for k, v in LOSSES.items() if v[0] is loss), (3, 4))
     dtype = "float32" if isinstance(loss, L1Loss | MSELoss) else "int64"
-    made = loss(relax.TensorStructInfo((3, 4), "float32"), relax.TensorStructInfo(labels, dtype))
-    assert bindings(made) == expected
-    assert [p.name_hint for p in made.params] == ["predictions", "targets"]
+    function = loss(relax.TensorStructInfo((3, 4), "float32"), relax.TensorStructInfo(labels, dtype))
+    assert bindings(function) == expected
+    assert [p.name_hint for p in function.params] == ["predictions", "targets"]
 
 
 def log_softmax(x: Any) -> Any:
@@ -92,7 +92,7 @@ def test_the_numbers_of_losses() -> None:
     rows = np.eye(5, dtype="int64")[labels]
     taken = -log_softmax(x)[np.arange(3), labels]
     info = [relax.TensorStructInfo(a.shape, str(a.dtype)) for a in (x, labels, weights, rows)]
-    found = [
+    actual = [
         (L1Loss("sum")(info[0], info[0]), [x, y], np.abs(x - y).sum()),
         (MSELoss()(info[0], info[0]), [x, y], ((x - y) ** 2).mean()),
         (CrossEntropyLoss("none")(info[0], info[1]), [x, labels], taken),
@@ -104,9 +104,9 @@ def test_the_numbers_of_losses() -> None:
         (CategoricalCrossEntropyLoss("sum")(info[0], info[3]), [x, rows], taken.sum()),
         (CategoricalCrossEntropyLoss("none", 4)(info[0], info[3]), [x, rows], np.where(labels == 4, 0, taken)),
     ]
-    for function, args, wanted in found:
+    for function, args, expected in actual:
         module = IRModule({"f": function})
-        np.testing.assert_allclose(interpret(module.op, "f", args), wanted, rtol=1e-5)
+        np.testing.assert_allclose(interpret(module.op, "f", args), expected, rtol=1e-5)
 
 
 def test_a_reduction_that_is_unknown() -> None:
@@ -194,15 +194,15 @@ def test_the_numbers_of_optimizers(make: Any, reference: Any) -> None:
     module = IRModule({"step": optimizer.get_function()})
     verify_module(module.op)
     executable, rng = relax.build(module), np.random.default_rng(0)
-    wanted: list[Any] = [rng.standard_normal(s).astype("float32") for s in ((3, 3), (3,))]
+    expected: list[Any] = [rng.standard_normal(s).astype("float32") for s in ((3, 3), (3,))]
     memory: list[Any] = [{}, {}]
-    params, states = tuple(map(tirax.runtime.array, wanted)), optimizer.state
+    params, states = tuple(map(tirax.runtime.array, expected)), optimizer.state
     for step in range(1, 5):
-        gradients = [rng.standard_normal(w.shape).astype("float32") for w in wanted]
+        gradients = [rng.standard_normal(w.shape).astype("float32") for w in expected]
         params, states = executable["step"](params, tuple(map(tirax.runtime.array, gradients)), states)
         for i, g in enumerate(gradients):
-            wanted[i], memory[i] = reference(wanted[i], g, memory[i], step)
-            np.testing.assert_allclose(params[i].numpy(), wanted[i], rtol=1e-4, atol=1e-6)
+            expected[i], memory[i] = reference(expected[i], g, memory[i], step)
+            np.testing.assert_allclose(params[i].numpy(), expected[i], rtol=1e-4, atol=1e-6)
         assert states[0].numpy() == step
 
 
@@ -242,9 +242,9 @@ class Module:
 
 
 def test_a_loss_after_a_function() -> None:
-    made = AppendLoss("backbone", MSELoss("sum")(ROWS, ROWS))(backbone())
-    verify_module(made.op)
-    function = made["backbone_loss"]
+    module = AppendLoss("backbone", MSELoss("sum")(ROWS, ROWS))(backbone())
+    verify_module(module.op)
+    function = module["backbone_loss"]
     assert [p.name_hint for p in function.params] == ["x", "w", "b", "s", "targets"]
     assert bindings(function) == [
         'lv = R.matmul(x, w, out_dtype="void")',
@@ -262,8 +262,8 @@ def test_a_loss_after_a_function() -> None:
 
 def test_the_symbolic_sizes_of_a_loss_are_those_of_the_function() -> None:
     other = relax.TensorStructInfo(("m", "k"), "float32")
-    made = AppendLoss("backbone", MSELoss()(other, other))(backbone(0))
-    assert 'targets: R.Tensor(("n", 5), dtype="float32")' in made["backbone_loss"].script()
+    module = AppendLoss("backbone", MSELoss()(other, other))(backbone(0))
+    assert 'targets: R.Tensor(("n", 5), dtype="float32")' in module["backbone_loss"].script()
 
 
 def test_what_a_loss_does_not_fit() -> None:
@@ -281,12 +281,12 @@ def test_what_a_loss_does_not_fit() -> None:
 
 
 def test_all_that_a_trainer_needs() -> None:
-    made = SetupTrainer(CrossEntropyLoss(), Adam(0.1), [ROWS, LABELS], legalize=False)(backbone())
-    verify_module(made.op)
-    assert list(map(str, made.names)) == ["backbone", "backbone_loss", "backbone_loss_adjoint", "optimizer"]
-    attrs = made.attrs
+    module = SetupTrainer(CrossEntropyLoss(), Adam(0.1), [ROWS, LABELS], legalize=False)(backbone())
+    verify_module(module.op)
+    assert list(map(str, module.names)) == ["backbone", "backbone_loss", "backbone_loss_adjoint", "optimizer"]
+    attrs = module.attrs
     assert (attrs["input_num"], attrs["param_num"], attrs["state_num"], len(attrs["optim_state"])) == (1, 2, 1, 7)
-    text = made["backbone_loss_adjoint"].script()
+    text = module["backbone_loss_adjoint"].script()
     assert "return ((gv, s2), (w_adjoint_out, b_adjoint_out))" in text
     assert not any(
         op.name.startswith("relax.nn") for op in SetupTrainer(MSELoss(), SGD(0.1), [ROWS, ROWS])(backbone()).op.walk()
@@ -298,8 +298,8 @@ def test_all_that_a_trainer_needs() -> None:
 
 
 def trainer(module: Any, loss: Any, optimizer: Any, infos: list[Any], zero: bool = True) -> Trainer:
-    made = SetupTrainer(loss, optimizer, infos)(module)
-    return Trainer(made, relax.VirtualMachine(relax.build(made), tvm.cpu()), tvm.cpu(), zero)
+    result = SetupTrainer(loss, optimizer, infos)(module)
+    return Trainer(result, relax.VirtualMachine(relax.build(result), tvm.cpu()), tvm.cpu(), zero)
 
 
 @only_full
@@ -363,10 +363,10 @@ def test_a_network_learns_and_its_steps_are_those_of_numpy() -> None:
     params, losses = start, []
     for step in range(60):
         x, y = samples(rng, centers, 32)
-        wanted, params = numpy_step(params, x.astype("float64"), y, 0.2)
+        expected, params = numpy_step(params, x.astype("float64"), y, 0.2)
         losses.append(float(trained.update([x], [y]).numpy()))
         if step < 20:  # later, rounding has gone its own way
-            assert abs(losses[-1] - wanted) < 1e-3 * max(wanted, 1)
+            assert abs(losses[-1] - expected) < 1e-3 * max(expected, 1)
     x, y = samples(rng, centers, 200)
     assert losses[-1] < 0.1 * losses[0]
     before = trained.export_params()["w0"].numpy()
@@ -447,8 +447,8 @@ def test_a_convolutional_network_with_running_statistics_learns() -> None:
         if step == 0:
             padded = np.pad(x, [(0, 0), (0, 0), (1, 1), (1, 1)])
             windows = np.lib.stride_tricks.sliding_window_view(padded[:, 0], (3, 3), axis=(1, 2))
-            made = np.einsum("nyxij,oij->noyx", windows, w[:, 0])
+            result = np.einsum("nyxij,oij->noyx", windows, w[:, 0])
             states = trained.export_states()
-            np.testing.assert_allclose(states["mean"].numpy(), 0.2 * made.mean(axis=(0, 2, 3)), rtol=1e-4, atol=1e-5)
-            np.testing.assert_allclose(states["var"].numpy(), 0.2 * made.var(axis=(0, 2, 3)), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(states["mean"].numpy(), 0.2 * result.mean(axis=(0, 2, 3)), rtol=1e-4, atol=1e-5)
+            np.testing.assert_allclose(states["var"].numpy(), 0.2 * result.var(axis=(0, 2, 3)), rtol=1e-4, atol=1e-5)
     assert losses[-1] < 0.3 * losses[0]

@@ -190,8 +190,8 @@ def test_recursion(calls):
 
 def test_components():
     edges = {"a": ["b"], "b": ["c", "d"], "c": ["a", "x"], "d": ["e"], "e": ["d"], "f": ["a", "f"]}
-    found = sorted(sorted(group) for group in analysis.components(edges))
-    assert found == [["a", "b", "c"], ["d", "e"], ["f"]]
+    actual = sorted(sorted(group) for group in analysis.components(edges))
+    assert actual == [["a", "b", "c"], ["d", "e"], ["f"]]
     deep = {str(i): [str(i + 1)] for i in range(5000)} | {"5000": ["0"]}
     (ring,) = analysis.components(deep)
     assert len(ring) == 5001

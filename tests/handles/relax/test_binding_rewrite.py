@@ -48,9 +48,11 @@ def variable(func, name):
 def body(func):
     """The bindings as text, and the result."""
     lines = [line.strip() for line in func.script().splitlines()]
-    found = [f"{line.split(':')[0]} = {line.split(' = ')[1]}" for line in lines if ": R." in line and " = R." in line]
-    found += [f"{line.split(':')[0]} = {line.split(' = ')[1]}" for line in lines if line.endswith(" = x")]
-    return found + [line for line in lines if line.startswith(("R.output", "return"))]
+    statements = [
+        f"{line.split(':')[0]} = {line.split(' = ')[1]}" for line in lines if ": R." in line and " = R." in line
+    ]
+    statements += [f"{line.split(':')[0]} = {line.split(' = ')[1]}" for line in lines if line.endswith(" = x")]
+    return statements + [line for line in lines if line.startswith(("R.output", "return"))]
 
 
 def test_uses_are_replaced(main, rewrite):

@@ -89,14 +89,14 @@ def test_blocks_and_bindings(module):
 
 
 def test_calls(module):
-    found = bindings(module["main"])
-    add, copy, softmax = (found[n].value for n in "abs")
+    exprs = bindings(module["main"])
+    add, copy, softmax = (exprs[n].value for n in "abs")
     assert add.op == rx.Op.get("relax.add") and add.op.name == "relax.add" and add.attrs is None
     x, one = add.args
     assert x == module["main"].params[0] and x.name_hint == "x"
     assert isinstance(one, rx.Constant) and one.data.numpy() == 1.0
     gv, args = copy.args
-    assert copy.op.name == "relax.call_tir" and gv == rx.GlobalVar("copy") and args.fields == [found["a"].var]
+    assert copy.op.name == "relax.call_tir" and gv == rx.GlobalVar("copy") and args.fields == [exprs["a"].var]
     assert copy.sinfo_args == [tensor(4)]
     assert softmax.attrs.axis == 0 and softmax.attrs["axis"] == 0 and softmax.attrs.keys() == ["axis"]
     with pytest.raises(AttributeError, match="unknown attribute 'axes'"):
@@ -104,14 +104,14 @@ def test_calls(module):
 
 
 def test_variables_are_what_they_stand_for(module):
-    found = bindings(module["main"])
-    product = found["gv"].value
-    assert product.args[0] == found["u"].var and hash(product.args[0]) == hash(found["u"].var)
-    assert product.args[0].vid == found["u"].var.vid
-    assert product.args[0] != found["t"].var
+    exprs = bindings(module["main"])
+    product = exprs["gv"].value
+    assert product.args[0] == exprs["u"].var and hash(product.args[0]) == hash(exprs["u"].var)
+    assert product.args[0].vid == exprs["u"].var.vid
+    assert product.args[0] != exprs["t"].var
     assert product.args[0] != product
     # the output is one variable, inside and outside of the dataflow block
-    assert found["m"].value == found["gv"].var
+    assert exprs["m"].value == exprs["gv"].var
 
 
 def test_an_if(module):
@@ -218,8 +218,8 @@ def test_constants():
 def test_leaves_and_tuples():
     shape = rx.ShapeExpr([1, "n"])
     assert shape == [1, shape[1]] and shape.struct_info == rx.ShapeStructInfo((1, "n"))
-    given = rx.PrimValue(const(1.5, "float16"))
-    assert given.value == 1.5 and given.struct_info == rx.PrimStructInfo("float16")
+    inputs = rx.PrimValue(const(1.5, "float16"))
+    assert inputs.value == 1.5 and inputs.struct_info == rx.PrimStructInfo("float16")
     assert rx.PrimValue(const(3, "int64")).value == 3
     assert rx.PrimValue(1.5).value == 1.5 and rx.PrimValue("n").struct_info == rx.PrimStructInfo(value="n")
     assert rx.StringImm("a").value == "a" and rx.DataTypeImm("int8").value == "int8"
@@ -298,15 +298,15 @@ def test_a_handle_on_a_removed_function_or_parameter_says_so(module):
 def test_analysis(module):
     main = module["main"]
     var2val = get_var2val(main)
-    found = bindings(main)
-    assert var2val[found["a"].var].op.name == "relax.add" and var2val[found["gv"].var].op.name == "relax.multiply"
+    exprs = bindings(main)
+    assert var2val[exprs["a"].var].op.name == "relax.add" and var2val[exprs["gv"].var].op.name == "relax.multiply"
     assert name_to_binding(main)["s"][0].value.attrs.axis == 0
     assert [v.name_hint for v in bound_vars(main)][:2] == ["x", "c"]
-    assert free_vars(main) == [] and [v.name_hint for v in free_vars(found["gv"].value)] == ["u"]
+    assert free_vars(main) == [] and [v.name_hint for v in free_vars(exprs["gv"].value)] == ["u"]
     assert all_global_vars(main) == [rx.GlobalVar("copy")]
-    assert udchain(main.body.blocks[0])[found["a"].var] == [found["b"].var]
-    assert udchain(main)[found["b"].var] == [found["s"].var, found["t"].var]
-    assert udchain(main)[found["s"].var] == [found["t"].var]
+    assert udchain(main.body.blocks[0])[exprs["a"].var] == [exprs["b"].var]
+    assert udchain(main)[exprs["b"].var] == [exprs["s"].var, exprs["t"].var]
+    assert udchain(main)[exprs["s"].var] == [exprs["t"].var]
     assert not contains_impure_call(main) and well_formed(module)
 
 
@@ -322,9 +322,9 @@ def test_output_of_another_name_is_a_binding_of_its_own():
         with bb.dataflow():
             gv = bb.emit_output(bb.emit(x + x))
         bb.emit_func_output(gv)
-    found = bindings(bb.get()["main"])
-    assert isinstance(found["lv"].var, rx.DataflowVar) and found["gv"].value == found["lv"].var
-    assert isinstance(found["gv"].var, rx.Var) and get_var2val(bb.get()["main"])[found["gv"].var] == found["lv"].var
+    exprs = bindings(bb.get()["main"])
+    assert isinstance(exprs["lv"].var, rx.DataflowVar) and exprs["gv"].value == exprs["lv"].var
+    assert isinstance(exprs["gv"].var, rx.Var) and get_var2val(bb.get()["main"])[exprs["gv"].var] == exprs["lv"].var
 
 
 def test_functions_of_operators_have_signatures():

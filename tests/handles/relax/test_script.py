@@ -94,8 +94,8 @@ def main(x: R.Tensor((4,), "float32")):
 def test_sums_are_written_as_they_were():
     """Where a number stood is kept, and makes no difference; `n - 2` is no `n + (-2)`."""
     sums = {N + 1 - M: "n + 1 - m", 640 + M: "640 + m", 1 - M: "1 - m", -3 - N - M: "-3 - n - m", N - 1: "n - 1"}
-    for given, text in sums.items():
-        info = rx.TensorStructInfo((given,), "float32")
+    for value, text in sums.items():
+        info = rx.TensorStructInfo((value,), "float32")
         assert info.script() == f'R.Tensor(({text},), dtype="float32")'
-        assert str(info.shape[0]).replace("T.int64(-3)", "-3") == str(given).replace("T.int64(-3)", "-3")
+        assert str(info.shape[0]).replace("T.int64(-3)", "-3") == str(value).replace("T.int64(-3)", "-3")
     assert rx.TensorStructInfo((640 + M,)) == rx.TensorStructInfo((M + 640,))

@@ -247,15 +247,15 @@ def test_functions_of_handles():
         ), annotations={"k": 2}),
         tir.AssertStmt(n > 0, "none", tir.Evaluate(0)),
     ])  # fmt: skip
-    made = tir.PrimFunc([handle, target, scale], body, buffer_map={handle: source}, attrs={"global_symbol": "f"})
-    text = made.script()
+    result = tir.PrimFunc([handle, target, scale], body, buffer_map={handle: source}, attrs={"global_symbol": "f"})
+    text = result.script()
     assert "def f(s: T.handle, " in text and "S = T.match_buffer(s, (n,))" in text
     assert from_source(text).script() == text
     data = np.arange(6, dtype="float32")
-    wanted = np.where(np.arange(6) < 3, 4 * data, 1)
+    expected = np.where(np.arange(6) < 3, 4 * data, 1)
     out = tvm.nd.array(np.zeros(6, "float32"))
-    tvm.build(made, target="llvm")["f"](tvm.nd.array(data), out, 2.0)
-    np.testing.assert_allclose(out.numpy(), wanted)
+    tvm.build(result, target="llvm")["f"](tvm.nd.array(data), out, 2.0)
+    np.testing.assert_allclose(out.numpy(), expected)
 
 
 def test_blocks_of_handles():
@@ -275,11 +275,11 @@ def test_blocks_of_handles():
         init=tir.BufferStore(b, 0.0, here),
     )
     body = tir.For(i, 0, 4, 0, tir.For(k, 0, 8, 0, tir.BlockRealize([i, k], k < 6, block)))
-    made = tir.PrimFunc([a, b], body)
-    text = made.script()
+    result = tir.PrimFunc([a, b], body)
+    text = result.script()
     assert 'vi, vk = T.axis.remap("SR", [i, k])' in text and "T.where(k < 6)" in text and "with T.init():" in text
     data = np.random.default_rng(0).standard_normal((4, 8)).astype("float32")
-    np.testing.assert_allclose(run(made, data, np.zeros_like(data))[:, 0], data[:, :6].sum(1), rtol=1e-5)
+    np.testing.assert_allclose(run(result, data, np.zeros_like(data))[:, 0], data[:, :6].sum(1), rtol=1e-5)
 
 
 def test_other_statements_of_handles():
@@ -293,10 +293,10 @@ def test_other_statements_of_handles():
     copy = tir.For(i, 0, 8, tir.ForKind.VECTORIZED, tir.BufferStore(a, tir.BufferLoad(local, [i]), [i]))
     inner = tir.DeclBuffer(c, tir.SeqStmt([tir.BufferStore(c, 0, [0]), fill, tir.AttrStmt("x", "key", 1, copy)]))
     body = tir.Allocate(place, "float32", [8], True, tir.DeclBuffer(local, inner, data=place))
-    made = tir.PrimFunc([a], body)
-    np.testing.assert_allclose(run(made, np.zeros(8, "float32")), np.arange(8))
-    assert from_source(made.script()).script() == made.script()
-    assert isinstance(made.body, tir.Allocate) and made.body.extents[0].value == 8
+    result = tir.PrimFunc([a], body)
+    np.testing.assert_allclose(run(result, np.zeros(8, "float32")), np.arange(8))
+    assert from_source(result.script()).script() == result.script()
+    assert isinstance(result.body, tir.Allocate) and result.body.extents[0].value == 8
 
 
 def test_specialize():
@@ -347,9 +347,9 @@ def test_ir_builder_in_te():
     func = te.create_prim_func([source, out])
     assert from_source(func.script()).script() == func.script()
     data = np.random.default_rng(3).standard_normal((5, 4)).astype("float32")
-    found = tvm.nd.array(np.zeros(5, "float32"))
-    tvm.build(func, target="llvm")["main"](tvm.nd.array(data), found)
-    np.testing.assert_allclose(found.numpy(), np.where(np.arange(5) > 1, 2 * data.sum(1), -1), rtol=1e-5)
+    actual = tvm.nd.array(np.zeros(5, "float32"))
+    tvm.build(func, target="llvm")["main"](tvm.nd.array(data), actual)
+    np.testing.assert_allclose(actual.numpy(), np.where(np.arange(5) > 1, 2 * data.sum(1), -1), rtol=1e-5)
 
 
 def test_ir_builder_refuses():
@@ -385,8 +385,8 @@ def test_accesses_of_buffers():
     assert strided.offset_of([1, 2])[0].b.value == 18 and strided.access_ptr("r").args[4].value == 1
     assert buffer.data.dtype == "handle" and buffer.axis_separators == []
     assert [str(d) for d in strided.get_flattened_buffer().shape] == ["64"]
-    apart = tir.decl_buffer((4, 16, 32), axis_separators=[2]).get_flattened_buffer()
-    assert apart.shape == [64, 32] and apart.axis_separators == [1]
+    separate = tir.decl_buffer((4, 16, 32), axis_separators=[2]).get_flattened_buffer()
+    assert separate.shape == [64, 32] and separate.axis_separators == [1]
     assert buffer.data.same_as(buffer.get_flattened_buffer().data) and not buffer.data.same_as(strided.data)
     assert str(strided.access_ptr("r").args[3]) == "64"
     digits = tir.decl_buffer((4, 14, 8)).offset_of([(X * 49 + n) // 14, (X * 7 + n) % 14, 3])[0]
@@ -469,8 +469,8 @@ def test_addresses_and_bits_that_stay():
     assert tir.reinterpret("float32", x) is x and tir.reinterpret("int32", x).dtype == "int32"
     func = from_source('@T.prim_func\ndef main(x: T.float32):\n    T.evaluate(T.reinterpret("float32", x))\n')
     assert "reinterpret" not in func.script()
-    said = from_source('@T.prim_func\ndef main(x: T.float32):\n    T.evaluate(T.reinterpret(x, dtype="int32"))\n')
-    assert 'T.reinterpret("int32", x)' in said.script()
+    text = from_source('@T.prim_func\ndef main(x: T.float32):\n    T.evaluate(T.reinterpret(x, dtype="int32"))\n')
+    assert 'T.reinterpret("int32", x)' in text.script()
 
 
 def test_the_node_of_an_attribute_is_the_variable_itself():

@@ -17,10 +17,12 @@ RANGES = {v: (Const(0), Const(size)) for v, size in SIZES.items()}
 TRUE = OPS["le"](Const(0), Const(0))
 
 
-def counted(first: SymExpr, extent: int, condition: SymExpr, given: dict[Var, int]) -> set[int]:
+def counted(first: SymExpr, extent: int, condition: SymExpr, inputs: dict[Var, int]) -> set[int]:
     out: set[int] = set()
     for values in itertools.product(*map(range, SIZES.values())):
-        at = {v: Const(value) for v, value in zip(SIZES, values, strict=True)} | {v: Const(n) for v, n in given.items()}
+        at = {v: Const(value) for v, value in zip(SIZES, values, strict=True)} | {
+            v: Const(n) for v, n in inputs.items()
+        }
         if condition.substitute(at).constant:
             start = first.substitute(at).constant
             assert start is not None
@@ -71,8 +73,8 @@ def test_boxes_hold_what_is_counted_and_nothing_else(seed):
         for n in (0, 1, 2, 5, 9):
             ends = [None if e is None else e.substitute({N: Const(n)}).constant for e in (box[0].low, box[0].high)]
             assert None not in ends
-            found = set(range(ends[0], ends[1] + 1))  # pyright: ignore[reportArgumentType, reportOptionalOperand]
-            assert found == counted(first, extent, condition, {N: n}), (str(first), extent, str(condition), n)
+            members = set(range(ends[0], ends[1] + 1))  # pyright: ignore[reportArgumentType, reportOptionalOperand]
+            assert members == counted(first, extent, condition, {N: n}), (str(first), extent, str(condition), n)
     assert exact > 30 and limited > 5
 
 

@@ -53,9 +53,9 @@ GOOD = {
 def test_bijective(name: str) -> None:
     indices, extents = GOOD[name]
     inputs = ranges(**extents)
-    found = detect_iter_map(indices, inputs, level=IterMapLevel.BIJECTIVE)
+    iter_map = detect_iter_map(indices, inputs, level=IterMapLevel.BIJECTIVE)
     outputs = [Var(f"o{k}") for k in range(len(indices))]
-    inverse = found.inverse(outputs)
+    inverse = iter_map.inverse(outputs)
     sizes = {"n": 3, "m": 4}
     concrete = {v: (a, Const(e.evaluate(sizes))) for v, (a, e) in inputs.items()}
     seen = set()
@@ -94,8 +94,8 @@ def test_surjective_needs_not_all() -> None:
 def test_a_predicate_cuts_a_fusion() -> None:
     e = I * 10 + J
     inputs = ranges(i=13, j=10)
-    found = detect_iter_map([floordiv(e, 8), floormod(e, 8)], inputs, [OPS["lt"](e, 128)], IterMapLevel.BIJECTIVE)
-    assert len(found.indices) == 2
+    iter_map = detect_iter_map([floordiv(e, 8), floormod(e, 8)], inputs, [OPS["lt"](e, 128)], IterMapLevel.BIJECTIVE)
+    assert len(iter_map.indices) == 2
     with pytest.raises(NotAffineError):
         detect_iter_map([floordiv(e, 8), floormod(e, 8)], inputs, level=IterMapLevel.BIJECTIVE)
 
@@ -125,13 +125,13 @@ def maps(draw):
 
 @settings(max_examples=150, derandomize=True, deadline=None, database=None)
 @given(maps())
-def test_random_maps(made) -> None:
-    inputs, digits = made
+def test_random_maps(case) -> None:
+    inputs, digits = case
     indices = [e for e, _ in digits]
-    found = detect_iter_map(indices, inputs, level=IterMapLevel.BIJECTIVE)
+    iter_map = detect_iter_map(indices, inputs, level=IterMapLevel.BIJECTIVE)
     outputs = [Var(f"o{k}") for k in range(len(indices))]
-    inverse = found.inverse(outputs)
-    simple = [to_expr(s) for s in found.indices]
+    inverse = iter_map.inverse(outputs)
+    simple = [to_expr(s) for s in iter_map.indices]
     for point in points(inputs):
         values = [e.evaluate(point) for e in indices]
         assert [e.evaluate(point) for e in simple] == values
@@ -160,27 +160,27 @@ def expressions(draw):
 
 @settings(max_examples=300, derandomize=True, deadline=None, database=None)
 @given(expressions())
-def test_what_is_called_bijective_is(made) -> None:
-    inputs, indices = made
+def test_what_is_called_bijective_is(case) -> None:
+    inputs, indices = case
     try:
-        found = detect_iter_map(indices, inputs, level=IterMapLevel.BIJECTIVE)
+        iter_map = detect_iter_map(indices, inputs, level=IterMapLevel.BIJECTIVE)
     except NotAffineError:
         return
     every = points(inputs)
     values = {tuple(e.evaluate(p) for e in indices) for p in every}
     assert len(values) == len(every)
-    assert all([to_expr(s).evaluate(p) for s in found.indices] == [e.evaluate(p) for e in indices] for p in every)
+    assert all([to_expr(s).evaluate(p) for s in iter_map.indices] == [e.evaluate(p) for e in indices] for p in every)
 
 
 def test_splits_of_one_digit_are_joined() -> None:
     inputs = ranges(i=4, j=8)
     assert iter_map_simplify([I * 3 + J + I * 5], inputs) == [I * 8 + J]
-    found = detect_iter_map([I * 3 + J + I * 5], inputs, level=IterMapLevel.BIJECTIVE)
-    assert to_expr(found.indices[0]) == I * 8 + J
-    found = detect_iter_map([floormod(I, 4) + I], inputs, level=IterMapLevel.NO_CHECK)
-    assert to_expr(found.indices[0]) == I * 2
-    found = detect_iter_map([floormod(I, 4) - I + J], inputs, level=IterMapLevel.NO_CHECK)
-    assert to_expr(found.indices[0]) == J
+    iter_map = detect_iter_map([I * 3 + J + I * 5], inputs, level=IterMapLevel.BIJECTIVE)
+    assert to_expr(iter_map.indices[0]) == I * 8 + J
+    iter_map = detect_iter_map([floormod(I, 4) + I], inputs, level=IterMapLevel.NO_CHECK)
+    assert to_expr(iter_map.indices[0]) == I * 2
+    iter_map = detect_iter_map([floormod(I, 4) - I + J], inputs, level=IterMapLevel.NO_CHECK)
+    assert to_expr(iter_map.indices[0]) == J
 
 
 @pytest.mark.parametrize("e", [OPS["max"](I, 2), I * J + 1, OPS["select"](OPS["lt"](I, 2), I, J), floordiv(J, I + 1)])
@@ -195,14 +195,14 @@ def test_padding_is_where_no_iterator_is(extent: int, divisor: int, left: int) -
     """A quotient and a rest of `i + left`: what they count is `i` and padding, on both sides, and nothing else."""
     e = I + left
     indices = [floordiv(e, divisor), floormod(e, divisor)]
-    found = detect_padded_map(indices, ranges(i=extent), level=IterMapLevel.NO_CHECK)
+    iter_map = detect_padded_map(indices, ranges(i=extent), level=IterMapLevel.NO_CHECK)
     at = [{"i": i} for i in range(extent)]
-    assert [[to_expr(s).evaluate(p) for s in found.indices] for p in at] == [
+    assert [[to_expr(s).evaluate(p) for s in iter_map.indices] for p in at] == [
         [x.evaluate(p) for x in indices] for p in at
     ]
     blocks = range(left // divisor, (left + extent - 1) // divisor + 1)
     counted = range(blocks.start * divisor - left, blocks.stop * divisor - left)
-    padding = [i for i in counted if found.padding_predicate.evaluate({"i": i})]
+    padding = [i for i in counted if iter_map.padding_predicate.evaluate({"i": i})]
     if left % divisor == 0 and extent <= divisor:
         assert not padding  # the rest alone counts, as far as the iterator does
     else:
@@ -225,10 +225,10 @@ def test_a_padded_iterator_is_used_once() -> None:
 def test_an_iterator_that_is_divided_twice_is_padded_for_both(steps: tuple[int, int]) -> None:
     first, second = steps
     indices = [floordiv(I + 1, first), floordiv(I + 1, second)]
-    found = detect_padded_map(indices, ranges(i=17), level=IterMapLevel.NO_CHECK)
+    iter_map = detect_padded_map(indices, ranges(i=17), level=IterMapLevel.NO_CHECK)
     for i in range(17):
-        assert [to_expr(s).evaluate({"i": i}) for s in found.indices] == [e.evaluate({"i": i}) for e in indices]
-        assert not found.padding_predicate.evaluate({"i": i})
+        assert [to_expr(s).evaluate({"i": i}) for s in iter_map.indices] == [e.evaluate({"i": i}) for e in indices]
+        assert not iter_map.padding_predicate.evaluate({"i": i})
 
 
 @st.composite
@@ -267,8 +267,8 @@ def test_limits_of_both_parts_and_of_what_is_subtracted() -> None:
     assert len(limits) == 2
     for values in product(range(5), repeat=3):
         point = dict(zip("ijk", values, strict=True))
-        said = [bool(e.evaluate(point) < bound.evaluate(point)) for e, bound in limits]
-        assert said == [bool(first.evaluate(point)), bool(second.evaluate(point))]
+        holds = [bool(e.evaluate(point) < bound.evaluate(point)) for e, bound in limits]
+        assert holds == [bool(first.evaluate(point)), bool(second.evaluate(point))]
 
 
 @pytest.mark.parametrize("scale", [1, 5])
@@ -279,9 +279,9 @@ def test_neighbouring_digits_are_one(radices: tuple[int, int], scale: int) -> No
     assert iter_map_simplify([e * scale], ranges(i=24), level=IterMapLevel.NO_CHECK) == [I * scale]
     middle = floordiv(floormod(I, high), low) * low + floormod(I, low)
     assert iter_map_simplify([middle * scale], ranges(i=24), level=IterMapLevel.NO_CHECK) == [floormod(I, high) * scale]
-    apart = floordiv(I, high) * (high + 1) + floormod(I, high)
-    (kept,) = iter_map_simplify([apart], ranges(i=24), level=IterMapLevel.NO_CHECK)
-    assert all(kept.evaluate({"i": i}) == apart.evaluate({"i": i}) for i in range(24))
+    separate = floordiv(I, high) * (high + 1) + floormod(I, high)
+    (kept,) = iter_map_simplify([separate], ranges(i=24), level=IterMapLevel.NO_CHECK)
+    assert all(kept.evaluate({"i": i}) == separate.evaluate({"i": i}) for i in range(24))
 
 
 @pytest.mark.parametrize(
@@ -304,21 +304,21 @@ def test_symbolic_scales_and_divisors(e: SymExpr) -> None:
 
 @settings(max_examples=40, derandomize=True, deadline=None, database=None)
 @given(maps(), st.sets(st.sampled_from("xyz"), min_size=1), st.booleans())
-def test_iterators_of_one_value_may_stay(made, names, scaled) -> None:
+def test_iterators_of_one_value_may_stay(case, names, scaled) -> None:
     """They add nothing, wherever they stand in a fusion, and an index that they are by themselves is theirs."""
-    inputs, digits = made
+    inputs, digits = case
     units = {Var(name): (Const(0), Const(1)) for name in sorted(names)}
     extra = sum(units, Const(0)) if not scaled else sum((u * 2 for u in units), Const(0))
     indices = [e for e, _ in digits]
     try:
-        found = detect_iter_map(
+        iter_map = detect_iter_map(
             [indices[0] + extra, *indices[1:]], {**inputs, **units}, level=IterMapLevel.NO_CHECK, keep_units=True
         )
     except NotAffineError:
         assert isinstance(indices[0], Op)
         return
     for point in points({**inputs, **units}):
-        assert [to_expr(s).evaluate(point) for s in found.indices] == [e.evaluate(point) for e in indices]
+        assert [to_expr(s).evaluate(point) for s in iter_map.indices] == [e.evaluate(point) for e in indices]
 
 
 def test_units_are_fused_where_they_stand() -> None:
@@ -328,6 +328,6 @@ def test_units_are_fused_where_they_stand() -> None:
             with pytest.raises(NotAffineError):
                 detect_iter_map([e], inputs, level=IterMapLevel.SURJECTIVE, keep_units=True)
             continue
-        found = detect_iter_map([e], inputs, level=IterMapLevel.BIJECTIVE, keep_units=True)
-        values = {to_expr(found.indices[0]).evaluate(p) for p in points(inputs)}
+        iter_map = detect_iter_map([e], inputs, level=IterMapLevel.BIJECTIVE, keep_units=True)
+        values = {to_expr(iter_map.indices[0]).evaluate(p) for p in points(inputs)}
         assert values == set(range(24))

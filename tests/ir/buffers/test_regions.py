@@ -164,8 +164,8 @@ def test_no_access_lies_outside(seed: int) -> None:
         least, extents = draw.randint(-2, 2), (draw.randint(1, 4), draw.randint(1, 4))
         nest = _nest(list(func.params), stores, least, extents)
         regions = accessed(Block([nest]))
-        for kind, found in enumerate((regions[1], regions[0])):
-            ((low, high),) = found[func.params[kind]]  # type: ignore[misc]
+        for kind, actual in enumerate((regions[1], regions[0])):
+            ((low, high),) = actual[func.params[kind]]  # type: ignore[misc]
             at = [
                 pair[kind].evaluate({"i": i, "j": j})
                 for pair in stores
@@ -186,12 +186,12 @@ def test_no_access_under_a_condition_lies_outside(seed: int) -> None:
         condition = draw.choice((lt, le, eq, ne))(_index(draw, 1), _index(draw, 1))
         least, extents = draw.randint(-2, 2), (draw.randint(0, 4), draw.randint(1, 4))
         nest = _nest(list(func.params), sides, least, extents)
-        whole = accessed(Block([nest]))
+        full = accessed(Block([nest]))
         _choose(nest, condition)
         regions = accessed(Block([nest.clone()]))
-        for kind, found in enumerate((regions[1], regions[0])):
-            ((low, high),) = found[func.params[kind]]  # type: ignore[misc]
-            smaller += found[func.params[kind]] != whole[1 - kind][func.params[kind]]
+        for kind, actual in enumerate((regions[1], regions[0])):
+            ((low, high),) = actual[func.params[kind]]  # type: ignore[misc]
+            smaller += actual[func.params[kind]] != full[1 - kind][func.params[kind]]
             for i, j in product(range(extents[0]), range(least, least + extents[1])):
                 values = {"i": i, "j": j}
                 at = sides[0 if condition.evaluate(values) else 1][kind].evaluate(values)
@@ -221,7 +221,7 @@ def _block(body: str) -> tir.BlockOp:
 
 def _names(body: str) -> list[list[str | None]]:
     """What the block reads, writes, and hands on."""
-    return [[name_of(b) for b in found] for found in accesses_by_kind(_block(body))]
+    return [[name_of(b) for b in actual] for actual in accesses_by_kind(_block(body))]
 
 
 def test_what_an_init_writes_is_not_read() -> None:
@@ -235,7 +235,7 @@ def test_statements_alone() -> None:
     block = _block("C[0] = C[1]\nC[2] = C[3]")
     stores = [op for op in block.body.block.ops if isinstance(op, tir.StoreOp)]
     for number, store in enumerate(stores):
-        (read,), (written,) = (list(found.values()) for found in accessed_by([store]))
+        (read,), (written,) = (list(actual.values()) for actual in accessed_by([store]))
         ends = [e.constant for interval in (read[0], written[0]) for e in interval or ()]
         assert ends == [1 + 2 * number] * 2 + [2 * number] * 2
 

@@ -79,8 +79,8 @@ def test_dumping(mod, tmp_path):
         with PassContext(instruments=[instrument.DumpIR(folder, refresh=True)]):
             Sequential([relax.transform.LegalizeOps(), relax.transform.Normalize()], name="a b")(mod)
             relax.transform.Normalize()(mod)
-        found = sorted(p.name for p in folder.iterdir())
-        assert found == ["000_legalize-ops.py", "001_normalize.py", "002_a_b.py", "003_normalize.py"]
+        names = sorted(p.name for p in folder.iterdir())
+        assert names == ["000_legalize-ops.py", "001_normalize.py", "002_a_b.py", "003_normalize.py"]
     again = IRModule(parse_source((folder / "000_legalize-ops.py").read_text()))
     assert "tir_exp" in again.names
     assert "tir_exp" not in IRModule(parse_source((folder / "003_normalize.py").read_text())).names

@@ -85,8 +85,8 @@ relax.func @f(%x: !relax.tensor<[m], f32>) -> !relax.object {{
   %z = relax.call @g(%x) : {0}
   relax.return %z : {0}
 }}"""
-    for said in ("[m * 2], f32", "[k], f32", "[m + 4], f32", "ndim = 1"):
-        verify_module(parse(module.format(f"!relax.tensor<{said}>")))
+    for declared in ("[m * 2], f32", "[k], f32", "[m + 4], f32", "ndim = 1"):
+        verify_module(parse(module.format(f"!relax.tensor<{declared}>")))
     with pytest.raises(VerifyError, match=r"@g gives something else\n(.*\n)*  expected: .*\[m \* 2\]"):
         verify_module(parse(module.format("!relax.tensor<[m * 2 + 1], f32>")))
 
@@ -252,12 +252,12 @@ CHANGES = {
 def test_each_change_is_seen(verified, change):
     module, verifier = verified
     CHANGES[change](module)
-    with pytest.raises(VerifyError) as whole:
+    with pytest.raises(VerifyError) as raised:
         Verifier().verify(module)
     for _ in range(2):
         with pytest.raises(VerifyError) as again:
             verifier.verify(module)
-        assert str(again.value) == str(whole.value)
+        assert str(again.value) == str(raised.value)
 
 
 LONG = """
@@ -410,13 +410,13 @@ def test_isolation_and_functions_of_xdsl(nested, change):
 
 
 def test_isolation_costs_no_walk_of_its_own(nested, monkeypatch):
-    asked = []
+    requests = []
     own = IsolatedFromAbove.verify
     monkeypatch.setattr(
-        IsolatedFromAbove, "verify", lambda trait, op: (asked.append(len(list(op.walk()))), own(trait, op))
+        IsolatedFromAbove, "verify", lambda trait, op: (requests.append(len(list(op.walk()))), own(trait, op))
     )
     Verifier().verify(nested)
-    assert max(asked) <= 3, "a function without what is inside"
+    assert max(requests) <= 3, "a function without what is inside"
 
 
 def test_a_snapshot_sees_every_kind_of_change(nested):

@@ -75,7 +75,7 @@ K = f"%y = relax.call_tir @k(%x) : {T}"
 I = f"%i = relax.if %c : {T}"
 OUT = f"relax.output %y : {T}"
 OTHER = f"%q: {T}) -> {T} {{"
-WHOLE = f"{OTHER} relax.return %q : {T} }}"
+VALID = f"{OTHER} relax.return %q : {T} }}"
 
 
 def instead(base, old, new):
@@ -96,7 +96,7 @@ def before(base, line, more):
 
 def other(signature, t):
     """PLAIN with another function `other`, that gives its parameter of the type `t` back."""
-    return instead(PLAIN, WHOLE, f"{signature} {{ relax.return %q : {t} }}")
+    return instead(PLAIN, VALID, f"{signature} {{ relax.return %q : {t} }}")
 
 
 FORCED = instead(GOOD, f"f32>) -> {T} {{\n  %d", f"f32>) -> {T} attributes {{relax.force_pure = true}} {{\n  %d")
@@ -180,9 +180,9 @@ TEXTS = {
 @pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, texts in TEXTS.items() for text in texts])
 def test_text_that_breaks_a_rule(parse, rule, text):
     module = parse(text)
-    found = well_formed_problems(IRModule(module))
-    assert {p.rule for p in found} == {rule}, found
-    assert all(isinstance(p, RULES[rule]) and p.function for p in found)
+    problems = well_formed_problems(IRModule(module))
+    assert {p.rule for p in problems} == {rule}, problems
+    assert all(isinstance(p, RULES[rule]) and p.function for p in problems)
     assert not well_formed(IRModule(module)) and well_formed(IRModule(module), False) == (rule in STRUCT_INFO_RULES)
 
 
@@ -275,9 +275,9 @@ BUILT = [
 def test_ir_that_breaks_a_rule(parse, rule, change, message):
     module = parse(GOOD)
     change(module)
-    found = well_formed_problems(IRModule(module))
-    assert [p.rule for p in found if p.rule not in ("struct-info-not-base", "call-arguments")] == [rule], found
-    assert message in found[0].message
+    problems = well_formed_problems(IRModule(module))
+    assert [p.rule for p in problems if p.rule not in ("struct-info-not-base", "call-arguments")] == [rule], problems
+    assert message in problems[0].message
 
 
 def test_every_rule_has_a_test():
@@ -305,8 +305,8 @@ def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
     return z
 """
     mod = IRModule(parse_source(source))
-    found = well_formed_problems(mod)
-    assert [(p.rule, p.location.line, p.function) for p in found] == [
+    problems = well_formed_problems(mod)
+    assert [(p.rule, p.location.line, p.function) for p in problems] == [
         ("impure-call-in-pure-function", 4, "main"), ("impure-call-in-pure-function", 5, "main"),
     ]  # fmt: skip
     with pytest.raises(RULES["impure-call-in-pure-function"]) as raised:

@@ -113,12 +113,12 @@ def write_quantized(folder: Path, config: dict[str, Any], extra: dict[str, np.nd
     """A folder with every matrix of a layer quantized; the numbers that they mean, by the one names."""
     write_tiny_folder(folder, FOLDER, quantization_config=config)
     tensors = dict(read_weights(folder / "model.safetensors"))
-    meant: dict[str, np.ndarray] = {}
+    expected: dict[str, np.ndarray] = {}
     for seed, (name, matrix) in enumerate(random_weights(FOLDER).items()):
         if matrix.ndim != 2 or not name.startswith("layers"):
             continue
         parts = numbers(matrix.shape[1], matrix.shape[0], 16, seed=seed)
-        meant[name] = meaning(*parts)
+        expected[name] = meaning(*parts)
         stem = huggingface_name(name).removesuffix(".weight")
         del tensors[f"{stem}.weight"]
         packed = awq(*parts) if config["quant_method"] == "awq" else gptq(*parts)
@@ -127,15 +127,15 @@ def write_quantized(folder: Path, config: dict[str, Any], extra: dict[str, np.nd
             tensors[f"{stem}.bias"] = np.zeros(matrix.shape[0], "float16")
             tensors[f"{stem}.g_idx"] = np.arange(matrix.shape[1], dtype="int32") // 16
     write_weights(folder / "model.safetensors", tensors | (extra or {}))
-    return meant
+    return expected
 
 
 @pytest.mark.parametrize("config", [AWQ, GPTQ], ids=["awq", "gptq"])
 def test_a_folder(tmp_path: Path, config: dict[str, Any]) -> None:
-    meant = write_quantized(tmp_path, config)
+    expected = write_quantized(tmp_path, config)
     model = load_language_model(tmp_path)
-    assert model.config == FOLDER and len(meant) == 14
-    for name, matrix in meant.items():
+    assert model.config == FOLDER and len(expected) == 14
+    for name, matrix in expected.items():
         assert model.weights[name].format == "int4_g16"
         np.testing.assert_array_equal(values(model.weights[name]), matrix)
     assert model.weights["embedding.weight"].format == "f32"

@@ -104,11 +104,11 @@ def test_what_was_forked_continues_separately(attend, cache, position):
 def test_what_was_rolled_back_is_gone(attend, cache):
     """Behind a fork, too: the other one keeps what was taken back of the first."""
     cache.add_sequence(0)
-    whole = rows(9, 1)
-    read(attend, cache, {0: whole})
+    full = rows(9, 1)
+    read(attend, cache, {0: full})
     cache.fork_sequence(0, 1)
     cache.popn(0, 6)
     other = rows(5, 2)
-    assert_last(read(attend, cache, {0: other})[0], np.concatenate([whole[:3], other]))
+    assert_last(read(attend, cache, {0: other})[0], np.concatenate([full[:3], other]))
     more = rows(1, 3)
-    assert_last(read(attend, cache, {1: more})[1], np.concatenate([whole, more]))
+    assert_last(read(attend, cache, {1: more})[1], np.concatenate([full, more]))

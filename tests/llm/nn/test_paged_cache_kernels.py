@@ -44,13 +44,13 @@ def expected(query, keys, values, table):
     pools = [pool[LAYER, table].astype(np.float64) for pool in (keys, values)]
     key, value = (pool.transpose(1, 0, 2, 3).reshape(HEADS, -1, SIZE) for pool in pools)
 
-    def behind(length):
+    def after_prefix(length):
         scores = np.einsum("hid,hjd->hij", query[0].astype(np.float64), key[:, :length]) * 0.2
         powers = np.exp(scores - scores.max(-1, keepdims=True, initial=-1e30))
         total = powers.sum(-1, keepdims=True)
         return np.einsum("hij,hjd->hid", powers / np.where(total == 0, 1, total), value[:, :length])
 
-    return behind
+    return after_prefix
 
 
 @thinned("target", TARGETS, 1)
@@ -67,8 +67,8 @@ def test_positions_of_several_pages(target):
         for pool in (k, v):
             pool[:, table] = np.where(used, pool[:, table], np.nan)
         pages[-(-length // 64) :] = 10**6
-        found = attend(query, k, v, pages[None], np.array([length - 1], np.int32)).numpy()
-        np.testing.assert_allclose(found[0], expected(query, keys, values, table)(length), rtol=0, atol=2e-6)
+        actual = attend(query, k, v, pages[None], np.array([length - 1], np.int32)).numpy()
+        np.testing.assert_allclose(actual[0], expected(query, keys, values, table)(length), rtol=0, atol=2e-6)
 
 
 def test_heads_that_share_keys_are_rows_of_a_tile():

@@ -47,23 +47,23 @@ def at(expr, n):
 @pytest.mark.parametrize("n", [0, 1, 7])
 def test_counts_of_rows(name, n):
     body, operations, bytes = BODIES[name]
-    found, _ = cost(body)
-    assert (at(found.operations, n), at(found.bytes, n)) == (operations * n, bytes * n)
+    estimate, _ = cost(body)
+    assert (at(estimate.operations, n), at(estimate.bytes, n)) == (operations * n, bytes * n)
 
 
 def test_what_is_touched_is_less_than_the_buffer():
-    found, _ = cost(BODIES["a row"][0])
-    assert [at(found.bytes, n) for n in (0, 1, 9)] == [0, 2 * 32 * 4, 2 * 32 * 4]
+    estimate, _ = cost(BODIES["a row"][0])
+    assert [at(estimate.bytes, n) for n in (0, 1, 9)] == [0, 2 * 32 * 4, 2 * 32 * 4]
 
 
 def test_a_loop_within_a_loop_counts_as_its_longest():
-    found, _ = cost(BODIES["a triangle"][0])
-    assert [at(found.operations, n) for n in (1, 5)] == [0, 5 * 4]
+    estimate, _ = cost(BODIES["a triangle"][0])
+    assert [at(estimate.operations, n) for n in (1, 5)] == [0, 5 * 4]
 
 
 def test_gathered_rows_are_counted_and_not_the_table():
-    found, _ = cost("for i, j in T.grid(16, 32):\n B[i, j] = A[I[i], j]")
-    assert at(found.bytes, 1000) == 2 * 16 * 32 * 4 + 16 * 8
+    estimate, _ = cost("for i, j in T.grid(16, 32):\n B[i, j] = A[I[i], j]")
+    assert at(estimate.bytes, 1000) == 2 * 16 * 32 * 4 + 16 * 8
 
 
 def test_as_many_operations_as_the_estimate_for_fixed_extents():
@@ -80,6 +80,6 @@ def mm(A: T.Buffer((8, 16), "float32"), B: T.Buffer((16, 24), "float32"), C: T.B
 """
     module = parse_source(source)
     (func,) = [op for op in module.ops if isinstance(op, tir.FuncOp)]
-    found = cost_of(func)
-    assert found.operations.constant == estimate_tir_flops(module) == 2 * 8 * 16 * 24
-    assert found.bytes.constant == 4 * (8 * 16 + 16 * 24 + 8 * 24)
+    estimate = cost_of(func)
+    assert estimate.operations.constant == estimate_tir_flops(module) == 2 * 8 * 16 * 24
+    assert estimate.bytes.constant == 4 * (8 * 16 + 16 * 24 + 8 * 24)

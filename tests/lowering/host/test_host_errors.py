@@ -90,8 +90,8 @@ def test_arguments_of_another_form_are_normalised(add):
     class Sub(np.ndarray):
         pass
 
-    for given in (np.asfortranarray(y), wide[:, ::2], unaligned, y.astype(">f4"), y.view(Sub)):
-        np.testing.assert_array_equal(add["main"](x, given), x + 1 + y)
+    for array in (np.asfortranarray(y), wide[:, ::2], unaligned, y.astype(">f4"), y.view(Sub)):
+        np.testing.assert_array_equal(add["main"](x, array), x + 1 + y)
 
 
 def test_kernel_that_does_not_fit_is_refused_when_compiling(host):
@@ -233,8 +233,8 @@ def test_references_are_counted_exactly_on_every_path(host, callbacks):
     before = counts()
     for k in range(400):
         step(k)
-    for found, expected in zip(counts(), before, strict=True):
-        assert abs(found - expected) < 50
+    for actual, expected in zip(counts(), before, strict=True):
+        assert abs(actual - expected) < 50
     gc.unfreeze()
     assert all(ref() is None for ref in seen)
 

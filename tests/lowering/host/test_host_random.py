@@ -141,7 +141,7 @@ def test_random_functions(host, program, n):
     x = np.arange(n * 4, dtype=np.float32).reshape(n, 4)
     for c, d in ((True, False), (False, True)):
         env = {"x": x, "y": 3 - x, "c": c, "d": d}
-        found = main(np.array(c), d, env["x"], env["y"])
-        np.testing.assert_array_equal(found[0], first(env))
-        np.testing.assert_array_equal(found[1], second(env))
+        result = main(np.array(c), d, env["x"], env["y"])
+        np.testing.assert_array_equal(result[0], first(env))
+        np.testing.assert_array_equal(result[1], second(env))
     np.testing.assert_array_equal(x, np.arange(n * 4, dtype=np.float32).reshape(n, 4))

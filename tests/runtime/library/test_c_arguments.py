@@ -66,7 +66,7 @@ FINE = ""
 NULL = "is null, and has elements"
 NEGATIVE = "has a negative extent"
 LARGE = "is larger than any memory"
-MISFIT = "the arguments do not fit"
+MISMATCH = "the arguments do not fit"
 
 CALLS: list[tuple[str, str]] = [
     ("some_main_raw(x, y, 3, z)", FINE),
@@ -104,8 +104,8 @@ CHANGES: list[tuple[str, str]] = [
     ("X.data = NULL, X.shape = none, Y.data = NULL, Y.shape = nothing", FINE),
     ("X.data = NULL, X.byte_offset = 64, X.shape = none, Y.data = NULL, Y.shape = nothing", FINE),
     ("X.shape = NULL", "argument x has no shape"),
-    ("X.ndim = 1", MISFIT),
-    ("X.ndim = 0", MISFIT),
+    ("X.ndim = 1", MISMATCH),
+    ("X.ndim = 0", MISMATCH),
     ("X.ndim = -1", "no possible number of dimensions"),
     ("X.ndim = 65, X.shape = many", "no possible number of dimensions"),
     ("X.ndim = INT32_MAX, X.shape = many", "no possible number of dimensions"),
@@ -124,7 +124,7 @@ CHANGES: list[tuple[str, str]] = [
     ("X.dtype.lanes = 2", "another data type"),
     ("X.dtype.lanes = 0", "another data type"),
     ("X.device.device_type = 2", "not in the processor's memory"),
-    ("Y.shape[0] = 2", MISFIT),
+    ("Y.shape[0] = 2", MISMATCH),
 ]
 """What is changed of tensors that fit, and a part of what the call says."""
 
@@ -154,12 +154,12 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return dict(line.split(" | ", 1) for line in done.stdout.splitlines())
 
 
-@pytest.mark.parametrize("row, said", [*CALLS, *CHANGES])
-def test_a_call_from_c(lines, row, said):
+@pytest.mark.parametrize("row, message", [*CALLS, *CHANGES])
+def test_a_call_from_c(lines, row, message):
     """0 where the arguments fit; else -1, and why."""
     status, _, text = lines[row].partition(" ")
-    assert status == ("-1" if said else "0"), lines[row]
-    assert said in text
+    assert status == ("-1" if message else "0"), lines[row]
+    assert message in text
 
 
 WAYS = ["same", "relative", "symlink", "hardlink", "folder"]

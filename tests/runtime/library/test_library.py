@@ -94,12 +94,12 @@ def path(executable: Executable, folder: Path) -> Path:
     return folder / "libsome.so"
 
 
-def same(expected: object, found: object) -> bool:
+def same(expected: object, actual: object) -> bool:
     if isinstance(expected, tuple):
-        return len(expected) == len(found) and all(map(same, expected, found))
+        return len(expected) == len(actual) and all(map(same, expected, actual))
     if isinstance(expected, np.ndarray):
-        return expected.dtype == found.dtype and np.array_equal(expected, found)
-    return expected == found and type(expected) is type(found)
+        return expected.dtype == actual.dtype and np.array_equal(expected, actual)
+    return expected == actual and type(expected) is type(actual)
 
 
 @pytest.mark.parametrize("n", [0, 1, 5, 300])
@@ -150,8 +150,8 @@ def test_threads_call_at_the_same_time(executable, path):
     expected = [executable["main"](*args) for args in inputs]
     with ThreadPoolExecutor(4) as pool:
         for _ in range(10):
-            found = list(pool.map(lambda args: main(*args), inputs))
-            assert all(map(np.array_equal, expected, found))
+            result = list(pool.map(lambda args: main(*args), inputs))
+            assert all(map(np.array_equal, expected, result))
 
 
 def test_tvm_loads_it(executable, path):
@@ -376,10 +376,10 @@ def test_matrix_registers_are_requested_in_c(tmp_path):
     """By the library itself: a program in C has no other one that would."""
     matrices = build(parse_source(MATRICES))
     matrices.export_library(tmp_path / "matrices.so", header=tmp_path / "matrices.h", name="matrices")
-    found = [int(number) for number in run_c(tmp_path, MATRIX_MAIN, tmp_path / "matrices.so").split()]
+    actual = [int(number) for number in run_c(tmp_path, MATRIX_MAIN, tmp_path / "matrices.so").split()]
     count = np.arange(32 * 64)
     x, w = (count * 7).astype(np.uint8).reshape(32, 64), (count * 5).astype(np.int8).reshape(64, 32)
-    assert found == (x.astype(np.int64) @ w.astype(np.int64)).reshape(-1).tolist()
+    assert actual == (x.astype(np.int64) @ w.astype(np.int64)).reshape(-1).tolist()
 
 
 @pytest.mark.parametrize(
@@ -555,7 +555,7 @@ def test_files_that_are_no_library(content, tmp_path):
 
 def test_a_library_that_took_the_place_of_a_loaded_one_is_read(tmp_path):
     """The system's loader knows libraries by their names: the first one answered for the second."""
-    path, found = tmp_path / "libmodel.so", []
+    path, results = tmp_path / "libmodel.so", []
     for value in (1.0, 2.0):
         text = f"""
 @R.function
@@ -564,8 +564,8 @@ def main(x: R.Tensor(("n",), "float32")):
     return gv
 """
         build(parse_source(text)).export_library(path, weights=tmp_path / "weights")
-        found.append(load_library(path))
-    assert [library["main"](np.zeros(1, "float32")).tolist() for library in (*found, load_library(path))] == [
+        results.append(load_library(path))
+    assert [library["main"](np.zeros(1, "float32")).tolist() for library in (*results, load_library(path))] == [
         [1.0],
         [2.0],
         [2.0],

@@ -25,6 +25,6 @@ def test_moments_and_durations(rate):
 def test_what_is_recorded_lies_within_the_call():
     """Whichever clock this machine has: a call that records nothing takes the time that it says."""
     with recording(new_rows(0)) as recorder:
-        made = recorder.record(time.sleep, 0.001)
-    assert made.end - made.begin >= 1_000_000 and len(made.events) == 0
+        recorded = recorder.record(time.sleep, 0.001)
+    assert recorded.end - recorded.begin >= 1_000_000 and len(recorded.events) == 0
     assert isinstance(counter_is_clock(), bool)

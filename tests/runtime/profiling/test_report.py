@@ -110,9 +110,9 @@ def test_of_calls_that_were_left_out_times_are_reported_and_counts_are_exact():
         (240, -1, -1, -1, -1),
     )
     report = Report("main", SITES, Recording(rows, 0, 0, 1000, np.array([4, 5, 0, 0, 7]), 4, single=False), LIMITS)
-    told = {row.name: (row.count, round(row.seconds * 1e9, 6)) for row in report.rows}
+    reported = {row.name: (row.count, round(row.seconds * 1e9, 6)) for row in report.rows}
     kernel = (3 * 8 + 38) * 5 / 4
-    assert told == {
+    assert reported == {
         "host code of main": (4, 8), "matmul": (5, kernel), "never": (7, 0),
         "outside of the calls": (4, 1000 - 8 - kernel),
     }  # fmt: skip
@@ -156,8 +156,8 @@ def test_the_trace_is_of_the_trace_event_format(report):
             assert event["ts"] >= 0 and event["dur"] >= 0 and isinstance(event.get("args", {}), dict)
         else:
             assert event["ph"] == "C" and event["ts"] >= 0 and all(v >= 0 for v in event["args"].values())
-    whole, *parts = ((e["ts"], e["ts"] + e["dur"]) for e in trace["traceEvents"] if e["ph"] == "X")
-    assert all(whole[0] <= begin and end <= whole[1] for begin, end in parts), "slices of a thread nest"
+    call, *parts = ((e["ts"], e["ts"] + e["dur"]) for e in trace["traceEvents"] if e["ph"] == "X")
+    assert all(call[0] <= begin and end <= call[1] for begin, end in parts), "slices of a thread nest"
 
 
 def test_the_roofline_has_a_dot_for_each_kernel_and_a_line_for_each_memory(report):

@@ -41,7 +41,7 @@ YES, NO = np.array(True), np.array(False)
 
 
 @pytest.fixture(scope="module")
-def asked():
+def observations():
     """What the packed function does with its argument: a list with a function."""
     does = [lambda x: x]
     registry.register_func("test.session.ask", lambda x: does[0](x), override=True)
@@ -50,7 +50,7 @@ def asked():
 
 
 @pytest.fixture(scope="module")
-def executable(asked):
+def executable(observations):
     return build(parse_source(SOURCE))
 
 
@@ -112,18 +112,18 @@ def test_errors_leave_it_as_it_was(executable):
     assert counts(session.report(LIMITS))["relu"] == 1
 
 
-def test_a_profile_inside_of_a_profile_is_refused(executable, asked):
-    asked[0] = lambda x: executable.profile("main", x, YES, limits=LIMITS) and x
+def test_a_profile_inside_of_a_profile_is_refused(executable, observations):
+    observations[0] = lambda x: executable.profile("main", x, YES, limits=LIMITS) and x
     with executable.profiling() as session, pytest.raises(ArgumentError, match="already"):
         session["asks"](SHORT)
     with executable.profiling() as outer, pytest.raises(ArgumentError, match="already"):
         executable.profile("main", SHORT, YES, limits=LIMITS)
-    asked[0] = lambda x: x
+    observations[0] = lambda x: x
     outer["asks"](SHORT)
     assert executable.profile("asks", SHORT, limits=LIMITS).rows
 
 
-def test_calls_of_other_threads_meanwhile_count_and_are_not_measured(executable, asked):
+def test_calls_of_other_threads_meanwhile_count_and_are_not_measured(executable, observations):
     """The packed function lets another thread call while its own call is measured."""
     with executable.profiling() as session:
 
@@ -133,9 +133,9 @@ def test_calls_of_other_threads_meanwhile_count_and_are_not_measured(executable,
             thread.join()
             return x
 
-        asked[0] = elsewhere
+        observations[0] = elsewhere
         session["asks"](SHORT)
-        asked[0] = lambda x: x
+        observations[0] = lambda x: x
     report = session.report(LIMITS)
     assert counts(report) | {"abs": 1, "relu": 1, "test.session.ask": 1} == counts(report)
     assert (report.recording.calls, report.measured) == (1, 1)

@@ -6,7 +6,7 @@ from tirax.runtime.profiling.recorder import new_rows, recording
 from tirax.runtime.profiling.watched import CALLS, watched
 
 
-class Told:
+class Reporter:
     """A profile that says how long it took."""
 
     def __init__(self, seconds, result):
@@ -15,12 +15,12 @@ class Told:
 
 def calls_of(seconds):
     """What is watched, and the lists of plain calls, of profiled ones, and of what was told."""
-    plain, profiled, told = [], [], []
+    plain, profiled, reported = [], [], []
 
     def profile(name, *args, warmup):
         assert (name, warmup) == ("main", 0)
         profiled.append(args)
-        return Told(seconds[len(profiled) - 1], sum(args))
+        return Reporter(seconds[len(profiled) - 1], sum(args))
 
     def main(*args):
         """A sum."""
@@ -28,19 +28,19 @@ def calls_of(seconds):
         return sum(args)
 
     return (
-        watched("main", main, profile, lambda report, args: told.append((report.seconds, args))),
+        watched("main", main, profile, lambda report, args: reported.append((report.seconds, args))),
         plain,
         profiled,
-        told,
+        reported,
     )
 
 
 def test_each_call_runs_once():
-    call, plain, profiled, told = calls_of([5, 3, 4, 2, 6])
+    call, plain, profiled, reported = calls_of([5, 3, 4, 2, 6])
     assert [call(i, 1) for i in range(CALLS + 2)] == [i + 1 for i in range(CALLS + 2)]
     assert profiled == [(i, 1) for i in range(CALLS)]
     assert plain == [(CALLS, 1), (CALLS + 1, 1)]
-    assert told == [(5, (0, 1)), (3, (1, 1)), (2, (3, 1))]
+    assert reported == [(5, (0, 1)), (3, (1, 1)), (2, (3, 1))]
     assert call.__doc__ == "A sum."
 
 

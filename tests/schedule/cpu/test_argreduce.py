@@ -37,8 +37,8 @@ def scheduled(compute, shape):
     return str(Sequential(passes)(module_op(module(compute, shape))))
 
 
-def check(function, array, wanted):
-    np.testing.assert_array_equal(function(tvm.nd.array(array)).numpy(), wanted)
+def check(function, array, expected):
+    np.testing.assert_array_equal(function(tvm.nd.array(array)).numpy(), expected)
 
 
 @pytest.mark.parametrize("target", TARGETS)

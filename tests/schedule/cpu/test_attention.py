@@ -116,9 +116,9 @@ def check(case, target, dtype="float32", tolerance=2e-5):
     function = build(case, target, dtype)
     for sizes in case.sizes:
         arrays = arrays_of(case, sizes, dtype)
-        found = function(*map(tvm.nd.array, arrays)).numpy()
-        wanted = numpys(case, *arrays)
-        np.testing.assert_allclose(found, wanted, rtol=10 * tolerance, atol=tolerance, err_msg=str(sizes))
+        result = function(*map(tvm.nd.array, arrays)).numpy()
+        expected = numpys(case, *arrays)
+        np.testing.assert_allclose(result, expected, rtol=10 * tolerance, atol=tolerance, err_msg=str(sizes))
 
 
 @thinned("name", CASES, 1)
@@ -168,10 +168,10 @@ def test_rows_without_weights_are_zeros():
     q, k, v, bias = arrays_of(case, {})
     bias[..., 0, :] = -np.inf
     bias[..., 1, :520] = -np.inf
-    found = build(case)(*map(tvm.nd.array, (q, k, v, bias))).numpy()
-    np.testing.assert_array_equal(found[:, 0], 0)
-    np.testing.assert_allclose(found, numpys(case, q, k, v, bias), rtol=2e-4, atol=2e-5)
-    np.testing.assert_allclose(found, interpret(module(case).op, "main", [q, k, v, bias]), rtol=2e-4, atol=2e-5)
+    result = build(case)(*map(tvm.nd.array, (q, k, v, bias))).numpy()
+    np.testing.assert_array_equal(result[:, 0], 0)
+    np.testing.assert_allclose(result, numpys(case, q, k, v, bias), rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(result, interpret(module(case).op, "main", [q, k, v, bias]), rtol=2e-4, atol=2e-5)
 
 
 def test_masked_scores_do_not_count_for_the_maximum():
@@ -179,8 +179,8 @@ def test_masked_scores_do_not_count_for_the_maximum():
     case = CASES["causal"]
     q, k, v = arrays_of(case, {"n": 40})
     q[:], k[:] = 15, -15
-    found = build(case)(*map(tvm.nd.array, (q, k, v))).numpy()
-    np.testing.assert_allclose(found, numpys(case, q, k, v), rtol=2e-4, atol=2e-5)
+    result = build(case)(*map(tvm.nd.array, (q, k, v))).numpy()
+    np.testing.assert_allclose(result, numpys(case, q, k, v), rtol=2e-4, atol=2e-5)
 
 
 def scheduled(case, target="llvm -mcpu=x86-64-v4 -vector-width=512"):
@@ -188,8 +188,8 @@ def scheduled(case, target="llvm -mcpu=x86-64-v4 -vector-width=512"):
 
 
 def buffers(mod):
-    found = [op.result.type for op in mod.walk() if isinstance(op, tir_dialect.AllocBufferOp)]
-    return [tuple(dim.constant for dim in kind.dims) for kind in found]
+    result = [op.result.type for op in mod.walk() if isinstance(op, tir_dialect.AllocBufferOp)]
+    return [tuple(dim.constant for dim in kind.dims) for kind in result]
 
 
 def test_parts_without_keys_say_so():
@@ -237,8 +237,8 @@ def test_stages_have_rules_of_their_own_by_directive():
     context = new_context()
     context.load_dialect(Sched)
     text = str(mod)
-    said = Parser(context, text[: text.rindex("}")] + rule + "}").parse_module()
-    assert "%scores" not in str(Sequential(make_passes(SCHEDULE))(said))
+    parsed = Parser(context, text[: text.rindex("}")] + rule + "}").parse_module()
+    assert "%scores" not in str(Sequential(make_passes(SCHEDULE))(parsed))
 
 
 JOINED = """

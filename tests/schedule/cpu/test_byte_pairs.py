@@ -38,6 +38,6 @@ def test_the_greatest_bytes_are_summed_exactly(name: str, fill: str):
     mod = bb.finalize()
     run, signs = build(mod, Target(TARGET))["main"], np.random.default_rng(2).choice([-1, 1], (2, K))
     for values in (np.ones((1, K)), -np.ones((5, K)), signs, np.ones((0, K))):
-        given = values.astype(np.float32)  # bytes of 127 and -127
-        expected = np.asarray(interpret(mod, "main", [given]))
-        np.testing.assert_allclose(run(given).numpy(), expected, rtol=1e-5, atol=1e-4 * np.abs(expected).max(initial=0))
+        array = values.astype(np.float32)  # bytes of 127 and -127
+        expected = np.asarray(interpret(mod, "main", [array]))
+        np.testing.assert_allclose(run(array).numpy(), expected, rtol=1e-5, atol=1e-4 * np.abs(expected).max(initial=0))

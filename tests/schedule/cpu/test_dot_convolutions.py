@@ -41,9 +41,9 @@ class Module:
 def convolution(x, w, kinds, data="NHWC", kernel="HWIO", **options):
     """A module of one convolution; `x` and `w` by the letters of their dimensions."""
     a, b, out = kinds
-    shapes = [str(tuple(given[c] for c in order)).replace("'", '"') for given, order in ((x, data), (w, kernel))]
-    given = ", ".join(f"{name}={value}" for name, value in options.items())
-    source = SOURCE.format(x=shapes[0], w=shapes[1], a=a, b=b, data=data, kernel=kernel, out=out, options=given)
+    shapes = [str(tuple(inputs[c] for c in order)).replace("'", '"') for inputs, order in ((x, data), (w, kernel))]
+    inputs = ", ".join(f"{name}={value}" for name, value in options.items())
+    source = SOURCE.format(x=shapes[0], w=shapes[1], a=a, b=b, data=data, kernel=kernel, out=out, options=inputs)
     return tvm.script.from_source(source)
 
 
@@ -71,24 +71,24 @@ def reference(x, w, data, kernel, strides=1, padding=0, dilation=1, groups=1):
 def between_groups(w, groups):
     """Kernels of groups as those of one, with zeros between the groups."""
     (*window, channels, outputs), each = w.shape, w.shape[3] // groups
-    whole = np.zeros((*window, groups * channels, outputs))
+    full = np.zeros((*window, groups * channels, outputs))
     for g in range(groups):
         here = slice(g * each, (g + 1) * each)
-        whole[:, :, g * channels : (g + 1) * channels, here] = w[..., here]
-    return whole
+        full[:, :, g * channels : (g + 1) * channels, here] = w[..., here]
+    return full
 
 
-def check(found, x, w, data, kernel, **options):
-    wanted = reference(x, w, data, kernel, **options)
-    assert found.shape == wanted.shape
-    if found.dtype == np.int32:
-        np.testing.assert_array_equal(found, wanted.astype("int64").astype("int32"))
+def check(actual, x, w, data, kernel, **options):
+    expected = reference(x, w, data, kernel, **options)
+    assert actual.shape == expected.shape
+    if actual.dtype == np.int32:
+        np.testing.assert_array_equal(actual, expected.astype("int64").astype("int32"))
         return
     count = np.prod([w.shape[kernel.index(c)] for c in "HWI"])
     bound = (count + 1) * 2.0**-24 * reference(np.abs(x), np.abs(w), data, kernel, **options)
-    if found.dtype == ml_dtypes.bfloat16:
-        bound += 2.0**-8 * (np.abs(wanted) + bound)
-    assert (np.abs(found.astype("float64") - wanted) <= bound).all()
+    if actual.dtype == ml_dtypes.bfloat16:
+        bound += 2.0**-8 * (np.abs(expected) + bound)
+    assert (np.abs(actual.astype("float64") - expected) <= bound).all()
 
 
 def image(n, h, w, c):
@@ -119,8 +119,8 @@ def run(x, w, kinds, data, kernel, options, *, constant, target="llvm"):
     args = [values([x[c] for c in data], kinds[0]), values([w[c] for c in kernel], kinds[1])]
     if constant:
         module = relax.transform.BindParams("main", {"w": args[1]})(module)
-    found = relax.build(module, target=target)["main"](*args[: 1 if constant else 2])
-    check(np.asarray(found), *args, data, kernel, **options)
+    result = relax.build(module, target=target)["main"](*args[: 1 if constant else 2])
+    check(np.asarray(result), *args, data, kernel, **options)
 
 
 @thinned("case", list(CASES), 2)
@@ -383,9 +383,9 @@ def test_rows_that_do_not_fit_the_cache_are_in_blocks(case):
 
     assert blocks(1 << 15) and not blocks(1 << 20) and not blocks(1 << 9)
     if HAS_AVX2:
-        given = values(tuple(x.values()), "int16")
-        found = np.asarray(relax.build(bound, target="llvm -mcpu=haswell -l2-size=32768")["main"](given))
-        check(found, given, weights, "NHWC", "HWIO", **options)
+        array = values(tuple(x.values()), "int16")
+        result = np.asarray(relax.build(bound, target="llvm -mcpu=haswell -l2-size=32768")["main"](array))
+        check(result, array, weights, "NHWC", "HWIO", **options)
 
 
 def test_pairs_of_bytes_are_summed_step_by_step():
@@ -394,9 +394,9 @@ def test_pairs_of_bytes_are_summed_step_by_step():
     weights = RNG.integers(-60, 61, (3, 3, 32, 32)).astype("int8")
     bound = relax.transform.BindParams("main", {"w": weights})(module)
     if HAS_AVX2:
-        given = values((1, 8, 8, 32), "uint8")
+        array = values((1, 8, 8, 32), "uint8")
         check(
-            np.asarray(relax.build(bound, target="llvm -mcpu=haswell")["main"](given)), given, weights, "NHWC", "HWIO"
+            np.asarray(relax.build(bound, target="llvm -mcpu=haswell")["main"](array)), array, weights, "NHWC", "HWIO"
         )
     lines = assembly(bound, HASWELL).splitlines()
     count = {name: sum(name in line for line in lines) for name in ("vpmaddubsw", "vpmaddwd", "vpaddd", "vpshufb")}

@@ -54,17 +54,17 @@ def values(shape, dtype):
     return RNG.choice(np.array([kind.min, kind.min + 1, 0, 1, kind.max - 1, kind.max], dtype), shape)
 
 
-def check(found, x, w):
+def check(actual, x, w):
     if x.dtype != ml_dtypes.bfloat16:
-        np.testing.assert_array_equal(found, (x.astype("int64") @ w.astype("int64")).astype("int32"))
+        np.testing.assert_array_equal(actual, (x.astype("int64") @ w.astype("int64")).astype("int32"))
         return
     wide, others = x.astype("float64"), w.astype("float64")
-    wanted = wide @ others
+    expected = wide @ others
     bound = (x.shape[-1] + 1) * 2.0**-24 * (np.abs(wide) @ np.abs(others))
-    if found.dtype == ml_dtypes.bfloat16:
-        bound += 2.0**-8 * (np.abs(wanted) + bound)
-    assert found.shape == wanted.shape
-    assert (np.abs(found.astype("float64") - wanted) <= bound).all()
+    if actual.dtype == ml_dtypes.bfloat16:
+        bound += 2.0**-8 * (np.abs(expected) + bound)
+    assert actual.shape == expected.shape
+    assert (np.abs(actual.astype("float64") - expected) <= bound).all()
 
 
 SHAPES = {
@@ -94,8 +94,8 @@ def test_products(target, dtype, out, names):
     for x, w, sizes in (SHAPES[name] for name in names):
         main = relax.build(product(x, w, dtype, out), target=target)["main"]
         for size in sizes:
-            given = [values([size.get(d, d) for d in shape], dtype) for shape in (x, w)]
-            check(np.asarray(main(*given)), *given)
+            array = [values([size.get(d, d) for d in shape], dtype) for shape in (x, w)]
+            check(np.asarray(main(*array)), *array)
 
 
 TURNED = """
@@ -168,8 +168,8 @@ def test_sums_whose_length_is_known_when_they_run():
         wide = [x.astype("float64") for x in (q, k, v)]
         scores = np.where(np.tril(np.ones((n, n))) > 0, np.einsum("bihd,bjhd->bhij", *wide[:2]) / 8, -np.inf)
         weights = np.exp(scores - scores.max(-1, keepdims=True))
-        wanted = np.einsum("bhij,bjhd->bihd", weights / weights.sum(-1, keepdims=True), wide[2])
-        np.testing.assert_allclose(np.asarray(main(q, k, v)).astype("float64"), wanted, atol=0.1)
+        expected = np.einsum("bhij,bjhd->bihd", weights / weights.sum(-1, keepdims=True), wide[2])
+        np.testing.assert_allclose(np.asarray(main(q, k, v)).astype("float64"), expected, atol=0.1)
 
 
 MIXED = """
@@ -247,8 +247,8 @@ def test_between_quantize_and_dequantize(target):
     for n in (0, 1, 31):
         x = RNG.standard_normal((n, 64)).astype("float32") * 4
         q = np.clip(np.round(x / np.float32(0.05)) + 3, -128, 127).astype("int64")
-        found = np.asarray(main(x, w, s))
-        np.testing.assert_array_equal(found, (q @ w.astype("int64") - 5).astype("float32") * s)
+        result = np.asarray(main(x, w, s))
+        np.testing.assert_array_equal(result, (q @ w.astype("int64") - 5).astype("float32") * s)
 
 
 @pytest.mark.parametrize("out", ["float32", "bfloat16"])
@@ -257,8 +257,8 @@ def test_what_to_mixed_precision_makes(out):
     half = ToMixedPrecision(dtype="bfloat16", out_dtype=out)(tvm.script.from_source(source))
     main = relax.build(half)["main"]
     x, w = (RNG.standard_normal(shape).astype("float32") for shape in ((26, 40), (40, 24)))
-    found = np.asarray(main(x, w)).astype(ml_dtypes.bfloat16 if out == "bfloat16" else "float32")
-    check(found, x.astype(ml_dtypes.bfloat16), w.astype(ml_dtypes.bfloat16))
+    result = np.asarray(main(x, w)).astype(ml_dtypes.bfloat16 if out == "bfloat16" else "float32")
+    check(result, x.astype(ml_dtypes.bfloat16), w.astype(ml_dtypes.bfloat16))
 
 
 def test_special_numbers():
@@ -267,8 +267,8 @@ def test_special_numbers():
     x, w = (np.ones(shape, ml_dtypes.bfloat16) for shape in ((25, 5), (5, 33)))
     x[3, 4], x[7, 1], w[0, 32] = np.inf, np.nan, -np.inf
     with np.errstate(invalid="ignore"):
-        wanted = x.astype("float32") @ w.astype("float32")
-    np.testing.assert_array_equal(np.asarray(main(x, w)), wanted)
+        expected = x.astype("float32") @ w.astype("float32")
+    np.testing.assert_array_equal(np.asarray(main(x, w)), expected)
 
 
 @pytest.mark.skipif(not HAS_BF16, reason="this machine has no avx512bf16")

@@ -76,14 +76,14 @@ CASES = [
 ]
 
 
-@thinned(("mod", "wanted", "shapes", "numbers"), CASES, 2)
-def test_numbers_change_no_result(mod, wanted, shapes, numbers):
+@thinned(("mod", "expected", "shapes", "numbers"), CASES, 2)
+def test_numbers_change_no_result(mod, expected, shapes, numbers):
     arrays = [RNG.standard_normal(shape).astype("float32") for shape in shapes]
     text = planned(mod)
     changed = edited(text, **numbers)
     assert changed != text
-    found = build(parsed(changed), pipeline="lower-cpu")["main"](*arrays)
-    np.testing.assert_allclose(found, wanted(*(a.astype("float64") for a in arrays)), rtol=1e-4, atol=1e-4)
+    result = build(parsed(changed), pipeline="lower-cpu")["main"](*arrays)
+    np.testing.assert_allclose(result, expected(*(a.astype("float64") for a in arrays)), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -67,8 +67,8 @@ def check(case, target, dtype="float32"):
         arrays = arguments(case, sizes, dtype)
         if case.ints and not arrays[0].size:
             continue
-        found = function(*map(tvm.nd.array, arrays)).numpy()
-        np.testing.assert_array_equal(found, case.numpys(*arrays), err_msg=str(sizes))
+        result = function(*map(tvm.nd.array, arrays)).numpy()
+        np.testing.assert_array_equal(result, case.numpys(*arrays), err_msg=str(sizes))
 
 
 def scheduled(case):
@@ -111,8 +111,8 @@ def test_sums_of_half_precision_are_taken_in_single():
 def test_running_products():
     function = build(Case(lambda x: op.cumprod(x, axis=1), None), "llvm")
     x = np.random.default_rng(0).uniform(0.9, 1.1, (3, 201)).astype("float32")
-    found = function(tvm.nd.array(x)).numpy()
-    np.testing.assert_allclose(found, x.astype("float64").cumprod(1), rtol=1e-5)
+    result = function(tvm.nd.array(x)).numpy()
+    np.testing.assert_allclose(result, x.astype("float64").cumprod(1), rtol=1e-5)
 
 
 def test_a_scan_is_vectors():
@@ -168,10 +168,10 @@ def test_columns_with_nan_are_what_single_ones_are():
     """Lane by lane the same as for a column of a matrix that is too narrow for vectors to differ."""
     x = np.random.default_rng(1).integers(0, 4, (9, 40)).astype("float32")
     x[[0, 4, 8], [3, 5, 7]] = np.nan
-    whole = build(CHOICES["argmax"], "llvm")
-    found = whole(tvm.nd.array(x)).numpy()
-    alone = [whole(tvm.nd.array(np.ascontiguousarray(x[:, [j]]))).numpy()[0] for j in range(40)]
-    np.testing.assert_array_equal(found, alone)
+    full = build(CHOICES["argmax"], "llvm")
+    actual = full(tvm.nd.array(x)).numpy()
+    alone = [full(tvm.nd.array(np.ascontiguousarray(x[:, [j]]))).numpy()[0] for j in range(40)]
+    np.testing.assert_array_equal(actual, alone)
 
 
 def shuffled(x):
@@ -254,9 +254,9 @@ def test_vectors_of_quotients(dtype, target):
     with np.errstate(all="ignore"):
         for name in ("floor_divide", "floor_mod"):
             case = Case(getattr(op, name), None, (("n", 50), ("n", 50)))
-            found = build(case, target, dtype)(tvm.nd.array(x), tvm.nd.array(y)).numpy()
-            wanted = {"floor_divide": np.floor_divide, "floor_mod": np.mod}[name](x, y)
-            np.testing.assert_array_equal(found[y != 0], wanted[y != 0])
+            result = build(case, target, dtype)(tvm.nd.array(x), tvm.nd.array(y)).numpy()
+            expected = {"floor_divide": np.floor_divide, "floor_mod": np.mod}[name](x, y)
+            np.testing.assert_array_equal(result[y != 0], expected[y != 0])
 
 
 def test_products_of_rows():
@@ -286,10 +286,10 @@ def test_gradients_of_pools(kind, attrs):
     gradient = rng.standard_normal(out.shape).astype("float32")
     backward = getattr(op.grad, f"{kind}_pool2d_backward")
     back = build(Case(lambda g, x: backward(g, x, **attrs), None, (out.shape, x.shape)), "llvm")
-    found = back(tvm.nd.array(gradient), tvm.nd.array(x)).numpy()
-    assert np.sum(out.astype("float64") * gradient) == pytest.approx(np.sum(x.astype("float64") * found), rel=1e-4)
+    actual = back(tvm.nd.array(gradient), tvm.nd.array(x)).numpy()
+    assert np.sum(out.astype("float64") * gradient) == pytest.approx(np.sum(x.astype("float64") * actual), rel=1e-4)
     if kind == "max":
-        assert np.count_nonzero(found) <= gradient.size
+        assert np.count_nonzero(actual) <= gradient.size
 
 
 def test_only_the_valid_part_of_rows_is_sorted():
@@ -301,8 +301,8 @@ def test_only_the_valid_part_of_rows_is_sorted():
     valid = np.array([0, 50, 97], "int32")
     out = tvm.nd.array(np.zeros((3, 100), str(order.dtype)))
     function(tvm.nd.array(values), tvm.nd.array(valid), out)
-    for row, n, found in zip(values, valid, out.numpy(), strict=True):
-        assert [*np.argsort(row[:n], kind="stable"), *range(n, 100)] == found.astype(int).tolist()
+    for row, n, actual in zip(values, valid, out.numpy(), strict=True):
+        assert [*np.argsort(row[:n], kind="stable"), *range(n, 100)] == actual.astype(int).tolist()
 
 
 @thinned(("axis", "target"), on_targets([0, 1]), lambda case: case[0])
@@ -311,8 +311,8 @@ def test_sorting_keeps_the_order_of_equals(axis, target):
     function = build(Case(lambda x: op.argsort(x, axis=axis), None), target)
     for shape in ((0, 3), (1, 1), (33, 64), (4, 200), (70, 31)):
         x = np.random.default_rng(5).integers(0, 9, shape).astype("float32")
-        found = function(tvm.nd.array(x)).numpy()
-        np.testing.assert_array_equal(found, np.argsort(x, axis=axis, kind="stable"))
+        result = function(tvm.nd.array(x)).numpy()
+        np.testing.assert_array_equal(result, np.argsort(x, axis=axis, kind="stable"))
 
 
 def test_nan_comes_last():

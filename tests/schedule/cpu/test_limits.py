@@ -25,14 +25,14 @@ ALLOWED = {"frozenset", "int", "Streams", *(name for name in vars(limits) if nam
 
 def numbers(file: Path) -> dict[str, int]:
     """The module constants that are numbers, or collections of some: name -> line of the file."""
-    found: dict[str, int] = {}
+    by_name: dict[str, int] = {}
     for node in ast.parse(file.read_text()).body:
         if isinstance(node, ast.Assign):
             targets, value = [ast.unparse(target) for target in node.targets], node.value
             if isinstance(node.targets[0], ast.Tuple):
                 targets = [ast.unparse(target) for target in node.targets[0].elts]
-            found |= dict.fromkeys(targets, node.lineno) if is_number(value) else {}
-    return found
+            by_name |= dict.fromkeys(targets, node.lineno) if is_number(value) else {}
+    return by_name
 
 
 def is_number(value: ast.expr) -> bool:
@@ -45,9 +45,9 @@ def is_number(value: ast.expr) -> bool:
 
 def test_no_other_file_has_numbers():
     files = [file for file in TABLE.parents[1].rglob("*.py") if file != TABLE]
-    found = {name: f"{file}:{line}" for file in files for name, line in numbers(file).items()}
-    assert len(files) > 40 and {name: at for name, at in found.items() if name not in ENCODINGS} == {}
-    assert found.keys() == ENCODINGS.keys()
+    by_name = {name: f"{file}:{line}" for file in files for name, line in numbers(file).items()}
+    assert len(files) > 40 and {name: at for name, at in by_name.items() if name not in ENCODINGS} == {}
+    assert by_name.keys() == ENCODINGS.keys()
 
 
 def test_each_number_has_its_unit_and_source():

@@ -124,14 +124,14 @@ def test_as_the_interpreter_says(make, name, kinds, constant):
     check_meaning(bound(make(name, kinds), weights, kinds[1]) if constant else make(name, kinds), kinds)
 
 
-def check(found, x, w):
+def check(actual, x, w):
     wide = np.float64 if x.dtype == ml_dtypes.bfloat16 else np.int64
-    wanted = x.astype(wide) @ w.astype(wide)
+    expected = x.astype(wide) @ w.astype(wide)
     if wide is np.int64:
-        np.testing.assert_array_equal(found, wanted.astype(np.int32))
+        np.testing.assert_array_equal(actual, expected.astype(np.int32))
         return
     limit = (x.shape[-1] + 1) * 2.0**-24 * (np.abs(x.astype(wide)) @ np.abs(w.astype(wide)))
-    assert found.shape == wanted.shape and (np.abs(found - wanted) <= limit).all()
+    assert actual.shape == expected.shape and (np.abs(actual - expected) <= limit).all()
 
 
 @HERE
@@ -162,10 +162,10 @@ def test_on_this_processor(cores):
 def test_windows_on_this_processor(name):
     x, w, *_ = WINDOWS[name]
     module = bound(window(name, BYTES[0]), w, BYTES[0][1])
-    given = values(x, "uint8")
+    array = values(x, "uint8")
     without = "llvm -mattr=-amx-int8,-amx-tile,-amx-bf16"
     here, vectors = (relax.build(module, target=target)["main"] for target in ("llvm", without))
-    np.testing.assert_array_equal(np.asarray(here(given)), np.asarray(vectors(given)))
+    np.testing.assert_array_equal(np.asarray(here(array)), np.asarray(vectors(array)))
 
 
 def assembly(module, target=TARGET):

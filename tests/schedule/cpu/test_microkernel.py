@@ -80,9 +80,9 @@ def test_rows_that_are_left_are_what_numpy_says(case, target):
     all_rows = np.asarray(main(x, w, *others))
     expected = numpy_then(x.astype("float64") @ w, *others)
     for rows in range(23):
-        found = np.asarray(main(x[:rows], w, *(a[:rows] for a in others)))
-        np.testing.assert_allclose(found, expected[:rows], rtol=0, atol=4e-5)
-        np.testing.assert_array_equal(found, all_rows[:rows])
+        result = np.asarray(main(x[:rows], w, *(a[:rows] for a in others)))
+        np.testing.assert_allclose(result, expected[:rows], rtol=0, atol=4e-5)
+        np.testing.assert_array_equal(result, all_rows[:rows])
 
 
 RESIDUAL = """

@@ -68,7 +68,7 @@ def module():
     return builder.get()
 
 
-def made(spec, n):
+def inputs_of(spec, n):
     values = RNG.standard_normal(shape_of(spec, n)) * 3
     dtype = dtype_of(spec)
     return tvm.nd.array(np.abs(values).astype(U8) if dtype == U8 else values.astype(np.float32), dtype=dtype).numpy()
@@ -86,7 +86,7 @@ def test_what_they_compute(program, target):
     built = relax.build(program, target=target)
     for at, (name, (_, *specs)) in enumerate(PROGRAMS.items()):
         for n in SIZES if any("n" in spec for spec in specs) else (0,):
-            arrays = [made(spec, n) for spec in specs]
-            wanted = np.asarray(interpret(program.op, f"f{at}", arrays), dtype=np.float64)
-            found = built[f"f{at}"](*map(tvm.nd.array, arrays)).numpy().astype(np.float64)
-            np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4, err_msg=f"{name}, n = {n}")
+            arrays = [inputs_of(spec, n) for spec in specs]
+            expected = np.asarray(interpret(program.op, f"f{at}", arrays), dtype=np.float64)
+            actual = built[f"f{at}"](*map(tvm.nd.array, arrays)).numpy().astype(np.float64)
+            np.testing.assert_allclose(actual, expected, rtol=2e-4, atol=2e-4, err_msg=f"{name}, n = {n}")

@@ -69,12 +69,12 @@ def test_functions_of_different_schedules_stay_two(rule, left):
     assert [o.function_name for o in merged.ops if o.name == "sched.sequence"] == left
 
 
-@pytest.mark.parametrize(("caches", "found"), [("", "cached"), (" -l3-size=1048576", "streamed")])
-def test_caches_decide_where_results_go(caches, found):
+@pytest.mark.parametrize(("caches", "actual"), [("", "cached"), (" -l3-size=1048576", "streamed")])
+def test_caches_decide_where_results_go(caches, actual):
     """4 MiB, which the last cache holds or not."""
     (plan,) = make_passes(["plan-schedule"], TARGETS[0] + caches)
     text = str(plan(optimized(op.nn.softmax, (1024, 1024))))
-    assert f'on "T_softmax_norm" {{lane = "v_i1", stores = "{found}"}}' in text
+    assert f'on "T_softmax_norm" {{lane = "v_i1", stores = "{actual}"}}' in text
 
 
 def test_caches_decide_how_large_panels_are():

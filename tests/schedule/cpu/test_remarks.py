@@ -54,8 +54,8 @@ def notes(caplog, result: str, **shapes: tuple) -> list[tuple[str, str]]:
     ],
 )  # fmt: skip
 def test_rules_for_nests_and_attention_tell_too(caplog, rule, reason, without, fitting):
-    told = dict(notes(caplog, without[0], **without[1]))
-    assert reason in told[rule].split("; "), told
+    reported = dict(notes(caplog, without[0], **without[1]))
+    assert reason in reported[rule].split("; "), reported
     assert (rule, "") in notes(caplog, fitting[0], **fitting[1])
 
 
@@ -70,16 +70,16 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
 
 
 def test_statements_tell_too(caplog):
-    def told(text: str) -> dict[str, str]:
+    def remarks_of(text: str) -> dict[str, str]:
         caplog.clear()
         with caplog.at_level(logging.DEBUG, "tirax.schedule"):
             Sequential(make_passes(["plan-schedule"]))(parse_source(text))
         return {m[1]: m[2] or "" for m in map(NOTE.fullmatch, caplog.messages) if m}
 
-    assert told(STATEMENTS)["statements"] == "no loop's iterations are independent of each other"
-    assert told(STATEMENTS.replace("A[i] + B[i]", "B[i]"))["statements"] == ""
+    assert remarks_of(STATEMENTS)["statements"] == "no loop's iterations are independent of each other"
+    assert remarks_of(STATEMENTS.replace("A[i] + B[i]", "B[i]"))["statements"] == ""
     noalias = "the function does not say tir.noalias: its buffers may overlap"
-    assert told(STATEMENTS.replace('"tir.noalias"', '"x"'))["statements"] == noalias
+    assert remarks_of(STATEMENTS.replace('"tir.noalias"', '"x"'))["statements"] == noalias
 
 
 @pytest.mark.parametrize(
@@ -120,8 +120,8 @@ def test_statements_tell_too(caplog):
 )  # fmt: skip
 def test_a_rule_fits_where_its_reason_does_not_hold(caplog, rule, reason, without, fitting, others):
     result, shapes = without
-    told = dict(notes(caplog, result, **shapes))
-    assert reason in told[rule].split("; "), told
+    reported = dict(notes(caplog, result, **shapes))
+    assert reason in reported[rule].split("; "), reported
     assert notes(caplog, fitting, **others)[-1] == (rule, "")
 
 
@@ -135,11 +135,11 @@ PROGRAMS = (
 
 @pytest.mark.parametrize("result", PROGRAMS)
 def test_each_rule_that_does_not_fit_says_why_in_the_order_of_the_table(caplog, result):
-    told = notes(caplog, result, x=(48, 48), y=(48, 48))
-    assert told and told[-1][1] == ""
+    reported = notes(caplog, result, x=(48, 48), y=(48, 48))
+    assert reported and reported[-1][1] == ""
     at = 0
-    for name, reason in told:
-        assert name == NAMES[at], told
+    for name, reason in reported:
+        assert name == NAMES[at], reported
         at = at + 1 if reason else 0  # a rule that fits is the last one of its stage
 
 

@@ -64,8 +64,8 @@ def test_softmax_is_near_what_doubles_give(target):
 
 def test_doubles_too():
     x = RNG.standard_normal((4, 300))
-    found = relax.build(module(softmax, (4, 300), dtype="float64"), "llvm")["main"](x)
-    np.testing.assert_allclose(found, in_double(x), rtol=1e-14)
+    result = relax.build(module(softmax, (4, 300), dtype="float64"), "llvm")["main"](x)
+    np.testing.assert_allclose(result, in_double(x), rtol=1e-14)
 
 
 def test_rows_of_infinities_and_of_what_is_no_number():
@@ -80,8 +80,8 @@ def test_divisors_without_a_normal_reciprocal():
     """The smallest and greatest divisors, zero among them, divide."""
     x = np.ones((6, 70), "float32") * np.array([[1], [1e-22], [2e18], [0], [1e-18], [np.inf]], "float32")
     with np.errstate(all="ignore"):
-        wanted = x / np.sqrt((x * x).sum(-1, keepdims=True))
-    np.testing.assert_allclose(relax.build(module(unit, x.shape), "llvm")["main"](x), wanted, rtol=1e-6)
+        expected = x / np.sqrt((x * x).sum(-1, keepdims=True))
+    np.testing.assert_allclose(relax.build(module(unit, x.shape), "llvm")["main"](x), expected, rtol=1e-6)
 
 
 def test_exponentials_are_computed_in_the_loop_of_their_sum():
@@ -182,12 +182,12 @@ def test_large_results_go_past_the_caches():
     assert "tirax_streamed" not in scheduled(module(softmax, (256, 512)))
 
 
-@pytest.mark.parametrize(("rows", "asked"), [(1024, None), (4096, 2)])
-def test_large_results_of_what_is_read_are_prefetched(rows, asked):
+@pytest.mark.parametrize(("rows", "requests"), [(1024, None), (4096, 2)])
+def test_large_results_of_what_is_read_are_prefetched(rows, requests):
     """4 and 16 MiB; the second is larger than the last cache."""
     text = scheduled(module(op.add, (rows, 1024), (rows, 1024)))
-    assert ("tirax_streamed" in text) == (asked is not None)
-    assert text.count('"llvm.prefetch"') == (asked or 0)
+    assert ("tirax_streamed" in text) == (requests is not None)
+    assert text.count('"llvm.prefetch"') == (requests or 0)
 
 
 @pytest.mark.parametrize("shape", [(1 << 21,), ((1 << 21) + 7,), (1030, 2049), (2, 2048, 512)])
@@ -205,10 +205,10 @@ def test_results_that_go_past_the_caches_arrive(width):
     function = relax.build(module(softmax, x.shape), "llvm")["main"]
     for threads in (1, 2):
         set_num_threads(threads)
-        found = function(x)
+        result = function(x)
         set_num_threads(None)
-        np.testing.assert_allclose(found[::97], in_double(x[::97]), rtol=3e-6)
-        np.testing.assert_allclose(found.sum(-1), 1, rtol=1e-5)
+        np.testing.assert_allclose(result[::97], in_double(x[::97]), rtol=3e-6)
+        np.testing.assert_allclose(result.sum(-1), 1, rtol=1e-5)
 
 
 @pytest.mark.parametrize("target", TARGETS)

@@ -43,9 +43,9 @@ def check(case, target):
     function = build(case, target)
     for sizes in case.sizes:
         arrays = [RNG.standard_normal([sizes.get(d, d) for d in s]).astype("float32") for s in case.shapes]
-        wanted = case.numpys(*(a.astype("float64") for a in arrays))
-        found = function(*map(tvm.nd.array, arrays)).numpy()
-        np.testing.assert_allclose(found, wanted, rtol=2e-4, atol=2e-4, err_msg=str(sizes))
+        expected = case.numpys(*(a.astype("float64") for a in arrays))
+        result = function(*map(tvm.nd.array, arrays)).numpy()
+        np.testing.assert_allclose(result, expected, rtol=2e-4, atol=2e-4, err_msg=str(sizes))
 
 
 def windows(x, kernel, stride, pad, axes):

@@ -43,8 +43,8 @@ def windows(x, padding, stride, fill):
     """[3, 3, n, rows, columns, channels] in double precision."""
     up, left, down, right = padding
     x = np.pad(x.astype(np.float64), [(0, 0), (up, down), (left, right), (0, 0)], constant_values=fill)
-    found = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (1, 2))[:, ::stride, ::stride]
-    return found.transpose(4, 5, 0, 1, 2, 3)
+    actual = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (1, 2))[:, ::stride, ::stride]
+    return actual.transpose(4, 5, 0, 1, 2, 3)
 
 
 @thinned("padded, target", [(p, t) for p in [((0, 2, 1, 0), 2), ((1, 1, 1, 1), 1)] for t in TARGETS], 1)

@@ -45,8 +45,8 @@ def planned():
 def check():
     """The program, built with the rules as they are, computes what it says."""
     x, w = (RNG.standard_normal(shape).astype("float32") for shape in ((33, 40), (40, 50)))
-    wanted = np.maximum(x.astype("float64") @ w, 0)
-    np.testing.assert_allclose(build(Module)["main"](x, w), wanted, rtol=1e-4, atol=1e-4)
+    expected = np.maximum(x.astype("float64") @ w, 0)
+    np.testing.assert_allclose(build(Module)["main"](x, w), expected, rtol=1e-4, atol=1e-4)
 
 
 def tiled(sch, block):
@@ -163,21 +163,21 @@ def test_a_tuned_schedule_wins():
         tiled(sch, sch.get_block("matmul", "main"))
         return True
 
-    asked = []
+    requests = []
     database, mine = (
         ms.Database.create(tuned),
-        StageRule("mine", lambda finish, machine: asked.append(finish), emit_register_tiles),
+        StageRule("mine", lambda finish, machine: requests.append(finish), emit_register_tiles),
     )
     with database:
         scheduled = MetaScheduleApplyDatabase(target="llvm")(Sequential(make_passes(OPTIMIZE))(Module))
     x, w = (RNG.standard_normal(shape).astype("float32") for shape in ((33, 40), (40, 50)))
-    wanted = np.maximum(x.astype("float64") @ w, 0)
+    expected = np.maximum(x.astype("float64") @ w, 0)
     with database, added_rules(mine):
         within = build(Module, pipeline=[*OPTIMIZE, MetaScheduleApplyDatabase(target="llvm"), *LOWERING])
         text = run(str(scheduled.op), "plan-schedule", "default-schedule")
         for function in (within["main"], build(scheduled)["main"]):
-            np.testing.assert_allclose(function(x, w), wanted, rtol=1e-4, atol=1e-4)
-    assert not asked and text == str(scheduled.op) and 'tir.block "matmul_update"' in text
+            np.testing.assert_allclose(function(x, w), expected, rtol=1e-4, atol=1e-4)
+    assert not requests and text == str(scheduled.op) and 'tir.block "matmul_update"' in text
 
 
 def run(text, *passes):
@@ -197,18 +197,18 @@ def test_results_of_a_rule_are_not_in_the_cache(tmp_path, monkeypatch):
     """Nor does a rule miss its turn because tirax's own rules were there before."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("TIRAX_CACHE", raising=False)
-    asked = []
+    requests = []
 
     def plan(finish, machine):
-        asked.append(finish.stage.block.name_hint)
+        requests.append(finish.stage.block.name_hint)
         return plan_register_tiles(finish, machine)
 
     build(Module)
     for _ in range(2):
-        asked.clear()
+        requests.clear()
         with added_rules(StageRule("asked", plan, emit_register_tiles)):
             build(Module)
-        assert asked == ["matmul"]
-    asked.clear()
+        assert requests == ["matmul"]
+    requests.clear()
     check()
-    assert asked == []
+    assert requests == []

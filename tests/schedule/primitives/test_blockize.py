@@ -283,7 +283,7 @@ def across(s):
     s.blockize(s.split(s.fuse(*s.get_loops(s.get_block("E"))), [None, 8])[1])
 
 
-def apart(s):
+def separate(s):
     i_0, _ = s.split(s.get_loops(s.get_block("D"))[0], [4, 4])
     s.compute_at(s.get_block("E"), i_0)
     s.compute_at(s.get_block("C"), i_0)
@@ -308,7 +308,7 @@ def reduction_outside(s):
     [
         (mixed, "a part of a binding is of outer and inner loops"),
         (across, "the bindings cannot be divided at the loops"),
-        (apart, "something else stands between the blocks"),
+        (separate, "something else stands between the blocks"),
         (two_blocks, "the loop is around other than one block"),
         (reduction_outside, "a loop around the blocks drives a reduction"),
         (lambda s: s.blockize(s.get_block("C")), "target is not what the step takes"),

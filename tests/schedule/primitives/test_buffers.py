@@ -35,7 +35,7 @@ STEPS = {
     "annotate": widened,
     "hide": lambda sch: sch.unsafe_hide_buffer_access(sch.get_block("C"), "read", [0]),
 }
-WANTED = {
+EXPECTED = {
     "align": (
         'T.block_attr({"buffer_dim_align": [[0, 0, 8, 0], [0, 1, 16, 4]]})',
         "sch.storage_align(block=b0, buffer_index=0, axis=-1, factor=16, offset=4)",
@@ -64,7 +64,7 @@ def test_text_meaning_and_traces(name) -> None:
     module = from_source(SOURCE)
     _, sch = scheduled(SOURCE, STEPS[name])
     text = f"{sch.mod.script()}\n{sch.trace}"
-    assert [line for line in WANTED[name] if line not in text] == []
+    assert [line for line in EXPECTED[name] if line not in text] == []
     assert_same_meaning(module.op, sch.mod.op)
     for trace in (Trace.from_json(json.loads(json.dumps(sch.trace.as_json()))), Trace.from_mlir(sch.trace.mlir())):
         other = Schedule(module)

@@ -13,7 +13,7 @@ def uneven_symbolic(sch: Schedule) -> None:
     sch.cache_write(sch.get_block("bias"), 0, "global")
 
 
-def behind_the_end(sch: Schedule) -> None:
+def past_the_end(sch: Schedule) -> None:
     sch.split(sch.get_loops(sch.get_block("scale"))[2], [1, 5])
     sch.loop_partition(sch.get_loops(sch.get_block("scale"))[3], [None, 1])
     sch.cache_write(sch.get_block("scale_w_11"), 0, "global")
@@ -27,7 +27,7 @@ def of_a_block_of_blocks(sch: Schedule) -> None:
 
 @pytest.mark.parametrize(
     ("workload", "steps"),
-    [("symbolic", uneven_symbolic), ("pooling", behind_the_end), ("softmax", of_a_block_of_blocks)],
+    [("symbolic", uneven_symbolic), ("pooling", past_the_end), ("softmax", of_a_block_of_blocks)],
 )
 def test_meaning(workload, steps) -> None:
     module = from_source(WORKLOADS[workload]) if isinstance(WORKLOADS[workload], str) else WORKLOADS[workload]

@@ -141,15 +141,15 @@ def test_traces_travel(name) -> None:
 def test_a_parameter_has_another_shape(block, buffer, index_map, parameter, native) -> None:
     module, sch = scheduled(FIXED, on(block, buffer, index_map, pad_value=0.0))
     arrays = [np.random.default_rng(0).random((14, 16), np.float32), np.zeros((14, 16), np.float32)]
-    wanted = [*arrays]
-    wanted[1] = arrays[0] * 2 + 1
-    wanted[parameter] = IndexMap.from_func(index_map).map_ndarray(wanted[parameter])
+    expected = [*arrays]
+    expected[1] = arrays[0] * 2 + 1
+    expected[parameter] = IndexMap.from_func(index_map).map_ndarray(expected[parameter])
     arrays[parameter] = IndexMap.from_func(index_map).map_ndarray(arrays[parameter])
     if native:
         build(sch.mod.op)["main"](*arrays)
     else:
         interpret(sch.mod.op, "main", arrays)
-    np.testing.assert_allclose(arrays[1], wanted[1], rtol=1e-6)
+    np.testing.assert_allclose(arrays[1], expected[1], rtol=1e-6)
 
 
 def test_padding_of_a_buffer_that_nothing_writes_is_assumed() -> None:

@@ -80,8 +80,8 @@ SOURCES = {**WORKLOADS, "two_readers": TWO_READERS, "one_loop": ONE_LOOP, "neste
 
 
 def split(block: str, loop: int, *factors: int | None, units: bool = True) -> Step:
-    given = {"loop": (block, loop), "factors": list(factors), "preserve_unit_iters": units}
-    return "split", {**given, "disable_predication": False}
+    arguments = {"loop": (block, loop), "factors": list(factors), "preserve_unit_iters": units}
+    return "split", {**arguments, "disable_predication": False}
 
 
 def fuse(block: str, *loops: int, units: bool = True) -> Step:
@@ -89,8 +89,8 @@ def fuse(block: str, *loops: int, units: bool = True) -> Step:
 
 
 def at(block: str, consumer: str, loop: int, *, units: bool = False, index: int = -1) -> Step:
-    given: dict[str, Any] = {"block": block, "loop": (consumer, loop), "preserve_unit_loops": units, "index": index}
-    return "compute_at", given
+    arguments: dict[str, Any] = {"block": block, "loop": (consumer, loop), "preserve_unit_loops": units, "index": index}
+    return "compute_at", arguments
 
 
 def reverse_at(block: str, producer: str, loop: int, *, units: bool = False, index: int = -1) -> Step:

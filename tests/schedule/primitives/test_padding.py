@@ -198,8 +198,8 @@ def test_what_is_round_stays() -> None:
 def test_the_filling_block_is_returned() -> None:
     s = Schedule(from_source(PADDED))
     b = s.get_block("P")
-    made = s.decompose_padding(b, s.get_loops(b)[0])
-    assert s.operation(made).block_name.data == "P_pad_const"
+    result = s.decompose_padding(b, s.get_loops(b)[0])
+    assert s.operation(result).block_name.data == "P_pad_const"
     assert s.operation(b).block_name.data == "P"
 
 

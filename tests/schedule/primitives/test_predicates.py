@@ -85,16 +85,16 @@ def check(program: Program, steps: Sequence[str], sizes: Sequence[tuple[int, int
     """Run the results of all steps at all sizes, one of `every` and those of how loops run as native code, too."""
     functions = dict(scheduled(program, steps))
     assert "nothing" in functions
-    turn = list(CONDITIONS).index(program.condition) // 3 % every
-    chosen = {*list(functions)[turn::every], *(s for s in functions if any(word in s for word in HOW_LOOPS_RUN))}
+    phase = list(CONDITIONS).index(program.condition) // 3 % every
+    chosen = {*list(functions)[phase::every], *(s for s in functions if any(word in s for word in HOW_LOOPS_RUN))}
     runs = {name: interpreted(function) for name, function in functions.items()}
     runs |= native({name: function for name, function in functions.items() if name in chosen})
     for n, m in sizes:
-        arrays, (wanted, known) = data(n, m), program.wanted(n, m)
+        arrays, (expected, known) = data(n, m), program.expected(n, m)
         for name, run in runs.items():
             out = program.output(n, m)
             run(*(arrays[b] for b in "AMKL"), out)
-            np.testing.assert_allclose(out[known], wanted[known], rtol=1e-4, err_msg=f"{name} at {n}, {m}")
+            np.testing.assert_allclose(out[known], expected[known], rtol=1e-4, err_msg=f"{name} at {n}, {m}")
 
 
 def share(program: Program, every: int) -> list[str]:

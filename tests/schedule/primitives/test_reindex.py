@@ -100,10 +100,10 @@ def test_native(name) -> None:
     func = module.op.body.block.first_op
     shapes = [[d.constant for d in p.type.dims] for p in func.params]
     inputs = [np.random.default_rng(k).random(s, np.float32) for k, s in enumerate(shapes)]
-    found, wanted = inputs[-1].copy(), inputs[-1].copy()
-    build(sch.mod.op)["main"](*inputs[:-1], found)
-    build(module.op)["main"](*inputs[:-1], wanted)
-    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+    actual, expected = inputs[-1].copy(), inputs[-1].copy()
+    build(sch.mod.op)["main"](*inputs[:-1], actual)
+    build(module.op)["main"](*inputs[:-1], expected)
+    np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
 def test_json_says_buffers_as_tvm_does() -> None:

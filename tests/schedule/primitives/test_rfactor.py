@@ -87,7 +87,7 @@ def rfactor(factors=(4, 6), which=0, axis=0):
     return steps
 
 
-def whole(s):
+def full(s):
     return s.rfactor(s.get_loops(s.get_block("B"))[1], 0)
 
 
@@ -120,7 +120,7 @@ CASES = {
     "sum_of_rows_with_a_predicate": (SUM, rows_in_fives),
     "argmax": (ARGMAX, rfactor()),
     "argmax_inner": (ARGMAX, rfactor(which=1, axis=1)),
-    "argmax_whole": (ARGMAX, whole),
+    "argmax_whole": (ARGMAX, full),
     "argmin": (ARGMIN, rfactor()),
     "argmax_first": (FIRST, rfactor()),
     "argmax_of_topi": (TOPI, rfactor()),
@@ -135,8 +135,8 @@ CASES = {
 def test_text_and_meaning(name, golden) -> None:
     source, steps = CASES[name]
     module, s = scheduled(source)
-    made = steps(s)
-    assert s.operation(made).block_name.data == "B_rf"
+    result = steps(s)
+    assert s.operation(result).block_name.data == "B_rf"
     golden(f"schedule/rfactor/{name}.txt", s.mod.script())
     assert_same_meaning(module.op, s.mod.op)
 
@@ -144,8 +144,8 @@ def test_text_and_meaning(name, golden) -> None:
 @pytest.mark.parametrize("which", [0, 1])
 def test_argmax_natively(which) -> None:
     s = Schedule(from_source(ARGMAX))
-    made = rfactor(which=which)(s)
-    s.parallel(s.get_loops(made)[0])
+    result = rfactor(which=which)(s)
+    s.parallel(s.get_loops(result)[0])
     val = np.random.default_rng(0).random((16, 24), np.float32)
     idx = np.broadcast_to(np.arange(24, dtype=np.int32), (16, 24)).copy()
     ai, av = np.zeros(16, np.int32), np.zeros(16, np.float32)

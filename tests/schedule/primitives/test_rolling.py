@@ -73,12 +73,12 @@ def test_text_and_meaning(name, golden) -> None:
 def test_every_tiling_in_machine_code(rows, cols, order) -> None:
     module, sch = scheduled(POOLS, rolled(rows, cols, order, 1))
     x = np.random.default_rng(rows).integers(-128, 127, (12, 16)).astype(np.int8)
-    found, wanted = np.zeros((8, 12), np.int8), np.zeros((8, 12), np.int8)
-    build(sch.mod.op)["main"](x, found)
+    actual, expected = np.zeros((8, 12), np.int8), np.zeros((8, 12), np.int8)
+    build(sch.mod.op)["main"](x, actual)
     windows = np.lib.stride_tricks.sliding_window_view
     middle = windows(x, (3, 3)).max((2, 3))
-    wanted[:] = windows(middle, (3, 3)).max((2, 3))
-    np.testing.assert_array_equal(found, wanted)
+    expected[:] = windows(middle, (3, 3)).max((2, 3))
+    np.testing.assert_array_equal(actual, expected)
 
 
 def test_iterations_stay_in_order() -> None:

@@ -29,7 +29,7 @@ UPDATED = (
                     A[vi, j] = A[vi, j] + B[vi]
 """
 )
-WHOLE = (
+FULL = (
     HEAD
     + """\
     def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16,), "float32")):
@@ -126,7 +126,7 @@ CASES = {
     "image": (CONV, image),
     "fused": (MATMUL, fused),
     "inplace_rows": (UPDATED, lambda sch: sch.cache_inplace(sch.get_block("A"), 0, "local")),
-    "inplace_whole": (WHOLE, lambda sch: sch.cache_inplace(sch.get_block("A"), "A", "local")),
+    "inplace_whole": (FULL, lambda sch: sch.cache_inplace(sch.get_block("A"), "A", "local")),
     "index_resize": (RESIZE, lambda sch: sch.cache_index(sch.get_block("resize"), "global")),
     "index_gather": (GATHER, lambda sch: sch.cache_index(sch.get_block("B"), "local", 3)),
 }
@@ -163,14 +163,14 @@ def test_native(name) -> None:
     source, steps = CASES[name]
     module, sch = scheduled(source, steps)
     rng = np.random.default_rng(0)
-    given = [
+    inputs = [
         (rng.random([d.constant for d in p.type.dims]) * 10).astype("int32" if str(p.type.dtype) == "i32" else "f4")
         for p in module.op.body.block.first_op.params
     ]
-    found, wanted = ([a.copy() for a in given] for _ in range(2))
-    build(sch.mod.op)["main"](*found)
-    build(module.op)["main"](*wanted)
-    for a, b in zip(found, wanted, strict=True):
+    actual, expected = ([a.copy() for a in inputs] for _ in range(2))
+    build(sch.mod.op)["main"](*actual)
+    build(module.op)["main"](*expected)
+    for a, b in zip(actual, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5)
 
 

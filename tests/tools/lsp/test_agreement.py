@@ -21,7 +21,7 @@ FOLDERS = sorted({path.relative_to(TESTS).parts[:2] for path in TESTS.rglob("*.m
 
 def modules(text: str, language: str) -> list:
     """The programs of a text as the command lines read them, None for one that they refuse."""
-    found = []
+    results = []
     for piece in split_program(Program(text, f"a.{language}", language)):
         try:
             with warnings.catch_warnings():
@@ -30,8 +30,8 @@ def modules(text: str, language: str) -> list:
             verify_module(module)
         except DiagnosticException:
             module = None
-        found.append(module)
-    return found
+        results.append(module)
+    return results
 
 
 def says_nothing(text: str) -> bool:

@@ -171,5 +171,5 @@ def test_a_wrong_statement_hides_no_other_function(script, statement, message):
     text = SCRIPT.replace("z = R.add(y, y)", statement)
     reading = script.read(text)
     assert {text.split("\n")[17].strip() for line, text in [(17, text)]} == {statement}
-    assert any(message in told for _, told in texts(reading))
+    assert any(message in reported for _, reported in texts(reading))
     assert {"double", "twice"} <= {p.name for p in reading.pieces if p.op is not None}

@@ -102,15 +102,15 @@ def test_no_text_ends_the_server(client, language, kind):
 
 
 @pytest.mark.thinned
-@pytest.mark.parametrize("language, whole", [("python", PROGRAM), ("mlir", "".join(map(FUNCTION.format, range(3))))])
-def test_a_text_is_typed(client, language, whole):
+@pytest.mark.parametrize("language, text", [("python", PROGRAM), ("mlir", "".join(map(FUNCTION.format, range(3))))])
+def test_a_text_is_typed(client, language, text):
     uri = f"file:///folder/typed.{language}"
     client.open(uri, "", language)
-    for end in some(sorted(random.Random(0).sample(range(len(whole)), 12)), 5):
-        problems = client.change(uri, whole[:end])
-        assert not [p for p in problems if "internal error" in p["message"]], whole[:end]
-        ask_everything(client, uri, whole[:end])
-    assert client.change(uri, whole) == []
+    for end in some(sorted(random.Random(0).sample(range(len(text)), 12)), 5):
+        problems = client.change(uri, text[:end])
+        assert not [p for p in problems if "internal error" in p["message"]], text[:end]
+        ask_everything(client, uri, text[:end])
+    assert client.change(uri, text) == []
 
 
 def test_a_huge_text_is_left_alone(client):

@@ -217,11 +217,11 @@ def test_actions_fit_the_function_and_the_kind(client, script):
 
 def test_a_pass_that_cannot_run_says_why(client, script):
     (action,) = actions(client, script, 16, only=["refactor.rewrite.tirax.bundle-model-params"])
-    client.told.clear()
+    client.notifications.clear()
     resolved = client.request("codeAction/resolve", action | {"data": action["data"] | {"pass": "no-such-pass"}})
     assert "edit" not in resolved
-    (told,) = [m["params"]["message"] for m in client.told if m["method"] == "window/showMessage"]
-    assert "unknown pass 'no-such-pass'" in told
+    (reported,) = [m["params"]["message"] for m in client.notifications if m["method"] == "window/showMessage"]
+    assert "unknown pass 'no-such-pass'" in reported
 
 
 def test_columns_are_counted_as_the_editor_does(client, script):

@@ -23,9 +23,9 @@ from tirax.transforms.bindings.normalize import Normalize
 from tirax.transforms.tir.flatten_buffer import FlattenBuffer
 
 
-def counts(said: str) -> tuple[int, int]:
+def counts(output: str) -> tuple[int, int]:
     """The numbers of operations that the command tells."""
-    before, after = re.search(r"(\d+) operations to (\d+)", said).groups()
+    before, after = re.search(r"(\d+) operations to (\d+)", output).groups()
     return int(before), int(after)
 
 

@@ -15,14 +15,14 @@ DROP: ReductionRule[str] = ReductionRule(len, lambda text, start, size: text[:st
 
 @pytest.mark.parametrize("ahead", [1, 3])
 def test_what_is_needed_is_left_whatever_the_batch_size(ahead):
-    asked: list[int] = []
+    requests: list[int] = []
 
     def holds(texts: Sequence[str]) -> list[bool]:
-        asked.append(len(texts))
+        requests.append(len(texts))
         return ["x" in text and text.count("b") >= 2 for text in texts]
 
     assert shrunk("abcabc" * 10 + "x" + "abc" * 20, [DROP], holds, 60, ahead) == "xbb"
-    assert max(asked) == ahead and len(asked) < 200 // ahead, "runs go at once"
+    assert max(requests) == ahead and len(requests) < 200 // ahead, "runs go at once"
 
 
 def test_without_time_nothing_is_tried():
@@ -31,9 +31,9 @@ def test_without_time_nothing_is_tried():
 
 def test_numbers_are_the_same_everywhere():
     program = "relax.func @f(%x: T) -> T { relax.return %x : T }".replace("T", "!relax.tensor<[64, 8], f32>")
-    small = shrunk(parse_mlir(program), numbers.RULES, lambda asked: ["[64," in str(m) for m in asked], 60)
+    small = shrunk(parse_mlir(program), numbers.RULES, lambda requests: ["[64," in str(m) for m in requests], 60)
     assert "[64, 1], f32" in str(small) and "8" not in str(small)
-    small = shrunk(parse_mlir(program), numbers.RULES, lambda asked: ["1]" not in str(m) for m in asked], 60)
+    small = shrunk(parse_mlir(program), numbers.RULES, lambda requests: ["1]" not in str(m) for m in requests], 60)
     assert "[1, 2], f32" in str(small)
 
 

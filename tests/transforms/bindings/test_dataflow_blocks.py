@@ -54,10 +54,10 @@ def test_to_non_dataflow(parse):
     assert f"%gv = relax.bind %b : {T}" in str(after)
 
 
-@pytest.mark.parametrize(("least", "found"), [(1, [4, 3, 1, 1]), (2, [4, 3]), (3, [4, 3]), (4, []), (5, [])])
-def test_convert_to_dataflow(parse, least, found):
+@pytest.mark.parametrize(("least", "actual"), [(1, [4, 3, 1, 1]), (2, [4, 3]), (3, [4, 3]), (4, []), (5, [])])
+def test_convert_to_dataflow(parse, least, actual):
     # A constant without a name is an operand, and counts as no binding: of the run of four ops three do.
-    assert sizes(ConvertToDataflow(least)(parse(PROGRAM))) == found
+    assert sizes(ConvertToDataflow(least)(parse(PROGRAM))) == actual
 
 
 def test_effects_end_a_run(parse):

@@ -25,7 +25,7 @@ def main():
     y = t[1]
     return y
 """
-BEHIND = """
+AFTER_BLOCK = """
 @R.function
 def main(x: R.Tensor((4,), "float32")):
     m = R.exp(x)
@@ -71,7 +71,7 @@ def test_several_results_are_a_tuple_of_constants() -> None:
 
 
 def test_constants_leave_blocks_after_other_bindings() -> None:
-    text = folded(BEHIND)
+    text = folded(AFTER_BLOCK)
     assert "relax.dataflow" not in text and text.count("relax.constant") == 2
 
 
@@ -113,7 +113,7 @@ def test_a_shape_of_constants_says_what_is_returned() -> None:
 def test_operators_outside_of_dataflow_blocks_may_stay() -> None:
     after = FoldConstant(outside=False)(parse_source(SPLIT))
     assert "relax.split" in str(after)
-    inside = str(FoldConstant(outside=False)(parse_source(BEHIND)))
+    inside = str(FoldConstant(outside=False)(parse_source(AFTER_BLOCK)))
     assert "relax.dataflow" not in inside and inside.count("relax.constant") == 2
 
 
@@ -143,11 +143,11 @@ def test_sizes_of_arguments_say_how_long_a_tensor_function_takes(iterations: int
 
 
 def test_no_interpreter_where_nothing_is_constant(monkeypatch: pytest.MonkeyPatch):
-    made: list[object] = []
+    created: list[object] = []
     real = fold_constant.make_interpreter
-    monkeypatch.setattr(fold_constant, "make_interpreter", lambda module: made.append(module) or real(module))
+    monkeypatch.setattr(fold_constant, "make_interpreter", lambda module: created.append(module) or real(module))
     plain = "@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    y = R.exp(x)\n    return y\n"
     FoldConstant()(parse_source(plain))
-    assert not made
-    FoldConstant()(parse_source(BEHIND))
-    assert len(made) == 1
+    assert not created
+    FoldConstant()(parse_source(AFTER_BLOCK))
+    assert len(created) == 1

@@ -108,8 +108,8 @@ def test_fields_of_tuples_and_used_tuples():
     from tirax.tvm_api.relax.dpl import is_tuple_get_item
 
     field = is_op("relax.nn.relu")(is_tuple_get_item(wildcard(), 0))
-    whole = is_op("relax.concat")([RELU, wildcard()])
-    for pattern in (field, whole):
+    full = is_op("relax.concat")([RELU, wildcard()])
+    for pattern in (field, full):
         after = FuseOpsByPattern([("lib.f", pattern)])(Before)
         assert len(functions(after)) == 1
         assert_same_meaning(Before.op, after.op)

@@ -33,7 +33,7 @@ def function(params, *bindings):
     return from_source(text)
 
 
-def found(pattern, mod):
+def match_in(pattern, mod):
     func = mod["main"]
     return pattern.extract_matched_expr(func.body.blocks[-1].bindings[-1].value, get_var2val(func))
 
@@ -131,7 +131,7 @@ CASES = {
 def test_what_a_pattern_matches(case):
     (pattern, parts), params, bindings, names = CASES[case]
     mod = function(params, *bindings)
-    matches = found(pattern, mod)
+    matches = match_in(pattern, mod)
     assert matches is not None
     bound = {b.value: b.var.name_hint for block in mod["main"].body.blocks for b in block.bindings}
     called = {n: bound.get(matches[parts[n]]) or matches[parts[n]].name_hint for n in names}
@@ -140,11 +140,11 @@ def test_what_a_pattern_matches(case):
 
 
 def test_what_patterns_do_not_match():
-    assert found(P.make_matmul_pattern()[0], function(X, "m = R.add(x, w)")) is None
-    assert found(P.make_matmul_pattern(transposed_rhs=True)[0], function(X, *DENSE[:1])) is None
-    assert found(P.make_attention_pattern(True)[0], function(QKV, "a = R.nn.attention(q, k, v)")) is None
+    assert match_in(P.make_matmul_pattern()[0], function(X, "m = R.add(x, w)")) is None
+    assert match_in(P.make_matmul_pattern(transposed_rhs=True)[0], function(X, *DENSE[:1])) is None
+    assert match_in(P.make_attention_pattern(True)[0], function(QKV, "a = R.nn.attention(q, k, v)")) is None
     sliced = function(STACKED, "s = R.split(x, 3, axis=2)", *THIRDS, "a = R.nn.attention(k, q, v)")
-    assert found(P.make_stacked_attention_pattern("split")[0], sliced) is None
+    assert match_in(P.make_stacked_attention_pattern("split")[0], sliced) is None
 
 
 def test_rms_norm_is_a_call_of_a_tensor_function():
@@ -169,7 +169,7 @@ class Module:
 """
     )
     pattern, parts = P.make_rms_norm_pattern()
-    matches = found(pattern, mod)
+    matches = match_in(pattern, mod)
     assert matches[parts["gv"]].name_hint == "rms_norm"
     assert matches[parts["inp"]].name_hint == "x"
 
@@ -206,13 +206,13 @@ def test_nothing_is_registered_where_something_is_no_pattern():
 
 
 def test_leaking_variables():
-    told = []
+    reported = []
 
     def check(context):
-        told.append(has_leaking_intermediate_variables(context))
+        reported.append(has_leaking_intermediate_variables(context))
         return True
 
     pattern = P.make_matmul_pattern(True)
     for more in ((), ("o = R.multiply(s, s)",), ("o = R.multiply(s, m)",)):
         FuseOpsByPattern([("lib.dense", *pattern, check)])(function(X, *DENSE[:2], *more))
-    assert told == [False, False, True]
+    assert reported == [False, False, True]

@@ -62,7 +62,7 @@ def data(n=3):
     return rng.random((n, 4), np.float32), rng.random((4, 4), np.float32) - np.float32(0.5)
 
 
-def wanted(x, w):
+def expected(x, w):
     return np.maximum(np.exp(np.maximum(x @ w, 0) + BIAS) @ w, 0)
 
 
@@ -97,7 +97,7 @@ def compiled_by_tirax(function):
     return relax.build(IRModule({function.name: function.without_attr("Codegen")}))
 
 
-GIVEN = {
+ARGUMENTS = {
     "a mapping": lambda fs: [dict(zip(names_of(fs), map(by_hand, fs)))],
     "mappings": lambda fs: [{f.name: by_hand(f)} for f in fs],
     "a module": lambda fs: [RuntimeModule(dict(zip(names_of(fs), map(by_hand, fs))))],
@@ -107,13 +107,13 @@ GIVEN = {
 }
 
 
-@pytest.mark.parametrize("kind", GIVEN)
+@pytest.mark.parametrize("kind", ARGUMENTS)
 def test_what_a_backend_may_give(backend, kind):
-    backend("lib", lambda functions, options, constants: GIVEN[kind](functions))
+    backend("lib", lambda functions, options, constants: ARGUMENTS[kind](functions))
     after = RunCodegen()(partitioned(PRODUCT, SUM))
     run = relax.build(after)["main"]
     for n in (3, 1, 0):
-        np.testing.assert_allclose(run(*data(n)), wanted(*data(n)), rtol=1e-5)
+        np.testing.assert_allclose(run(*data(n)), expected(*data(n)), rtol=1e-5)
     assert_same_meaning(Module.op, after.op)
 
 
@@ -156,7 +156,7 @@ def test_two_code_generators_one_after_the_other(backend):
     after = MergeCompositeFunctions()(FuseOpsByPattern([EXP])(after))
     after = RunCodegen()(after)
     assert len(external_functions(after.op)) == 3
-    np.testing.assert_allclose(relax.build(after)["main"](*data()), wanted(*data()), rtol=1e-5)
+    np.testing.assert_allclose(relax.build(after)["main"](*data()), expected(*data()), rtol=1e-5)
 
 
 def test_two_code_generators_at_once(backend):
@@ -164,7 +164,7 @@ def test_two_code_generators_at_once(backend):
     backend("other", lambda functions, options, constants: list(map(compiled_by_tirax, functions)))
     after = RunCodegen()(partitioned(PRODUCT, SUM, EXP))
     assert after.script().count("R.call_dps_packed") == 3
-    np.testing.assert_allclose(relax.build(after)["main"](*data()), wanted(*data()), rtol=1e-5)
+    np.testing.assert_allclose(relax.build(after)["main"](*data()), expected(*data()), rtol=1e-5)
 
 
 def test_functions_belong_to_one_executable(backend):
@@ -179,7 +179,7 @@ def test_functions_belong_to_one_executable(backend):
     one = relax.build(RunCodegen()(module))
     factor[0] = 0
     none = relax.build(RunCodegen()(module))
-    np.testing.assert_allclose(one["main"](*data()), wanted(*data()), rtol=1e-5)
+    np.testing.assert_allclose(one["main"](*data()), expected(*data()), rtol=1e-5)
     assert not none["main"](*data()).any()
 
 
@@ -204,8 +204,8 @@ def test_results_that_are_tuples(backend):
     x = data()[0]
     for give in (compiled_by_tirax, lambda f: lambda x, a, b: (np.exp(x, out=a), np.negative(x, out=b))):
         backend("lib", lambda functions, options, constants, give=give: list(map(give, functions)))
-        found = relax.build(RunCodegen()(Two))["main"](x)
-        np.testing.assert_allclose(found, np.exp(x) + x, rtol=1e-5)
+        result = relax.build(RunCodegen()(Two))["main"](x)
+        np.testing.assert_allclose(result, np.exp(x) + x, rtol=1e-5)
 
 
 def test_a_saved_executable_wants_the_functions_registered(backend, tmp_path):
@@ -218,7 +218,7 @@ def test_a_saved_executable_wants_the_functions_registered(backend, tmp_path):
     with pytest.raises(NameLookupError, match=f"unknown packed function '{name}'"):
         loaded["main"]
     register_func(name, product)
-    np.testing.assert_allclose(loaded["main"](*data()), wanted(*data()), rtol=1e-5)
+    np.testing.assert_allclose(loaded["main"](*data()), expected(*data()), rtol=1e-5)
     remove_global_func(name)
 
 
@@ -235,7 +235,7 @@ def test_errors_of_a_function_arrive_as_they_are(backend):
 def test_the_interpreter_finds_them_too(backend):
     backend("lib", lambda functions, options, constants: list(map(by_hand, functions)))
     after = RunCodegen()(partitioned(PRODUCT, SUM))
-    np.testing.assert_allclose(interpret(after.op, "main", data()), wanted(*data()), rtol=1e-5)
+    np.testing.assert_allclose(interpret(after.op, "main", data()), expected(*data()), rtol=1e-5)
 
 
 def test_entry_functions(backend):
@@ -274,10 +274,10 @@ def test_code_generators_that_are_not_registered(backend):
 
 
 @pytest.mark.parametrize(
-    "given, message", [({}, "gave no list"), (None, "gave no list"), ([{}], "did not compile fused_")]
+    "inputs, message", [({}, "gave no list"), (None, "gave no list"), ([{}], "did not compile fused_")]
 )
-def test_what_a_backend_must_give(backend, given, message):
-    backend("lib", lambda functions, options, constants: given)
+def test_what_a_backend_must_give(backend, inputs, message):
+    backend("lib", lambda functions, options, constants: inputs)
     with pytest.raises(TiraxError, match=message):
         RunCodegen()(partitioned(PRODUCT, SUM))
 

@@ -57,8 +57,8 @@ TAKEN = {
 
 @pytest.mark.parametrize("case", TAKEN)
 def test_what_is_taken(case):
-    partition, given, bindings, pattern = TAKEN[case]
-    before = function(given, *bindings)
+    partition, inputs, bindings, pattern = TAKEN[case]
+    before = function(inputs, *bindings)
     after = partition(before)
     assert composites(after) == [pattern]
     assert [f.attrs["Codegen"] for f in after.functions.values() if "Codegen" in f.attrs] == [pattern.split(".")[0]]
@@ -67,8 +67,8 @@ def test_what_is_taken(case):
 
 
 def test_a_residual_has_the_shape_of_the_result():
-    given = params(x=("(2, 8)", "float32"), w=("(8, 4)", "float32"), b=("(4,)", "float32"), r=("(4,)", "float32"))
-    mod = partition_for_cutlass(function(given, *DENSE[:2], "o = R.add(s, r)"))
+    parameters = params(x=("(2, 8)", "float32"), w=("(8, 4)", "float32"), b=("(4,)", "float32"), r=("(4,)", "float32"))
+    mod = partition_for_cutlass(function(parameters, *DENSE[:2], "o = R.add(s, r)"))
     assert composites(mod) == ["cutlass.matmul_bias"]
 
 
@@ -104,11 +104,11 @@ def test_batches(x, w):
 
 
 def test_scaled_products():
-    given = params(x=("(2, 8)", "int8"), w=("(4, 8)", "int8"))
+    parameters = params(x=("(2, 8)", "int8"), w=("(4, 8)", "int8"))
     steps = ("t = R.permute_dims(w)", "m = R.matmul(x, t)")
-    for zero, found in ((0, "cublas.matmul_transposed_dequantize"), (1, "cublas.matmul_transposed")):
+    for zero, actual in ((0, "cublas.matmul_transposed_dequantize"), (1, "cublas.matmul_transposed")):
         last = f"d = R.dequantize(m, R.const(0.5, 'float32'), R.const({zero}, 'int8'), axis=-1)"
-        assert composites(partition_for_cublas(function(given, *steps, last))) == [found]
+        assert composites(partition_for_cublas(function(parameters, *steps, last))) == [actual]
 
 
 def test_libraries_are_not_called():

@@ -82,11 +82,11 @@ def test_the_same_values_change_nothing():
 
 def test_what_depends_on_itself_is_refused():
     ctx, *_, one, _ = parallel_products()
-    found = {}
+    by_name = {}
 
     def rewriter(m, bindings):
-        found.update({b.name_hint: b for b in bindings})
-        return {m[one]: rx.op.exp(found["k"])}
+        by_name.update({b.name_hint: b for b in bindings})
+        return {m[one]: rx.op.exp(by_name["k"])}
 
     with pytest.raises(TiraxError, match="the new value of 'a' is computed from itself"):
         rewrite_bindings(ctx, rewriter, products)

@@ -27,7 +27,7 @@ def op(name, *args):
     return is_op(f"relax.{name}")(*args, varg_default_wildcard=True, add_constraint=False)
 
 
-def found(build):
+def matched(build):
     """The variables of what `build()` returns, matched in the function."""
     with PatternContext() as ctx:
         parts = build()
@@ -41,17 +41,17 @@ def test_used_by():
         relu ^ mul
         return relu, mul
 
-    assert found(build) == ["b", "c"]
+    assert matched(build) == ["b", "c"]
 
 
-@pytest.mark.parametrize(("index", "wanted"), [(0, None), (1, ["c", "e"]), (-1, ["c", "e"]), (7, None)])
-def test_used_as_an_argument(index, wanted):
+@pytest.mark.parametrize(("index", "expected"), [(0, None), (1, ["c", "e"]), (-1, ["c", "e"]), (7, None)])
+def test_used_as_an_argument(index, expected):
     def build():
         mul, matmul = op("multiply"), op("matmul")
         mul.used_by(matmul, index)
         return mul, matmul
 
-    assert found(build) == wanted
+    assert matched(build) == expected
 
 
 def test_only_used_by():
@@ -63,9 +63,9 @@ def test_only_used_by():
 
         return build
 
-    assert found(only("add", "nn.relu")) == ["a", "b"]
-    assert found(only("multiply", "matmul")) == ["c", "e"]
-    assert found(only("nn.relu", "multiply")) is None  # two products use it, too
+    assert matched(only("add", "nn.relu")) == ["a", "b"]
+    assert matched(only("multiply", "matmul")) == ["c", "e"]
+    assert matched(only("nn.relu", "multiply")) is None  # two products use it, too
 
 
 def test_no_edge_no_match():
@@ -74,7 +74,7 @@ def test_no_edge_no_match():
         add ^ mul
         return add, mul
 
-    assert found(build) is None
+    assert matched(build) is None
 
 
 def test_sequences():
@@ -83,13 +83,13 @@ def test_sequences():
         assert len(seq) == 4
         return [seq[i] for i in range(4)]
 
-    assert found(build) == ["a", "b", "c", "e"]
+    assert matched(build) == ["a", "b", "c", "e"]
 
-    def given():
+    def inputs():
         seq = PatternSeq([op("add"), op("nn.relu")], only_use=True)
         return seq.patterns
 
-    assert found(given) == ["a", "b"]
+    assert matched(inputs) == ["a", "b"]
 
 
 def test_fork_and_distinct_variables():
@@ -98,14 +98,14 @@ def test_fork_and_distinct_variables():
         relu.fork_to(one, two)
         return relu, one, two
 
-    assert found(build) == ["b", "d", "e"]
+    assert matched(build) == ["b", "d", "e"]
 
     def three():
         relu, products = op("nn.relu"), [op("matmul") for _ in range(3)]
         relu.fork_to(*products)
         return products
 
-    assert found(three) is None  # a variable stands for one pattern only
+    assert matched(three) is None  # a variable stands for one pattern only
 
 
 def test_calls_add_their_arguments_in_a_context():
@@ -115,7 +115,7 @@ def test_calls_add_their_arguments_in_a_context():
         two = is_op("relax.matmul")(shared, v)
         return shared, w, v, one, two
 
-    assert found(build) == ["b", "y", "c", "d", "e"]
+    assert matched(build) == ["b", "y", "c", "d", "e"]
 
 
 def test_constants_are_no_variables():
@@ -123,7 +123,7 @@ def test_constants_are_no_variables():
         x = wildcard()
         return x, is_op("relax.multiply")(x, is_const())
 
-    assert found(build) == ["b", "c"]
+    assert matched(build) == ["b", "c"]
 
 
 def test_backtracking_over_candidates():
@@ -134,7 +134,7 @@ def test_backtracking_over_candidates():
         product ^ matmul
         return relu, product, matmul
 
-    assert found(build) == ["b", "c", "e"]
+    assert matched(build) == ["b", "c", "e"]
 
 
 def test_parameters_take_part():
@@ -142,7 +142,7 @@ def test_parameters_take_part():
         y = is_var("y")
         return y, is_op("relax.matmul")(wildcard(), y)
 
-    assert found(build) == ["y", "d"]
+    assert matched(build) == ["y", "d"]
 
 
 def test_same_shape():

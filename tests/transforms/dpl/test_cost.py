@@ -23,7 +23,7 @@ def chain(bindings):
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def attempts(monkeypatch):
     """How often a pattern was compared with an expression while a function ran."""
     count = [0]
     match = Matcher.match
@@ -50,24 +50,24 @@ MATCHING = is_op("relax.nn.relu")(is_op("relax.add")(is_op("relax.exp")(wildcard
 
 def rewriter():
     rule = PatternMatchingRewriter.from_pattern
-    whole = rule(MATCHING, lambda _, m: op.nn.gelu(m[x]))
+    pattern = rule(MATCHING, lambda _, m: op.nn.gelu(m[x]))
     for near in NEAR:
-        whole = whole | rule(near, lambda expr, _: expr)
-    return whole
+        pattern = pattern | rule(near, lambda expr, _: expr)
+    return pattern
 
 
 @pytest.mark.parametrize(
     "one", [rewriter, lambda: FuseOpsByPattern([(f"l.p{i}", p) for i, p in enumerate([*NEAR, MATCHING])])]
 )
-def test_cost_grows_with_the_bindings(asked, one):
-    few, many = asked(one(), chain(80)), asked(one(), chain(320))
+def test_cost_grows_with_the_bindings(attempts, one):
+    few, many = attempts(one(), chain(80)), attempts(one(), chain(320))
     assert few >= 20
     assert many <= 4.1 * few
 
 
-def test_a_pattern_is_tried_only_where_it_may_begin(asked):
+def test_a_pattern_is_tried_only_where_it_may_begin(attempts):
     rule = PatternMatchingRewriter.from_pattern(is_op("relax.exp")(x), lambda _, m: op.sin(m[x]))
     beside = rule
     for name in ("tan", "cosh", "sinh", "erf"):
         beside = beside | PatternMatchingRewriter.from_pattern(is_op(f"relax.{name}")(wildcard()), lambda expr, _: expr)
-    assert asked(beside, chain(40)) == asked(rule, chain(40))
+    assert attempts(beside, chain(40)) == attempts(rule, chain(40))

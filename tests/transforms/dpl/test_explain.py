@@ -93,10 +93,10 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pattern", "expr", "path", "expected", "found"), CASES)
-def test_each_kind_of_pattern_says_what_failed(pattern, expr, path, expected, found):
+@pytest.mark.parametrize(("pattern", "expr", "path", "expected", "actual"), CASES)
+def test_each_kind_of_pattern_says_what_failed(pattern, expr, path, expected, actual):
     mismatch = pattern().explain(expr)
-    assert (mismatch.path, mismatch.expected, mismatch.found) == (path, expected, found)
+    assert (mismatch.path, mismatch.expected, mismatch.found) == (path, expected, actual)
 
 
 def test_each_kind_of_pattern_has_a_case_and_words():

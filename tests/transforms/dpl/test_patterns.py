@@ -191,14 +191,14 @@ def test_what_was_matched():
     x, y = wildcard(), wildcard()
     add = is_op("relax.add")
     pattern = add(x, y)
-    found = pattern.extract_matched_expr(BOUND["a"])
-    assert found[x].name_hint == "x"
-    assert found[y].name_hint == "y"
-    assert found[add] == Op.get("relax.add")
-    assert found[pattern] is BOUND["a"]
-    assert set(found) == {x, y, add, pattern}
+    matched = pattern.extract_matched_expr(BOUND["a"])
+    assert matched[x].name_hint == "x"
+    assert matched[y].name_hint == "y"
+    assert matched[add] == Op.get("relax.add")
+    assert matched[pattern] is BOUND["a"]
+    assert set(matched) == {x, y, add, pattern}
     with pytest.raises(NameLookupError, match="nothing was matched by this WildcardPattern"):
-        found[wildcard()]
+        matched[wildcard()]
     inner = is_op("relax.multiply")(x, is_const()).extract_matched_expr(BOUND["b"], get_var2val(main))[x]
     assert isinstance(inner, Call)  # variables are looked through, as in TVM
 
@@ -226,9 +226,9 @@ def test_backtracking_undoes_what_was_bound():
     a, b = wildcard(), wildcard()
     # The first order binds a to x, and fails at the far end; only the second gives a = y.
     pattern = is_op("relax.subtract")(is_op("relax.add")(a, b), a)
-    found = pattern.extract_matched_expr((x + y) - y)
-    assert found[a].name_hint == "y"
-    assert found[b].name_hint == "x"
+    matched = pattern.extract_matched_expr((x + y) - y)
+    assert matched[a].name_hint == "y"
+    assert matched[b].name_hint == "x"
     assert pattern.extract_matched_expr((x + y) - (x + x)) is None
 
 
@@ -237,9 +237,9 @@ def test_the_right_side_of_an_or_is_taken_where_the_left_one_fails_later():
     a, b = wildcard(), wildcard()
     either = is_op("relax.add")(a, wildcard()) | is_op("relax.add")(wildcard(), b)
     pattern = is_op("relax.subtract")(either, b)
-    found = pattern.extract_matched_expr((x + y) - y)
-    assert found[b].name_hint == "y"
-    assert a not in found or found[a].name_hint == "x"
+    matched = pattern.extract_matched_expr((x + y) - y)
+    assert matched[b].name_hint == "y"
+    assert a not in matched or matched[a].name_hint == "x"
 
 
 def test_multiply_and_divide_associate():
@@ -329,7 +329,7 @@ def test_dup_is_another_pattern_with_the_same_parts():
 
 def test_constants_give_their_contents():
     c = is_const()
-    found = is_op("relax.multiply")(wildcard(), c).extract_matched_expr(BOUND["b"])
-    assert isinstance(found[c], Constant)
-    assert found[c].data.numpy() == 2.0
+    matched = is_op("relax.multiply")(wildcard(), c).extract_matched_expr(BOUND["b"])
+    assert isinstance(matched[c], Constant)
+    assert matched[c].data.numpy() == 2.0
     assert tvm.relax.dpl.is_const is is_const

@@ -142,13 +142,13 @@ def test_tuples_and_their_fields():
         return c
 
     s = wildcard()
-    whole = is_op("relax.concat")(is_tuple([is_tuple_get_item(s, 0), is_tuple_get_item(s, 1)]))
-    after = rewrite_call(whole, lambda _, m: m[s].args[0], before)
+    pattern = is_op("relax.concat")(is_tuple([is_tuple_get_item(s, 0), is_tuple_get_item(s, 1)]))
+    after = rewrite_call(pattern, lambda _, m: m[s].args[0], before)
     assert body(after) == ["c = x", "R.output(c)", "return c"]
     same_meaning(before, after)
 
-    made = rewrite_call(is_op("relax.split")(s), lambda _, m: rx.Tuple([m[s], m[s]]), before)
-    assert body(made)[0] == "c = R.concat((x, x), axis=1)"
+    result = rewrite_call(is_op("relax.split")(s), lambda _, m: rx.Tuple([m[s], m[s]]), before)
+    assert body(result)[0] == "c = R.concat((x, x), axis=1)"
 
 
 def test_other_shapes_are_inferred_again():
@@ -342,13 +342,13 @@ def products(x: R.Tensor((4, 4), "float32"), w: R.Tensor((4, 4), "float32"), v: 
     return d
 
 
-def combine(given):
+def combine(inputs):
     x, w, v = wildcard(), wildcard(), wildcard()
     pattern = is_tuple([is_op("relax.matmul")(x, w), is_op("relax.matmul")(x, v)])
 
     def rewriter(expr, m):
         assert [f.op.name for f in expr.fields] == ["relax.matmul", "relax.matmul"]
-        return given(m[x], m[w], m[v])
+        return inputs(m[x], m[w], m[v])
 
     return PatternMatchingRewriter.from_pattern(pattern, rewriter)
 
@@ -436,9 +436,9 @@ def test_match_cast_is_not_looked_through():
         return b
 
     x = wildcard()
-    found = []
-    rewrite_call(is_op("relax.exp")(x), lambda e, m: found.append(m[x]), before)
-    assert [type(f).__name__ for f in found] == ["DataflowVar"]
+    results = []
+    rewrite_call(is_op("relax.exp")(x), lambda e, m: results.append(m[x]), before)
+    assert [type(f).__name__ for f in results] == ["DataflowVar"]
 
 
 def test_many_rounds_are_as_many_as_needed():
@@ -461,10 +461,10 @@ def test_many_rounds_are_as_many_as_needed():
 
 
 def test_patterns_are_tried_only_at_ops_that_they_can_match(monkeypatch):
-    asked = []
+    requests = []
     original = Matcher.first
     monkeypatch.setattr(
-        Matcher, "first", lambda self, pattern, expr: asked.append(expr) or original(self, pattern, expr)
+        Matcher, "first", lambda self, pattern, expr: requests.append(expr) or original(self, pattern, expr)
     )
     rewrite_call(is_op("relax.nn.gelu")(wildcard()) | is_op("relax.exp")(wildcard()), lambda e, m: e, chain)
-    assert [expr.op.name for expr in asked] == ["relax.nn.gelu"]
+    assert [expr.op.name for expr in requests] == ["relax.nn.gelu"]

@@ -104,8 +104,8 @@ def test_the_meaning_stays(case):
     func = functions(before.op)["main"]
     inputs = random_inputs(func, {"n": 3, "m": 2, "k": 4})
     vm = relax.VirtualMachine(relax.build(after, target="llvm"), tvm.cpu())
-    found, wanted = vm["main"](*map(tvm.nd.array, inputs)), interpret(before.op, "main", inputs)
-    for one, other in zip(*((v if isinstance(v, tuple) else (v,)) for v in (found, wanted)), strict=True):
+    match, expected = vm["main"](*map(tvm.nd.array, inputs)), interpret(before.op, "main", inputs)
+    for one, other in zip(*((v if isinstance(v, tuple) else (v,)) for v in (match, expected)), strict=True):
         np.testing.assert_allclose(np.asarray(one.numpy() if hasattr(one, "numpy") else one), other, rtol=1e-5)
 
 

@@ -72,12 +72,12 @@ def shape_of_fusion() -> Callable[[ModuleOp], dict[str, list[str]]]:
     """`of(module)`: the callees of each Relax function, in order; other bindings by the name of their op."""
 
     def describe(module: ModuleOp) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
+        by_name: dict[str, list[str]] = {}
         for func in module.body.block.ops:
             if isinstance(func, relax.FuncOp):
                 ops = [op for d in func.walk() if isinstance(d, relax.DataflowOp) for op in d.body.block.ops]
-                found[func.sym_name.data] = [_what(op) for op in ops if not isinstance(op, _SILENT)]
-        return found
+                by_name[func.sym_name.data] = [_what(op) for op in ops if not isinstance(op, _SILENT)]
+        return by_name
 
     return describe
 

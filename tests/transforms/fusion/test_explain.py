@@ -18,7 +18,7 @@ def main(x: R.Tensor(("n", 8), "float32"), w: R.Tensor((8, 8), "float32"), v: R.
 """
 
 
-def told(caplog: pytest.LogCaptureFixture, body: str, depth: int = 256) -> list[str]:
+def remarks(caplog: pytest.LogCaptureFixture, body: str, depth: int = 256) -> list[str]:
     lines = [f"        {line}\n" for line in body.strip().split("\n")]
     module = parse_source(HEAD + "".join(lines) + f"    return {lines[-1].split('(')[1].split(')')[0]}\n")
     ready = Sequential(make_passes(["normalize", "legalize-ops", "annotate-tir-op-pattern"]))(module)
@@ -29,7 +29,7 @@ def told(caplog: pytest.LogCaptureFixture, body: str, depth: int = 256) -> list[
 
 
 @pytest.mark.parametrize(
-    ("body", "depth", "told_of", "reason"),
+    ("body", "depth", "subject", "reason"),
     [
         ("a = R.add(x, v)\nb = R.nn.relu(a)\nR.output(b)", 256, "", ""),
         ("a = R.matmul(x, w)\nb = R.permute_dims(a)\nR.output(b)", 256, "'a' (matmul)",
@@ -53,20 +53,20 @@ def told(caplog: pytest.LogCaptureFixture, body: str, depth: int = 256) -> list[
          "'a' (matmul)", "'b' (sum) on the way to 'c' (add) is a reduction"),
     ],
 )  # fmt: skip
-def test_the_first_condition_that_fails_is_reported(caplog, body, depth, told_of, reason):
-    messages = told(caplog, body, depth)
+def test_the_first_condition_that_fails_is_reported(caplog, body, depth, subject, reason):
+    messages = remarks(caplog, body, depth)
     if not reason:
         assert messages == []
-    assert any(m.startswith(told_of) and " at <string>:" in m and m.endswith(reason) for m in messages) == bool(reason)
+    assert any(m.startswith(subject) and " at <string>:" in m and m.endswith(reason) for m in messages) == bool(reason)
 
 
 def test_nothing_is_looked_for_where_nobody_listens(caplog):
     with caplog.at_level(logging.WARNING, "tirax.fusion"):
-        assert told(caplog, "a = R.exp(x)\nR.output(a)") == []
+        assert remarks(caplog, "a = R.exp(x)\nR.output(a)") == []
 
 
 def test_too_many_elementary_functions_are_reported(caplog):
     with PassContext(config={"tirax.limit.fuse.functions": 1}):
-        messages = told(caplog, "a = R.exp(x)\nb = R.tanh(a)\nR.output(b)")
+        messages = remarks(caplog, "a = R.exp(x)\nb = R.tanh(a)\nR.output(b)")
     reason = "together with 'b' (tir_tanh) it would be more than fuse.functions=1 elementary functions"
     assert any(m.endswith(reason) for m in messages)

@@ -33,8 +33,8 @@ def groups(kinds: str, edges: str, most: int = 256, external: str = "") -> str:
     pairs: list[Any] = edges.split()
     consumers = [[int(b) for a, b in pairs if int(a) == i] for i in range(len(kinds))]
     leaves = {len(kinds) - 1, *map(int, external)}
-    made = Groups(Graph(consumers, leaves), [KINDS[k] for k in kinds], most)  # type: ignore[arg-type]
-    return " ".join("".join(map(str, group)) for group in made.members())
+    partition = Groups(Graph(consumers, leaves), [KINDS[k] for k in kinds], most)  # type: ignore[arg-type]
+    return " ".join("".join(map(str, group)) for group in partition.members())
 
 
 @pytest.mark.parametrize(
@@ -111,5 +111,5 @@ def test_groups_have_a_size(most: int, expected: str) -> None:
 
 
 def test_numbers_of_groups() -> None:
-    made = Groups(Graph([[1], []], {1}), [OpPattern.ELEMWISE] * 2, 256)  # type: ignore[arg-type]
-    assert made.of(0) == made.of(1)
+    partition = Groups(Graph([[1], []], {1}), [OpPattern.ELEMWISE] * 2, 256)  # type: ignore[arg-type]
+    assert partition.of(0) == partition.of(1)

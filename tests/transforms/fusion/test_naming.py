@@ -6,19 +6,19 @@ from tirax.ir.names import fresh_suffix
 class Counting(set):
     """A set that counts how often it is asked."""
 
-    asked = 0
+    lookups = 0
 
     def __contains__(self, name):
-        self.asked += 1
+        self.lookups += 1
         return super().__contains__(name)
 
 
 def test_suffixes_in_order():
     taken = {"y", "z_1"}
-    found = [fresh_suffix("x", taken) for _ in range(40)]
-    assert found == ["x", *(f"x_{i}" for i in range(1, 40))]
+    actual = [fresh_suffix("x", taken) for _ in range(40)]
+    assert actual == ["x", *(f"x_{i}" for i in range(1, 40))]
     assert [fresh_suffix("y", taken), fresh_suffix("z", taken), fresh_suffix("z", taken)] == ["y_1", "z", "z_2"]
-    assert taken == {"y", "z_1", *found, "y_1", "z", "z_2"}
+    assert taken == {"y", "z_1", *actual, "y_1", "z", "z_2"}
 
 
 def test_a_name_between_is_no_obstacle():
@@ -32,4 +32,4 @@ def test_many_of_one_name():
     taken = Counting()
     for _ in range(4000):
         fresh_suffix("lv", taken)
-    assert taken.asked < 4000 * 40
+    assert taken.lookups < 4000 * 40

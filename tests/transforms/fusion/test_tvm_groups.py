@@ -46,7 +46,7 @@ def test_groups_are_those_of_tvm(
     outputs = "; ".join(f"{o}: {TENSOR}" for o in case["outputs"])
     before = program(f"x: {TENSOR}; w: {TENSOR}", body, outputs)
     after = FuseOps()(before)
-    found = {name: [TVM_NAMES.get(c, c) for c in ops] for name, ops in shape_of_fusion(after).items()}
-    assert found == case["tvm"]
+    by_name = {name: [TVM_NAMES.get(c, c) for c in ops] for name, ops in shape_of_fusion(after).items()}
+    assert by_name == case["tvm"]
     if len(body.splitlines()) < 8:
         assert_same_meaning(before, FuseTIR()(after))

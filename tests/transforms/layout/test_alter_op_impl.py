@@ -140,8 +140,8 @@ def turned(a: T.Buffer((3, 2), "float32"), o: T.Buffer((2, 3), "float32"), p: T.
 """
     t = 'R.Tensor((2, 3), "float32")'
     module = tools.main(f"x: {t}", f"y = R.call_tir(cls.both, (x,), [{t}, {t}])", "y", both)
-    turn = IndexMap.from_func(lambda i, j: (j, i))
-    after = AlterOpImpl({"both": kernel(turned)}, {"both": [turn, None, (turn, [])]})(module)
+    transpose = IndexMap.from_func(lambda i, j: (j, i))
+    after = AlterOpImpl({"both": kernel(turned)}, {"both": [transpose, None, (transpose, [])]})(module)
     assert [line.partition(" = ")[2].partition("(")[0] for line in lines(tools, after)] == [
         "R.layout_transform", "R.call_tir", "lv1[0]", "lv1[1]", "R.layout_transform", "lv2, lv4",
     ]  # fmt: skip
@@ -158,9 +158,9 @@ def test_axis_separators(tools: Any) -> None:
         {"relax.add": [[1], [1], []]},
         {"relax.add": [[], [], [1]]},
     )(module)
-    found = tools.bindings(after)
-    assert "axis_separators=[1], input_axis_separators=[]" in found[0]
-    assert "axis_separators=[], input_axis_separators=[1]" in found[3]
+    exprs = tools.bindings(after)
+    assert "axis_separators=[1], input_axis_separators=[]" in exprs[0]
+    assert "axis_separators=[], input_axis_separators=[1]" in exprs[3]
     assert_same_meaning(module, after)
 
 
@@ -184,8 +184,8 @@ def test_other_functions_stay(tools: Any) -> None:
 def test_refuses(tools: Any, implementation: Any, transforms: Any, separators: Any, message: str) -> None:
     func = 3 if implementation is None else kernel(implementation)
     with pytest.raises(TiraxError, match=message):
-        given = None if separators is None else {"relax.add": separators}
-        AlterOpImpl({"relax.add": func}, {"relax.add": transforms}, given)(chain(tools, 16))
+        arguments = None if separators is None else {"relax.add": separators}
+        AlterOpImpl({"relax.add": func}, {"relax.add": transforms}, arguments)(chain(tools, 16))
 
 
 @pytest.mark.parametrize(

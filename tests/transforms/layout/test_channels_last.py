@@ -56,8 +56,8 @@ def layouts(mod: Any) -> list[str]:
 
 
 def moves(mod: Any) -> int:
-    found = [op for op in mod.op.walk() if op.name == "relax.permute_dims"]
-    return sum(not isinstance(op.operands[0].owner, ops.ConstantOp) for op in found)
+    actual = [op for op in mod.op.walk() if op.name == "relax.permute_dims"]
+    return sum(not isinstance(op.operands[0].owner, ops.ConstantOp) for op in actual)
 
 
 RESIDUAL = "d{0} = R.nn.max_pool2d(b{0}, pool_size=[3, 3], padding=[1, 1])\nc{0} = R.add(d{0}, b{0})"

@@ -220,11 +220,11 @@ def _renamed(lines: list[str]) -> list[str]:
     """Variables by the order in which they are bound; leaves that stand anywhere before their use, first."""
     import re
 
-    made = sorted(lines, key=lambda line: 0 if re.search(r"= R\.(ones|zeros)\(", line) else 1)
+    result = sorted(lines, key=lambda line: 0 if re.search(r"= R\.(ones|zeros)\(", line) else 1)
     names: dict[str, str] = {}
-    for line in made:
+    for line in result:
         names.setdefault(line.partition(" = ")[0], f"v{len(names)}")
-    return [re.sub(r"\b(?<!\")([a-z]\w*)\b(?!\()", lambda k: names.get(k[1], k[1]), line) for line in made]
+    return [re.sub(r"\b(?<!\")([a-z]\w*)\b(?!\()", lambda k: names.get(k[1], k[1]), line) for line in result]
 
 
 CONVOLUTIONS = {
@@ -344,8 +344,8 @@ class Module:
 
 
 def test_options_in_text() -> None:
-    made = ConvertLayout(operators=("relax.nn.conv2d",), layouts=("NHWC OHWI",))
-    assert made == ConvertLayout(NHWC) and made.desired_layouts == NHWC
+    result = ConvertLayout(operators=("relax.nn.conv2d",), layouts=("NHWC OHWI",))
+    assert result == ConvertLayout(NHWC) and result.desired_layouts == NHWC
     with pytest.raises(TiraxError, match="as many layouts"):
         ConvertLayout(operators=("relax.nn.conv2d",))
 

@@ -91,7 +91,7 @@ def test_pad_value_as_it_may_be_written(tools: Any, pad: str, printed: str) -> N
     assert f"pad_value={printed}," in tools.bindings(tools.main('x: R.Tensor((6,), "int32")', body, "y"))[0]
 
 
-TURN = tir.IndexMap.from_func(lambda i, j: (j, i))
+TRANSPOSE = tir.IndexMap.from_func(lambda i, j: (j, i))
 
 
 def test_a_map_that_the_script_captures() -> None:
@@ -99,7 +99,7 @@ def test_a_map_that_the_script_captures() -> None:
     class Module:
         @R.function
         def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((3, 2), "float32"):
-            y = R.layout_transform(x, index_map=TURN)
+            y = R.layout_transform(x, index_map=TRANSPOSE)
             return y
 
     assert "T.index_map(lambda i, j: (j, i))" in Module.script()
@@ -142,11 +142,11 @@ def test_unknown_shapes(tools: Any) -> None:
 
 def test_from_python() -> None:
     x = relax.Var("x", relax.TensorStructInfo((6, 3), "float32"))
-    wanted = relax.TensorStructInfo((3, 2, 4), "float32")
+    expected = relax.TensorStructInfo((3, 2, 4), "float32")
     index_map = tir.IndexMap.from_func(lambda i, j: (j, i // 4, i % 4))
     for pad in (None, 0, 1.5, tir.FloatImm("float32", 2.0), relax.PrimValue(1)):
-        assert relax.op.layout_transform(x, index_map, pad).struct_info == wanted
-    assert relax.op.layout_transform(x, lambda i, j: (j, i // 4, i % 4)).struct_info == wanted
+        assert relax.op.layout_transform(x, index_map, pad).struct_info == expected
+    assert relax.op.layout_transform(x, lambda i, j: (j, i // 4, i % 4)).struct_info == expected
 
 
 @pytest.mark.parametrize(
@@ -165,9 +165,9 @@ def test_from_python() -> None:
 )
 def test_refuses(args: tuple[Any, ...], error: type[Exception], message: str) -> None:
     x = relax.Var("x", relax.TensorStructInfo((6, 3), "int32"))
-    with pytest.raises(error, match=message) as found:
+    with pytest.raises(error, match=message) as raised:
         assert relax.op.layout_transform(x, *args).struct_info
-    assert isinstance(found.value, TiraxError)
+    assert isinstance(raised.value, TiraxError)
 
 
 @pytest.mark.parametrize(

@@ -229,9 +229,9 @@ def test_composites():
         assert line in text
     x, w, b = (np.random.default_rng(0).normal(size=s).astype(np.float32) for s in ((5, 4), (3, 4), (3,)))
     c = x > 0
-    for found in (interpret(module, "main", [x, w, b, c]), build(module)["main"](x, w, b, c)):
+    for actual in (interpret(module, "main", [x, w, b, c]), build(module)["main"](x, w, b, c)):
         wide = x.astype(float) @ w.T.astype(float)
-        for a, e in zip(found, (wide + b, wide, np.where(c, 2, x), np.where(c, 1, x)), strict=True):
+        for a, e in zip(actual, (wide + b, wide, np.where(c, 2, x), np.where(c, 1, x)), strict=True):
             np.testing.assert_allclose(a, e, rtol=1e-5, atol=1e-5)
 
 

@@ -45,21 +45,23 @@ X = np.array([[2, 1, 0, 1], [3, 0, 0, 1], [2, 1, 0, 1]])
 def distinct(x: np.ndarray, axis: int | None, keep_order: bool) -> tuple[np.ndarray, ...]:
     """The distinct slices, found one after the other."""
     slices = list(x.reshape(-1)) if axis is None else list(np.moveaxis(x, axis, 0))
-    found: list[Any] = []
+    results: list[Any] = []
     first, inverse = [], []
     for i, s in enumerate(slices):
-        at = next((k for k, f in enumerate(found) if np.array_equal(f, s)), None)
+        at = next((k for k, f in enumerate(results) if np.array_equal(f, s)), None)
         if at is None:
-            at = len(found)
-            found.append(s)
+            at = len(results)
+            results.append(s)
             first.append(i)
         inverse.append(at)
-    order = list(range(len(found)))
+    order = list(range(len(results)))
     if not keep_order:
-        order.sort(key=lambda k: np.asarray(found[k]).reshape(-1).tolist())
+        order.sort(key=lambda k: np.asarray(results[k]).reshape(-1).tolist())
     rank = {k: i for i, k in enumerate(order)}
     counts = [inverse.count(k) for k in order]
-    values = np.array([found[k] for k in order], x.dtype).reshape(len(found), *np.shape(slices[0]) if slices else ())
+    values = np.array([results[k] for k in order], x.dtype).reshape(
+        len(results), *np.shape(slices[0]) if slices else ()
+    )
     values = values if axis is None else np.moveaxis(values, 0, axis)
     return values, np.array([first[k] for k in order]), np.array([rank[k] for k in inverse]), np.array(counts)
 
@@ -69,11 +71,11 @@ def test_unique(dtype: str, ordered: bool, axis: int | None):
     module = function(f'x: R.Tensor(("n", 4), "{dtype}")', f"y = R.unique(x, {ordered}, True, True, True, axis={axis})")
     x = X.astype(dtype)
     expected = distinct(x, axis, not ordered)
-    for found in both(module, x):
-        for a, b in zip(expected, found, strict=True):
+    for actual in both(module, x):
+        for a, b in zip(expected, actual, strict=True):
             np.testing.assert_array_equal(a, b)
-        assert found[0].dtype == x.dtype
-        assert [f.dtype for f in found[1:]] == [np.int64] * 3
+        assert actual[0].dtype == x.dtype
+        assert [f.dtype for f in actual[1:]] == [np.int64] * 3
 
 
 @pytest.mark.parametrize("n", [0, 1])
@@ -85,14 +87,14 @@ def test_unique_of_few(n: int):
 
 
 @pytest.mark.parametrize(
-    ("asked", "fields"), [("", 1), ("return_index=True", 2), ("return_inverse=True, return_counts=True", 3)]
+    ("requests", "fields"), [("", 1), ("return_index=True", 2), ("return_inverse=True, return_counts=True", 3)]
 )
-def test_what_unique_gives(asked: str, fields: int):
-    module = function('x: R.Tensor((3, 4), "float32")', f"y = R.unique(x, {asked})")
+def test_what_unique_gives(requests: str, fields: int):
+    module = function('x: R.Tensor((3, 4), "float32")', f"y = R.unique(x, {requests})")
     text = legal(module)
     assert text.count('R.call_pure_packed("relax.run.unique", x, R.prim_value(1), ') == 1
-    for found in both(module, X.astype(np.float32)):
-        assert (len(found) if isinstance(found, tuple) else 1) == fields
+    for actual in both(module, X.astype(np.float32)):
+        assert (len(actual) if isinstance(actual, tuple) else 1) == fields
 
 
 ARRAYS = [X, np.zeros((3, 4)), np.array([0.0, NAN, 2]), np.array(3), np.array(0), np.zeros((2, 0))]
@@ -104,8 +106,8 @@ def test_nonzero(x: np.ndarray):
     module = function(f'x: R.Tensor(ndim={x.ndim}, dtype="float32")', "y = R.nonzero(x)")
     assert 'R.call_pure_packed("relax.run.nonzero", x, sinfo_args=(R.Tensor(dtype="int64", ndim=2),))' in legal(module)
     expected = np.array([i for i in np.ndindex(np.atleast_1d(x).shape) if np.atleast_1d(x)[i] != 0], np.int64)
-    for found in both(module, x):
-        np.testing.assert_array_equal(found.T, expected.reshape(-1, max(x.ndim, 1)))
+    for actual in both(module, x):
+        np.testing.assert_array_equal(actual.T, expected.reshape(-1, max(x.ndim, 1)))
 
 
 def test_what_follows():
@@ -179,8 +181,8 @@ def test_variables_that_are_there_already():
     legal(module)
     x = np.arange(20, dtype=np.float32).reshape(5, 4)
     args = [np.array(v) for v in ([1, 0], [5, 3], [1, 1])]
-    for found in both(module, x, *args):
-        np.testing.assert_array_equal(found, 2 * x[1:5, 0:3][1:5, 0:3])
+    for actual in both(module, x, *args):
+        np.testing.assert_array_equal(actual, 2 * x[1:5, 0:3][1:5, 0:3])
 
 
 def test_a_stride_of_zero():
@@ -203,8 +205,8 @@ def test_views(call: str, expected: Any):
     module = function('x: R.Tensor(("n", 4), "float32")', "n = T.int64()", f"y = {call}")
     legal(module)
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
-    for found in both(module, x):
-        np.testing.assert_array_equal(found, expected(x))
+    for actual in both(module, x):
+        np.testing.assert_array_equal(actual, expected(x))
 
 
 def test_a_view_that_is_too_long():

@@ -40,8 +40,8 @@ def test_same_meaning(case: tuple[str, list[Any], dict[str, Any]], one_operator:
     assert not any(isinstance(op, Operator) for op in legal.walk())
     assert any(isinstance(op, tir.FuncOp) for op in legal.walk())
     sizes = (2, 5, 1) if _needs_points(name) else (2, 5, 1, 0)
-    found = first_disagreement(module, legal, inputs=_inputs(name), sizes=sizes)
-    assert found is None, str(found)
+    difference = first_disagreement(module, legal, inputs=_inputs(name), sizes=sizes)
+    assert difference is None, str(difference)
 
 
 def _needs_points(name: str) -> bool:

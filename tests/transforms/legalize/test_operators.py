@@ -59,8 +59,8 @@ def test_same_meaning(case: tuple[str, Any]) -> None:
     legal = LegalizeOps()(module)
     assert not any(isinstance(op, Operator) for op in legal.walk())
     assert any(isinstance(op, tir.FuncOp) for op in legal.walk())
-    found = first_disagreement(module, legal, sizes=_sizes(name))
-    assert found is None, str(found)
+    difference = first_disagreement(module, legal, sizes=_sizes(name))
+    assert difference is None, str(difference)
 
 
 @thinned("case", FURTHER, 20, label=_label, indirect=True)
@@ -176,8 +176,8 @@ def test_inferred_shape(
 def test_unknown_dtype(name: str) -> None:
     operand = relax.TensorType.of([3, "n"])
     cls = OPERATORS[f"relax.{name}"]
-    made = cls.make(Block(arg_types=[operand]).args[0], **({"axis": 0} if "axis" in cls.ATTR_SPECS else {}))
-    assert made.result_type == operand
+    result = cls.make(Block(arg_types=[operand]).args[0], **({"axis": 0} if "axis" in cls.ATTR_SPECS else {}))
+    assert result.result_type == operand
 
 
 ERRORS: list[tuple[str, list[Any], dict[str, Any], str]] = [
@@ -301,8 +301,8 @@ def test_slices_are_those_of_python(one_operator: Callable[..., Any]) -> None:
             for stride in (1, 2, -1, -3):
                 bounds = [[prim(v)()] for v in (0, begin, end, stride)]
                 module = one_operator("relax.strided_slice", ["[n] f32", *bounds])
-                found = interpret(LegalizeOps()(module), "main", [x])
-                np.testing.assert_array_equal(found, x[begin:end:stride], f"{begin}:{end}:{stride}")
+                result = interpret(LegalizeOps()(module), "main", [x])
+                np.testing.assert_array_equal(result, x[begin:end:stride], f"{begin}:{end}:{stride}")
 
 
 @pytest.mark.parametrize("descending", [False, True])
@@ -339,10 +339,10 @@ def test_a_transposed_convolution_is_the_adjoint(attrs: dict[str, Any], one_oper
     y = rng.random(interpret(conv, "main", [x, w]).shape)
     types = [f"{list(y.shape)} f64", f"[6, {w.shape[1]}, 3, 3] f64"]
     back = one_operator("relax.nn.conv2d_transpose", types, **attrs)
-    given = interpret(LegalizeOps()(back), "main", [y, w])
-    h, v = given.shape[2:]
+    inputs = interpret(LegalizeOps()(back), "main", [y, w])
+    h, v = inputs.shape[2:]
     left = (interpret(LegalizeOps()(conv), "main", [x, w]) * y).sum()
-    np.testing.assert_allclose(left, (x[:, :, :h, :v] * given).sum())
+    np.testing.assert_allclose(left, (x[:, :, :h, :v] * inputs).sum())
 
 
 def test_bounds_of_windows(one_operator: Callable[..., Any]) -> None:

@@ -116,9 +116,9 @@ def test_grid_sample(method: str, padding: str, aligned: bool, layout: str):
 def test_other_dtypes(dtype: str):
     module = sampler("bilinear", "border", True, dtype=dtype)
     x, g = inputs("NCHW", 5, 3, dtype)
-    found = build(module)["main"](x, g)
-    assert found.dtype == dtype
-    np.testing.assert_allclose(found, sample(x, g, "bilinear", "border", True), rtol=1e-2, atol=1e-2)
+    result = build(module)["main"](x, g)
+    assert result.dtype == dtype
+    np.testing.assert_allclose(result, sample(x, g, "bilinear", "border", True), rtol=1e-2, atol=1e-2)
 
 
 @only_full
@@ -130,9 +130,9 @@ def test_positions_that_are_no_numbers(method: str, padding: str):
     run = build(module)["main"]
     for value in (np.nan, np.inf, -np.inf, 1e30):
         g[:] = value
-        found = run(x, g)
+        result = run(x, g)
         if padding == "zeros":
-            assert np.all(found == 0)
+            assert np.all(result == 0)
 
 
 @crossed("aligned, rank, dtype", [False, True], [2, 3], ["float32", "float16", "float64"])

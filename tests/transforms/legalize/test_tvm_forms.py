@@ -23,8 +23,8 @@ def run(module, *arrays):
     return interpret(module, "main", list(arrays))
 
 
-def legal(call, **given):
-    module = program(call, **given)
+def legal(call, **inputs):
+    module = program(call, **inputs)
     return LegalizeOps()(module), LegalizeOps(tvm_forms=True)(module)
 
 
@@ -146,8 +146,8 @@ def test_what_integers_do_not_have_is_no_constant():
 
 
 def test_fields_of_a_concatenated_tuple_name_the_parameters():
-    given = 't: R.Tuple(R.Tensor(("n", 2), "float32"), R.Tensor((3, 2), "float32"))'
-    module = parse_source(f"@R.function\ndef main({given}):\n    gv = R.concat(t, axis=0)\n    return gv\n")
+    parameters = 't: R.Tuple(R.Tensor(("n", 2), "float32"), R.Tensor((3, 2), "float32"))'
+    module = parse_source(f"@R.function\ndef main({parameters}):\n    gv = R.concat(t, axis=0)\n    return gv\n")
     forms = LegalizeOps(tvm_forms=True)(module)
     text = IRModule(forms).script()
     assert "def concatenate(var_gv: T.handle, gv1: T.Buffer((T.int64(3), T.int64(2))" in text
@@ -168,8 +168,10 @@ def test_reshapes_are_known_as_such():
         _, forms = legal(f"R.reshape(x, {shape})")
         (func,) = (op for op in forms.walk() if isinstance(op, tir.FuncOp))
         assert is_reshape(func)
-    given = 'x: R.Tensor(("n * 16",), "float32"), s: R.Prim(value="n")'
-    (func,) = (op for op in legal("R.reshape(x, (n * 4, 4))", params=given)[1].walk() if isinstance(op, tir.FuncOp))
+    parameters = 'x: R.Tensor(("n * 16",), "float32"), s: R.Prim(value="n")'
+    (func,) = (
+        op for op in legal("R.reshape(x, (n * 4, 4))", params=parameters)[1].walk() if isinstance(op, tir.FuncOp)
+    )
     assert is_reshape(func) and len(func.params) == 3  # n is a parameter
     _, forms = legal("R.reshape(R.concat((x, x), axis=1), (n * 4, 3))")
     assert [is_reshape(op) for op in forms.walk() if isinstance(op, tir.FuncOp)].count(True) == 1

@@ -38,22 +38,22 @@ MATRICES = {
 def test_pairs_fit(case):
     """All sums of two products with bytes up to 255 fit, and the rows that are halves give what they were together."""
     matrix, least = MATRICES[case]
-    found = paired_bytes(matrix, WIDTH)
+    actual = paired_bytes(matrix, WIDTH)
     rows, count = matrix.shape[-2], -(-matrix.shape[-1] // WIDTH)
-    assert (len(found.halved) >= least) and (least > 0 or not found.halved)
-    assert found.matrix.shape[-2] == rows + -(-len(found.halved) // ROWS) * ROWS
-    together = found.matrix[..., :rows, :].astype(int)
-    together[..., found.halved, :] += found.matrix[..., rows : rows + len(found.halved), :]
-    assert (together == matrix).all() and not found.matrix[..., rows + len(found.halved) :, :].any()
+    assert (len(actual.halved) >= least) and (least > 0 or not actual.halved)
+    assert actual.matrix.shape[-2] == rows + -(-len(actual.halved) // ROWS) * ROWS
+    together = actual.matrix[..., :rows, :].astype(int)
+    together[..., actual.halved, :] += actual.matrix[..., rows : rows + len(actual.halved), :]
+    assert (together == matrix).all() and not actual.matrix[..., rows + len(actual.halved) :, :].any()
 
-    assert found.order.shape == (count, *found.matrix.shape[:-1]) and found.order.dtype == np.uint8
-    by_block = found.order.reshape(-1, ROWS).astype(int)
+    assert actual.order.shape == (count, *actual.matrix.shape[:-1]) and actual.order.dtype == np.uint8
+    by_block = actual.order.reshape(-1, ROWS).astype(int)
     assert (np.take_along_axis(by_block, by_block, -1) == np.arange(ROWS)).all()
-    panels = in_panels(found.matrix, WIDTH, 4, found.order)
+    panels = in_panels(actual.matrix, WIDTH, 4, actual.order)
     pairs = panels.reshape(*panels.shape[:-1], WIDTH, 2, 2).astype(int)
     assert (255 * np.maximum(pairs, 0).sum(-1)).max() <= 32767
     assert (255 * np.minimum(pairs, 0).sum(-1)).min() >= -32768
-    assert (order_of(found.matrix, WIDTH) == found.order).all()
+    assert (order_of(actual.matrix, WIDTH) == actual.order).all()
 
 
 def test_neighbours_stay_where_they_fit():
@@ -79,9 +79,9 @@ def test_pairs_that_one_choice_would_miss():
     others = [(i, j) for i in range(ROWS) for j in range(i + 1, ROWS) if partner[i] != j]
     for column, (i, j) in enumerate(others):
         matrix[[i, j], column] = 100
-    found = paired_bytes(matrix, 120)
-    order = found.order[0]
-    assert not found.halved and all(partner[order[2 * n]] == order[2 * n + 1] for n in range(8))
+    actual = paired_bytes(matrix, 120)
+    order = actual.order[0]
+    assert not actual.halved and all(partner[order[2 * n]] == order[2 * n + 1] for n in range(8))
 
 
 def test_what_is_kept_is_bounded(monkeypatch):

@@ -56,8 +56,8 @@ def test_training_uses_the_batch_and_moves_the_averages():
     x, (g, b, m, v) = rng.random((2, 3, 4), np.float32), rng.random((4, 3), np.float32)
     out, mean, var = run(x, g, b, m, v)
     batch = x.mean((0, 2)), x.var((0, 2))
-    wanted = (x - batch[0][:, None]) / np.sqrt(batch[1] + 1e-5)[:, None] * g[:, None] + b[:, None]
-    np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=1e-5)
+    expected = (x - batch[0][:, None]) / np.sqrt(batch[1] + 1e-5)[:, None] * g[:, None] + b[:, None]
+    np.testing.assert_allclose(out, expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(mean, 0.75 * m + 0.25 * batch[0], rtol=1e-5)
     np.testing.assert_allclose(var, 0.75 * v + 0.25 * batch[1], rtol=1e-5)
 
@@ -118,8 +118,8 @@ def test_a_shape_in_a_tensor(one):
     run = relax.build(after)["main"]
     d = np.arange(3, dtype=np.float32).reshape(3, 1)
     for columns in (1, 4, 0):
-        found = run(np.array([3, columns]), d, np.zeros(3, np.float32))
-        np.testing.assert_allclose(found, np.exp(np.broadcast_to(d, (3, columns))), rtol=1e-6)
+        result = run(np.array([3, columns]), d, np.zeros(3, np.float32))
+        np.testing.assert_allclose(result, np.exp(np.broadcast_to(d, (3, columns))), rtol=1e-6)
     assert_same_meaning(
         before,
         after,

@@ -49,8 +49,8 @@ def program(x: str, w: tuple[int, ...], attrs: str, bind: bool = True):
 
 @pytest.mark.parametrize("case", CASES)
 def test_cases(case: str) -> None:
-    *given, changes = CASES[case]
-    before, _ = program(*given)
+    *inputs, changes = CASES[case]
+    before, _ = program(*inputs)
     after = ExpandTransposedConvolutions()(before)
     names = {op.name for op in after.op.walk()}
     assert ("relax.nn.conv2d" in names) == changes and ("relax.nn.conv2d_transpose" in names) != changes

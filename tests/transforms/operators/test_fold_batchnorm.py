@@ -82,5 +82,7 @@ def test_text():
 def test_as_at_inference_whatever_training_says():
     before = program(norm="axis=1, training=True")
     x = np.random.default_rng(1).random((2, 3, 6, 6), "float32")
-    wanted = interpret(DecomposeOpsForInference()(before).op, "main", [x])
-    np.testing.assert_allclose(interpret(FoldBatchnormToConv2D()(before).op, "main", [x]), wanted, rtol=1e-4, atol=1e-5)
+    expected = interpret(DecomposeOpsForInference()(before).op, "main", [x])
+    np.testing.assert_allclose(
+        interpret(FoldBatchnormToConv2D()(before).op, "main", [x]), expected, rtol=1e-4, atol=1e-5
+    )

@@ -23,7 +23,7 @@ def fused(mod):
     return Sequential(make_passes(["fuse-attention"]))(mod)
 
 
-BEHIND = [tensor("q", 2, N, 3, 8), *(tensor(name, 2, M, 3, 8) for name in "kv")]
+OPERANDS = [tensor("q", 2, N, 3, 8), *(tensor(name, 2, M, 3, 8) for name in "kv")]
 IN_FRONT = [tensor("q", 2, 3, N, 8), tensor("k", 2, 3, M, 8), tensor("v", 2, 3, M, 5)]
 BATCHES = [tensor("q", 2, N, 8), tensor("k", 2, M, 8), tensor("v", 2, M, 5)]
 MATRICES = [tensor("q", N, 8), tensor("k", M, 8), tensor("v", M, 5)]
@@ -45,14 +45,14 @@ def repeated(x):
 
 
 WRITTEN_OUT = {
-    "heads": (BEHIND, *SPLIT, *SCORES, "w = R.nn.softmax(s)", "y = R.matmul(w, v1)", *BACK),
+    "heads": (OPERANDS, *SPLIT, *SCORES, "w = R.nn.softmax(s)", "y = R.matmul(w, v1)", *BACK),
     "scale and mask": (
-        [*BEHIND, tensor("b", N, M)],
+        [*OPERANDS, tensor("b", N, M)],
         *SPLIT, *SCORES, "t = R.multiply(R.const(0.3), s)", "u = R.add(b, t)", "w = R.nn.softmax(u, axis=3)",
         "y = R.matmul(w, v1)", *BACK,
     ),
     "keys turned at once": (
-        BEHIND,
+        OPERANDS,
         SPLIT[0], "k2 = R.permute_dims(k, axes=[0, 2, 3, 1])", SPLIT[2], "s = R.matmul(q1, k2)",
         "t = R.divide(s, R.const([2.0]))", "w = R.nn.softmax(t)", "y = R.matmul(w, v1)", *BACK,
     ),
@@ -77,28 +77,28 @@ WRITTEN_OUT = {
         "y = R.matmul(w, v)", "y",
     ),
     "queries divided": (
-        BEHIND, *SPLIT, "q2 = R.divide(q1, R.const(4.0))", "k2 = R.permute_dims(k1, axes=[0, 1, 3, 2])",
+        OPERANDS, *SPLIT, "q2 = R.divide(q1, R.const(4.0))", "k2 = R.permute_dims(k1, axes=[0, 1, 3, 2])",
         "s = R.matmul(q2, k2)", "w = R.nn.softmax(s)", "y = R.matmul(w, v1)", *BACK,
     ),
     "queries and turned keys scaled": (
-        [*BEHIND, tensor("b", 2, 1, 1, M)],
+        [*OPERANDS, tensor("b", 2, 1, 1, M)],
         *SPLIT, "q2 = R.multiply(q1, R.const(0.5))", "k2 = R.permute_dims(k1, axes=[0, 1, 3, 2])",
         "k3 = R.multiply(k2, R.const(0.5))", "s = R.matmul(q2, k3)", "u = R.add(s, b)", "w = R.nn.softmax(u)",
         "y = R.matmul(w, v1)", *BACK,
     ),
     "keys scaled, then turned": (
-        BEHIND, *SPLIT, "k3 = R.multiply(R.const(0.5), k1)", "k2 = R.permute_dims(k3, axes=[0, 1, 3, 2])",
+        OPERANDS, *SPLIT, "k3 = R.multiply(R.const(0.5), k1)", "k2 = R.permute_dims(k3, axes=[0, 1, 3, 2])",
         "s = R.matmul(q1, k2)", "w = R.nn.softmax(s)", "y = R.matmul(w, v1)", *BACK,
     ),
     "batches of heads": (
-        [*BEHIND, tensor("b", 6, N, M)],
+        [*OPERANDS, tensor("b", 6, N, M)],
         *SPLIT, *MERGED, "kt = R.permute_dims(k3, axes=[0, 2, 1])", "s = R.matmul(q3, kt)",
         "t = R.multiply(s, R.const(0.5))", "u = R.add(t, b)", "w = R.nn.softmax(u)", "y = R.matmul(w, v3)",
         "y1 = R.reshape(y, (2, 3, n, 8))", "z = R.permute_dims(y1, axes=[0, 2, 1, 3])",
         "o = R.reshape(z, (2, n, 24))", "o",
     ),
     "batches of heads that stay so": (
-        BEHIND, *SPLIT, *MERGED, "kt = R.permute_dims(k3, axes=[0, 2, 1])", "s = R.matmul(q3, kt)",
+        OPERANDS, *SPLIT, *MERGED, "kt = R.permute_dims(k3, axes=[0, 2, 1])", "s = R.matmul(q3, kt)",
         "w = R.nn.softmax(s)", "y = R.matmul(w, v3)", "y",
     ),
     "groups of heads": (
@@ -108,17 +108,17 @@ WRITTEN_OUT = {
         "z = R.permute_dims(y, axes=[0, 2, 1, 3])", "z",
     ),
     "keys turned while heads are batches": (
-        BEHIND, *SPLIT, MERGED[1], "k4 = R.permute_dims(k3, axes=[0, 2, 1])", "kt = R.reshape(k4, (2, 3, 8, m))",
+        OPERANDS, *SPLIT, MERGED[1], "k4 = R.permute_dims(k3, axes=[0, 2, 1])", "kt = R.reshape(k4, (2, 3, 8, m))",
         "k5 = R.multiply(kt, R.const(0.5))", "s = R.matmul(q1, k5)", "w = R.nn.softmax(s)", "y = R.matmul(w, v1)",
         *BACK,
     ),
     "what is no number is zero": (
-        [*BEHIND, tensor("b", 2, 1, 1, M)],
+        [*OPERANDS, tensor("b", 2, 1, 1, M)],
         *SPLIT, *SCORES, "u = R.add(s, b)", "w = R.nn.softmax(u)", "c = R.isnan(w)",
         "w2 = R.where(c, R.const(0.0), w)", "y = R.matmul(w2, v1)", *BACK,
     ),
     "used twice": (
-        BEHIND, *SPLIT, *SCORES, "w = R.nn.softmax(s)", "y = R.matmul(w, v1)",
+        OPERANDS, *SPLIT, *SCORES, "w = R.nn.softmax(s)", "y = R.matmul(w, v1)",
         "z = R.permute_dims(y, axes=[0, 2, 1, 3])", "z, y",
     ),
 }  # fmt: skip
@@ -297,5 +297,5 @@ def test_native():
     function = relax.VirtualMachine(relax.build(mod, target="llvm"), tvm.cpu())["forward"]
     for n in (0, 1, 70):
         x = np.random.default_rng(n).standard_normal((1, n, 64)).astype("float32")
-        found = function(tvm.nd.array(x)).numpy()
-        np.testing.assert_allclose(found, interpret(mod.op, "forward", [x]), rtol=1e-4, atol=1e-5)
+        result = function(tvm.nd.array(x)).numpy()
+        np.testing.assert_allclose(result, interpret(mod.op, "forward", [x]), rtol=1e-4, atol=1e-5)

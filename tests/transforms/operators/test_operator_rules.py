@@ -221,5 +221,5 @@ def test_take_of_matrices_native():
     vm = relax.VirtualMachine(relax.build(IRModule(ReorderTakeAfterMatmul()(before)), target="llvm"), tvm.cpu())
     for n in (4, 1, 0):
         inputs = random_inputs(functions(before)["main"], {"n": n})
-        found = vm["main"](*map(tvm.nd.array, inputs)).numpy()
-        np.testing.assert_allclose(found, interpret(before, "main", inputs), rtol=1e-5, atol=1e-6)
+        result = vm["main"](*map(tvm.nd.array, inputs)).numpy()
+        np.testing.assert_allclose(result, interpret(before, "main", inputs), rtol=1e-5, atol=1e-6)

@@ -90,8 +90,10 @@ def test_packed(case):
 
 
 def test_panels_of_long_columns_are_narrower():
-    found = [panels(PackConvolutions(AVX512)(program(x=f"(1, 1, 1, {k})", w=f"(1, 1, {k}, 64)"))) for k in (3072, 3073)]
-    assert found == [[(1, 1, 1, 3072, 64)], [(2, 1, 1, 3073, 32)]]
+    widths = [
+        panels(PackConvolutions(AVX512)(program(x=f"(1, 1, 1, {k})", w=f"(1, 1, {k}, 64)"))) for k in (3072, 3073)
+    ]
+    assert widths == [[(1, 1, 1, 3072, 64)], [(2, 1, 1, 3073, 32)]]
 
 
 LEFT = {
@@ -149,11 +151,11 @@ def test_native(case, target, one_or_two_threads):
     mod = program(x=str(shape), w=str(kernel), options=f", strides={stride}, padding={pad}")
     (weights,) = (c.value.numpy() for c in mod.op.walk() if isinstance(c, ops.ConstantOp) and c.value.data.shape)
     x = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-    wanted = convolution(x, weights, stride, pad)
+    expected = convolution(x, weights, stride, pad)
     call = relax.build(PackConvolutions(target)(mod), target=target)["main"]
     for threads in (1, 2):
         set_num_threads(threads)
-        np.testing.assert_allclose(call(x), wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+        np.testing.assert_allclose(call(x), expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
 def test_large_kernels_that_are_arguments(one_or_two_threads):
@@ -161,10 +163,10 @@ def test_large_kernels_that_are_arguments(one_or_two_threads):
     call = relax.build(program(x=str(shape), w=str(kernel), options=f", padding={pad}", bind=False))["main"]
     rng = np.random.default_rng(1)
     x, weights = (rng.standard_normal(s).astype(np.float32) for s in (shape, kernel))
-    wanted = convolution(x, weights, stride, pad)
+    expected = convolution(x, weights, stride, pad)
     for threads in (1, 2):
         set_num_threads(threads)
-        np.testing.assert_allclose(call(x, weights), wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
+        np.testing.assert_allclose(call(x, weights), expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -187,5 +189,5 @@ def test_a_panel_is_prefetched_while_the_one_before_is_read(shape, kernel, asks)
     mod = PackConvolutions(AVX512)(program(x=str(shape), w=str(kernel), options=", padding=1"))
     names = (*OPTIMIZE, *SCHEDULE)
     scheduled = Sequential(make_passes(names[: names.index("default-schedule") + 1], AVX512))(mod.op)
-    found = [op.func.data for op in scheduled.walk() if isinstance(op, tir.CallLLVMEffectOp)]
-    assert set(found) == ({"llvm.prefetch"} if asks else set())
+    result = [op.func.data for op in scheduled.walk() if isinstance(op, tir.CallLLVMEffectOp)]
+    assert set(result) == ({"llvm.prefetch"} if asks else set())

@@ -153,8 +153,8 @@ def test_panels():
     panels = in_panels(matrix, 16, 4)
     assert panels.shape == (3, 2, 64) and panels.flags.c_contiguous
     for k, j in np.ndindex(8, 48):
-        wanted = matrix[k, j] if k < 7 and j < 35 else 0
-        assert panels[j // 16, k // 4, j % 16 * 4 + k % 4] == wanted
+        expected = matrix[k, j] if k < 7 and j < 35 else 0
+        assert panels[j // 16, k // 4, j % 16 * 4 + k % 4] == expected
 
 
 @thinned("case", ["of one kind, in narrower tiles", "of few columns", "stored as bfloat16"], 1)
@@ -165,6 +165,6 @@ def test_products_run(case):
     main = relax.build(mod)["main"]
     for rows in (0, 1, 3, 40):
         x = RNG.integers(0 if dtype == "uint8" else -8, 8, (rows, 6)).astype(dtype)
-        found = np.asarray(main(x))
+        result = np.asarray(main(x))
         exact = x.astype("float64") @ weights.astype("float64")
-        np.testing.assert_array_equal(found.astype("float64"), exact.astype(found.dtype).astype("float64"))
+        np.testing.assert_array_equal(result.astype("float64"), exact.astype(result.dtype).astype("float64"))

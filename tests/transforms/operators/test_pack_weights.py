@@ -132,8 +132,8 @@ def test_bytes_native(columns, target):
     weights = values["w"].astype("float64") * values["s"]
     for rows in (0, 1, 2, 23, 24, 61):
         x = np.random.default_rng(rows).standard_normal((rows, 70), dtype=np.float32)
-        wanted = np.maximum(x @ weights, 0)
-        np.testing.assert_allclose(main(x), wanted, rtol=1e-5, atol=1e-5 * max(1, abs(wanted).max(initial=0)))
+        expected = np.maximum(x @ weights, 0)
+        np.testing.assert_allclose(main(x), expected, rtol=1e-5, atol=1e-5 * max(1, abs(expected).max(initial=0)))
 
 
 def test_gelu_after_a_packed_product_is_recognised():
@@ -153,11 +153,11 @@ def test_gelu_after_a_packed_product_is_recognised():
 def test_panels_are_the_same_in_one_piece_and_in_several(monkeypatch, transposed, columns, meanwhile):
     rows, width = 37, 16
     matrix = np.random.default_rng(0).random((rows, columns)).astype("float32")
-    given = np.asfortranarray(matrix) if transposed else matrix
+    array = np.asfortranarray(matrix) if transposed else matrix
     written = []
     monkeypatch.setattr(pack_weights, "_AT_ONCE", 4 * rows * width * 4 + 1)  # four panels, then two
     monkeypatch.setattr(TensorDataAttr, "written", lambda shape, dtype, write: written.append((shape, write)))
-    pack_weights._packed(given, width, f32)
+    pack_weights._packed(array, width, f32)
     ((shape, write),) = written
     out = np.full(shape, np.nan, "float32")
     write(out, bool(meanwhile))
@@ -227,10 +227,10 @@ class Module:
 def test_native():
     before = program()
     after = PackWeights(min_bytes=0)(relax.transform.FoldConstant()(before))
-    found, wanted = (relax.build(mod)["main"] for mod in (after, before))
+    result, expected = (relax.build(mod)["main"] for mod in (after, before))
     for rows in (0, 1, 2, 7, 30):
         x = np.random.default_rng(rows).standard_normal((rows, 5), dtype=np.float32)
-        np.testing.assert_allclose(found(x), wanted(x), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(result(x), expected(x), rtol=1e-5, atol=1e-6)
 
 
 @thinned("columns, target", [(columns, target) for columns in (257, 319) for target in TARGETS], 1)
@@ -239,10 +239,10 @@ def test_padded_native(columns, target):
     before = program(w=f"(5, {columns})")
     after = PackWeights(target=target, min_bytes=0)(relax.transform.FoldConstant()(before))
     assert "padded_matmul" in after.script(show_meta=False)
-    found, wanted = (relax.build(mod, target=target)["main"] for mod in (after, before))
+    result, expected = (relax.build(mod, target=target)["main"] for mod in (after, before))
     for rows in (0, 1, 2, 7, 30):
         x = np.random.default_rng(rows).standard_normal((rows, 5), dtype=np.float32)
-        np.testing.assert_allclose(found(x), wanted(x), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(result(x), expected(x), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("target", [AVX512, "llvm -mcpu=skylake-avx512 -vector-width=256", AVX2])

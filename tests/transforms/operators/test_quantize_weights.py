@@ -62,10 +62,10 @@ def test_parameters_become_bytes(model, name: str):
     quantize = QuantizeWeights(name)
     smaller = quantize(mod)
     # rows of 64 are no whole blocks of 256, nor of 128
-    whole = [n for n, w in weights.items() if w.ndim == 2 and w.shape[1] % BLOCK_FORMATS[name].size == 0]
+    full = [n for n, w in weights.items() if w.ndim == 2 and w.shape[1] % BLOCK_FORMATS[name].size == 0]
     stored = quantize.quantized(weights, smaller)
-    assert [n for n, w in stored.items() if w.dtype == np.uint8] == whole
-    assert of(smaller, "matmul_blocks") == len(whole) and of(smaller, "take_blocks") == 1
+    assert [n for n, w in stored.items() if w.dtype == np.uint8] == full
+    assert of(smaller, "matmul_blocks") == len(full) and of(smaller, "take_blocks") == 1
     y = interpret(smaller, "forward", [tokens, *stored.values()])
     bits = 8 if name in ("q8_0", "q6_k") or name.startswith("int8") else 4
     assert np.linalg.norm(y - exact) <= {4: 0.2, 8: 0.04}[bits] * np.linalg.norm(exact)

@@ -198,9 +198,9 @@ def with_weights(case):
     mod = FITS[case]
     types = {name: param.type for param in mod["main"].op.params for name in [param.name_hint]}
     constant = [name for name in ("w", "s", "z", "bias") if name in types and types[name].dims != ()]
-    given = dict(zip(types, inputs(mod["main"].op, {"n": 1}, 5), strict=True))
+    arguments = dict(zip(types, inputs(mod["main"].op, {"n": 1}, 5), strict=True))
     kept = ("s", "z") if case == "by rows" else ()
-    return BindParams("main", {name: given[name] for name in constant if name not in kept})(mod)
+    return BindParams("main", {name: arguments[name] for name in constant if name not in kept})(mod)
 
 
 @pytest.mark.parametrize("case", FITS)
@@ -222,11 +222,11 @@ def test_words_run():
         main = relax.build(mod, target=PLAIN)["main"]
         for n in (0, 1, 30):
             args = inputs(mod["main"].op, {"n": n}, n)
-            found, wanted = np.asarray(main(*args)), np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
-            if found.dtype == np.uint8:
-                assert (np.abs(found.astype(int) - wanted.astype(int)) <= 1).all()
+            result, expected = np.asarray(main(*args)), np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
+            if result.dtype == np.uint8:
+                assert (np.abs(result.astype(int) - expected.astype(int)) <= 1).all()
             else:
-                np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6 * np.abs(wanted).max(initial=0))
+                np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-6 * np.abs(expected).max(initial=0))
 
 
 PAIRS = {
@@ -272,8 +272,8 @@ def test_pairs_run(case):
     main = relax.build(mod, target=PLAIN)["main"]
     for n in (0, 1, 9) if case == "product" else (1,):
         args = inputs(mod["main"].op, {"n": n}, n)
-        found, wanted = np.asarray(main(*args)), np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
-        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6 * np.abs(wanted).max(initial=0))
+        result, expected = np.asarray(main(*args)), np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
+        np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-6 * np.abs(expected).max(initial=0))
 
 
 @pytest.mark.skipif(len(TARGETS) == 1, reason="this machine has no AVX2")
@@ -286,9 +286,9 @@ def test_pairs_in_rows_of_an_image_are_words():
     text = Sequential(make_passes(OPTIMIZE, PLAIN))(mod).script()
     assert "pairs_fit" not in text and 'T.Cast("int16"' in text
     args = inputs(mod["main"].op, {}, 1)
-    found = np.asarray(relax.build(mod, target=PLAIN)["main"](*args))
-    wanted = np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
-    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6 * np.abs(wanted).max(initial=0))
+    result = np.asarray(relax.build(mod, target=PLAIN)["main"](*args))
+    expected = np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
+    np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-6 * np.abs(expected).max(initial=0))
 
 
 def test_rows_of_pairs_may_have_scales_and_zero_points():
@@ -432,8 +432,8 @@ def test_runs(target):
         func = mod["main"].op
         for n in (0, 1, 30) if "n" in str(func.params[0].type) else (0,):
             args = inputs(func, {"n": n}, n)
-            found, wanted = np.asarray(main(*args)), np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
-            if found.dtype == np.uint8:
-                assert (np.abs(found.astype(int) - wanted.astype(int)) <= 1).all()
+            result, expected = np.asarray(main(*args)), np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
+            if result.dtype == np.uint8:
+                assert (np.abs(result.astype(int) - expected.astype(int)) <= 1).all()
             else:
-                np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6 * np.abs(wanted).max(initial=0))
+                np.testing.assert_allclose(result, expected, rtol=1e-4, atol=1e-6 * np.abs(expected).max(initial=0))

@@ -97,5 +97,5 @@ def test_left(case):
 def test_native():
     mod = program(**CONV2D)
     x = np.random.default_rng(1).standard_normal((2, 3, 6, 6), dtype=np.float32)
-    found = relax.build(SimplifyInference()(mod))["main"](x)
-    np.testing.assert_allclose(found, interpret(mod.op, "main", [x]), rtol=1e-4, atol=1e-5)
+    result = relax.build(SimplifyInference()(mod))["main"](x)
+    np.testing.assert_allclose(result, interpret(mod.op, "main", [x]), rtol=1e-4, atol=1e-5)

@@ -56,10 +56,10 @@ SUNK = {
 
 @pytest.mark.parametrize("case", SUNK)
 def test_sunk(case):
-    body, options, wanted = SUNK[case]
+    body, options, expected = SUNK[case]
     before = program(body, **options)
     after = SinkReshape()(before)
-    assert operators(after) == wanted
+    assert operators(after) == expected
     assert_same_meaning(before.op, after.op)
 
 
@@ -90,5 +90,5 @@ def test_native():
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(s, dtype=np.float32) for s in ((4, 2, 3), (6,), (4, 6))]
     x, b, r = arrays
-    found = relax.build(SinkReshape()(before))["main"](*arrays)
-    np.testing.assert_allclose(found, np.maximum(-x.reshape(4, 6) + b, 0) + r, rtol=1e-6)
+    result = relax.build(SinkReshape()(before))["main"](*arrays)
+    np.testing.assert_allclose(result, np.maximum(-x.reshape(4, 6) + b, 0) + r, rtol=1e-6)

@@ -110,6 +110,6 @@ def test_runs():
         main = relax.build(mod, target=WORDS)["main"]
         for n in (0, 1, 5):
             args = inputs(mod["main"].op, {"n": n}, n)
-            found, wanted = np.asarray(main(*args)), np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
-            assert found.dtype == wanted.dtype and found.shape == wanted.shape
-            assert (np.abs(found.astype(int) - wanted.astype(int)) <= 1).all()
+            result, expected = np.asarray(main(*args)), np.asarray(interpret(mod.op, "main", [a.copy() for a in args]))
+            assert result.dtype == expected.dtype and result.shape == expected.shape
+            assert (np.abs(result.astype(int) - expected.astype(int)) <= 1).all()

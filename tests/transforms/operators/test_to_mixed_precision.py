@@ -122,11 +122,11 @@ def test_a_network_runs(network, low, names):
     shapes = {"x": (3, 3, 8, 8), "w": (4, 3, 3, 3), "p": (144, 16)}
     args = {n: (rng.standard_normal(s) / 4).astype(np.float32) for n, s in shapes.items()}
     exact = np.asarray(run["main"](*args.values()))
-    given = [v.astype(NUMPY[low]) if n in names else v for n, v in args.items()]
-    found = relax.build(after)["main"](*given)
-    assert found.dtype == np.float32
-    assert np.abs(np.asarray(found) - exact).max() <= 4 * ROUNDOFF[low]
-    assert np.abs(np.asarray(found) - exact).max() > 0
+    array = [v.astype(NUMPY[low]) if n in names else v for n, v in args.items()]
+    result = relax.build(after)["main"](*array)
+    assert result.dtype == np.float32
+    assert np.abs(np.asarray(result) - exact).max() <= 4 * ROUNDOFF[low]
+    assert np.abs(np.asarray(result) - exact).max() > 0
 
 
 def test_conversions_of_constants_are_folded():
@@ -209,8 +209,8 @@ def test_inputs_outside_of_dataflow_blocks_are_converted_back():
     x, w = ((rng.integers(-8, 8, (4, 4)) / 8).astype(np.float32) for _ in range(2))
     run = relax.build(after)["main"]
     for c in (True, False):
-        wanted = np.maximum(w, 0) + (x @ w if c else 2 * (x @ w))
-        np.testing.assert_array_equal(run(x, w.astype(np.float16), np.array(c)), wanted)
+        expected = np.maximum(w, 0) + (x @ w if c else 2 * (x @ w))
+        np.testing.assert_array_equal(run(x, w.astype(np.float16), np.array(c)), expected)
 
 
 def test_callers_convert_what_they_pass():
@@ -324,6 +324,6 @@ def test_what_is_always_converted_runs(low, case):
     (func,) = (f for f in before.ops if isinstance(f, rx.FuncOp))
     args = [v / 4 for v in random_inputs(func, {}, seed=3)]
     exact = np.asarray(relax.build(before)["main"](*args))
-    found = np.asarray(relax.build(after)["main"](*args))
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, exact, rtol=0, atol=8 * ROUNDOFF[low] * max(1.0, np.abs(exact).max()))
+    result = np.asarray(relax.build(after)["main"](*args))
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, exact, rtol=0, atol=8 * ROUNDOFF[low] * max(1.0, np.abs(exact).max()))

@@ -47,9 +47,9 @@ def check_meaning(before, after, transform=None):
         name = func.sym_name.data
         for sizes in symbolic_sizes(func):
             inputs, weights = split_inputs(before, name, sizes)
-            wanted = interpret(before.op, name, [*inputs, *weights])
+            expected = interpret(before.op, name, [*inputs, *weights])
             prepared = interpret(after.op, transform or f"{name}_transform_params", [tuple(weights)])
-            assert same_values(interpret(after.op, name, [*inputs, *prepared]), wanted), (name, sizes)
+            assert same_values(interpret(after.op, name, [*inputs, *prepared]), expected), (name, sizes)
 
 
 PROGRAMS = {
@@ -187,10 +187,10 @@ def test_native(case):
     vm = relax.VirtualMachine(relax.build(after, target="llvm"), tvm.cpu())
     sizes = {"n": 3, "m": 5}
     inputs, weights = split_inputs(before, "main", sizes)
-    wanted = interpret(before.op, "main", [*inputs, *weights])
+    expected = interpret(before.op, "main", [*inputs, *weights])
     prepared = vm["main_transform_params"](tuple(tvm.nd.array(w) for w in weights))
-    found = vm["main"](*map(tvm.nd.array, inputs), *prepared)
-    if not isinstance(wanted, tuple):
-        wanted, found = (wanted,), (found,)
-    for one, other in zip(found, wanted, strict=True):
+    result = vm["main"](*map(tvm.nd.array, inputs), *prepared)
+    if not isinstance(expected, tuple):
+        expected, result = (expected,), (result,)
+    for one, other in zip(result, expected, strict=True):
         np.testing.assert_allclose(one.numpy(), other, rtol=1e-5, atol=1e-5)

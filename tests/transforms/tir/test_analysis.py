@@ -54,8 +54,8 @@ def test_blocks(mod):
 
 
 def test_places_of_buffers(mod):
-    found = {b.name: s.kind for b, s in analysis.detect_buffer_access_lca(mod["main"]).items()}
-    assert found == {"A": "tir.block", "C": "tir.for", "D": "tir.block"}
+    by_name = {b.name: s.kind for b, s in analysis.detect_buffer_access_lca(mod["main"]).items()}
+    assert by_name == {"A": "tir.block", "C": "tir.for", "D": "tir.block"}
 
 
 def test_variables(mod):

@@ -26,10 +26,10 @@ PLAN = [
 
 def allocations(module):
     """Each buffer's extents, and whether a loop is around it."""
-    found = [op for op in module.op.walk() if isinstance(op, tir.AllocBufferOp)]
+    ops = [op for op in module.op.walk() if isinstance(op, tir.AllocBufferOp)]
     return [
         (tuple(d.constant or str(d) for d in op.result.type.dims), isinstance(op.parent_op(), tir.ForOp | tir.BlockOp))
-        for op in found
+        for op in ops
     ]
 
 
@@ -104,8 +104,8 @@ CARRIED = {
 
 @pytest.mark.parametrize("name", CARRIED)
 def test_what_iterations_share_stays_outside(name):
-    (found,) = allocations(lowered(CARRIED[name]))
-    assert not found[1]
+    (actual,) = allocations(lowered(CARRIED[name]))
+    assert not actual[1]
 
 
 def test_what_one_iteration_needs_is_inside_and_small():
@@ -341,8 +341,8 @@ tir.for %i = 0 to 8 {
 }""")  # fmt: skip
     for text, size in ((source, 8), (source.replace("alloc_buffer :", "alloc_buffer {tirax.padded} :"), 16)):
         changed = Sequential([T.CompactBufferAllocation()])(parse(text))
-        (found,) = (op for op in changed.walk() if isinstance(op, tir.AllocBufferOp))
-        assert found.result.type.dims[0].constant == size
+        (actual,) = (op for op in changed.walk() if isinstance(op, tir.AllocBufferOp))
+        assert actual.result.type.dims[0].constant == size
 
 
 MATCHED = """        for i in range(16):

@@ -232,13 +232,13 @@ def test_constant_loops_are_partitioned_on_request():
         changed = T.LoopPartition()(mod)
     assert [loop.extent.constant for loop in loops(changed)] == [60]
     assert_same_meaning(mod.op, changed.op)
-    for body, found in (("i < I[0]", []), ("i < 63", [63]), ("i > 0 and i < n", [])):
+    for body, bounds in (("i < I[0]", []), ("i < 63", [63]), ("i > 0 and i < n", [])):
         text = f"        for i in range(64):\n            if T.likely({body}):\n                D[i] = A[i]\n"
         mod = module(text, f'{TWO}, n: T.int32, I: T.Buffer((1,), "int32")')
         changed = T.LoopPartition(partition_const_loop=True)(mod)
         assert_same_meaning(mod.op, changed.op)
         assert "likely" not in changed.script()
-        assert not found or [loop.extent.constant for loop in loops(changed)] == found
+        assert not bounds or [loop.extent.constant for loop in loops(changed)] == bounds
     kept = T.LoopPartition(partition_const_loop=True, no_unroll_loop_with_extent_one=True)(module("""
         for i in range(64):
             if T.likely(i < 63):

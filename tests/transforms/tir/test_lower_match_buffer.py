@@ -158,8 +158,8 @@ def test_regions_of_regions() -> None:
         native, interpreted = tvm.nd.array(np.zeros_like(A)), np.zeros_like(A)
         run[name](tvm.nd.array(A), native)
         interpret(module, name, [A, interpreted])
-        for found in (native.numpy(), interpreted):
-            np.testing.assert_array_equal(found, want, err_msg=case)
+        for actual in (native.numpy(), interpreted):
+            np.testing.assert_array_equal(actual, want, err_msg=case)
 
 
 def test_the_dimensions_that_a_region_keeps_are_the_last_ones() -> None:

@@ -33,8 +33,8 @@ def module(body, attrs='{"tir.noalias": True}'):
 
 def parallel_loops(mod, cores=8):
     changed = ParallelizeLoops(f"llvm -num-cores={cores}")(mod)
-    found = [op for op in changed.op.walk() if isinstance(op, tir.ForOp) and op.kind is tir.ForKind.PARALLEL]
-    return [op.loop_var.name_hint for op in found]
+    ops = [op for op in changed.op.walk() if isinstance(op, tir.ForOp) and op.kind is tir.ForKind.PARALLEL]
+    return [op.loop_var.name_hint for op in ops]
 
 
 ROWS = """

@@ -85,10 +85,10 @@ def logarithm_after(A: T.Buffer((1,), "int32")):
      (logarithm, logarithm_after)],
 )  # fmt: skip
 def test_conditions(before, after):
-    found = simplified(before)
-    assert found.script().splitlines()[-1:] == after.script().splitlines()[-1:]
+    actual = simplified(before)
+    assert actual.script().splitlines()[-1:] == after.script().splitlines()[-1:]
     tvm.ir.assert_structural_equal(
-        found.with_attr("global_symbol", "f"), after.with_attr("global_symbol", "f"), map_free_vars=True
+        actual.with_attr("global_symbol", "f"), after.with_attr("global_symbol", "f"), map_free_vars=True
     )
 
 

@@ -60,10 +60,10 @@ def case(name: str, params: list[Param], function: Callable[..., Any]) -> None:
 
 def call(name: str, *args: Any, **attrs: Any) -> Any:
     """A call of the operator `name`."""
-    found: Any = R
+    actual: Any = R
     for part in name.split("."):
-        found = getattr(found, part)
-    return found(*args, **attrs)
+        actual = getattr(actual, part)
+    return actual(*args, **attrs)
 
 
 FAR = {"acosh": (1.2, 3.0), "atanh": (-0.8, 0.8), "asin": (-0.8, 0.8), "acos": (-0.8, 0.8), "erfinv": (-0.8, 0.8)}
@@ -324,11 +324,11 @@ for many, shape, out in ((1, (5,), (2,)), (2, (4, 5), (2, 2)), (3, (4, 3, 4), (2
 def program(params: list[Param], function: Callable[..., Any]) -> Any:
     """A module with the function `main`: the sum of the sine of what `function` gives."""
     bb = relax.BlockBuilder()
-    given = [relax.Var(f"x{i}", relax.TensorStructInfo(p.shape, p.dtype)) for i, p in enumerate(params)]
-    with bb.function("main", given):
+    inputs = [relax.Var(f"x{i}", relax.TensorStructInfo(p.shape, p.dtype)) for i, p in enumerate(params)]
+    with bb.function("main", inputs):
         with bb.dataflow():
-            made = function(*given)
-            parts = made if isinstance(made, list) else [made]
+            created = function(*inputs)
+            parts = created if isinstance(created, list) else [created]
             total: Any = None
             for part in parts:
                 one = bb.emit(R.sum(R.sin(bb.emit(part))))

@@ -40,10 +40,10 @@ class Module:
 def inputs(n: int, m: int) -> list[Any]:
     rng = np.random.default_rng(0)
     shapes = {"g": (n, 2, 3, 3), "x": (n, 2, 6, 6), "h": (n, 2, m, 6), "p": (n, 4, 2), "w": (4,), "s": (), "e": (n, 2)}
-    made = {k: np.asarray(rng.standard_normal(v)).astype("float32") for k, v in shapes.items()}
-    made["x"] = np.round(made["x"])  # several elements of a window may be the greatest
-    made |= {"i": rng.integers(0, 6, m).astype("int32"), "t": rng.integers(0, 4, (n, 2))}
-    return [made[k] for k in "gxihptwse"]
+    arrays = {k: np.asarray(rng.standard_normal(v)).astype("float32") for k, v in shapes.items()}
+    arrays["x"] = np.round(arrays["x"])  # several elements of a window may be the greatest
+    arrays |= {"i": rng.integers(0, 6, m).astype("int32"), "t": rng.integers(0, 4, (n, 2))}
+    return [arrays[k] for k in "gxihptwse"]
 
 
 def by_definition(g: Any, x: Any, i: Any, h: Any, p: Any, t: Any, w: Any, s: Any, e: Any) -> list[Any]:
@@ -72,20 +72,20 @@ def by_definition(g: Any, x: Any, i: Any, h: Any, p: Any, t: Any, w: Any, s: Any
 def test_numbers_of_the_interpreter_and_of_native_code(sizes: tuple[int, int]) -> None:
     module = from_source(PROGRAM)
     args = inputs(*sizes)
-    wanted = by_definition(*args)
-    for found in (
+    expected = by_definition(*args)
+    for actual in (
         interpret(module.op, "main", args),
         [a.numpy() for a in relax.build(module)["main"](*map(tirax.runtime.array, args))],
     ):
-        for a, b in zip(found, wanted, strict=True):
+        for a, b in zip(actual, expected, strict=True):
             assert a.dtype == np.float32
             np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
 def test_nothing_at_all() -> None:
     module = from_source(PROGRAM)
-    found = relax.build(module)["main"](*map(tirax.runtime.array, inputs(0, 0)))
-    assert [a.shape[0] for a in found] == [0] * 6
+    result = relax.build(module)["main"](*map(tirax.runtime.array, inputs(0, 0)))
+    assert [a.shape[0] for a in result] == [0] * 6
 
 
 def test_text_goes_there_and_back() -> None:
@@ -162,7 +162,7 @@ def test_marks_take_any_value() -> None:
     bb = relax.BlockBuilder()
     with bb.function("main", [x]):
         bb.emit_func_output(bb.emit(grad.no_grad(x)))
-    found = relax.build(bb.get())["main"](
+    result = relax.build(bb.get())["main"](
         (tirax.runtime.array(np.ones(2, "float32")), tirax.runtime.array(np.arange(3)))
     )
-    assert [a.shape for a in found] == [(2,), (3,)]
+    assert [a.shape for a in result] == [(2,), (3,)]

@@ -40,9 +40,9 @@ class Module:
 
 def backward(module: Any, **options: Any) -> str:
     """The bindings of `main_adjoint` from the first gradient on, without types and what all have at the end."""
-    made = Gradient("main", **options)(module)
-    verify_module(made.op)
-    lines = made["main_adjoint"].script().splitlines()
+    result = Gradient("main", **options)(module)
+    verify_module(result.op)
+    lines = result["main_adjoint"].script().splitlines()
     first = next(i for i, line in enumerate(lines) if "R.ones(" in line)
     kept = [re.sub(r": R\.(Tensor|Tuple)\(.*?\) = ", " = ", line.strip()) for line in lines[first + 1 :]]
     return "\n".join(line for line in kept if not re.match(r"(R\.output|return|\w+_out = )", line))
@@ -50,9 +50,9 @@ def backward(module: Any, **options: Any) -> str:
 
 def test_the_function_returns_what_it_did_and_the_gradients() -> None:
     module = function(f"{X}, {Y}", "lv = R.multiply(x, y); gv = R.sum(lv)")
-    made = Gradient("main")(module)
-    assert list(map(str, made.names)) == ["main", "main_adjoint"]
-    text = made["main_adjoint"].script()
+    result = Gradient("main")(module)
+    assert list(map(str, result.names)) == ["main", "main_adjoint"]
+    text = result["main_adjoint"].script()
     body = text[text.index("with R.dataflow") :]
     expected = """with R.dataflow():
         lv: R.Tensor((3, 4), dtype="float32") = R.multiply(x, y)
@@ -66,8 +66,8 @@ def test_the_function_returns_what_it_did_and_the_gradients() -> None:
         R.output(gv, x_adjoint_out, y_adjoint_out)
     return (gv, (x_adjoint_out, y_adjoint_out))"""
     assert body.strip() == expected
-    assert_same_meaning(module.op, made.op, functions=["main"])
-    assert from_source(made.script()).script() == made.script()
+    assert_same_meaning(module.op, result.op, functions=["main"])
+    assert from_source(result.script()).script() == result.script()
 
 
 TEXTS = {
@@ -223,11 +223,11 @@ def test_checkpoints_change_no_number() -> None:
     plain = re.sub(r"R\.grad\.\w+_checkpoint\((\w)\)", r"\1", with_checkpoint)
     rng = np.random.default_rng(0)
     args = [rng.standard_normal((3, 4)).astype("float32") for _ in range(2)]
-    found, wanted = (
+    actual, expected = (
         interpret(Gradient("main")(function(params, b)).op, "main_adjoint", args) for b in (with_checkpoint, plain)
     )
-    np.testing.assert_array_equal(found[0], wanted[0])
-    for a, b in zip(found[1], wanted[1], strict=True):
+    np.testing.assert_array_equal(actual[0], expected[0])
+    for a, b in zip(actual[1], expected[1], strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
@@ -235,8 +235,8 @@ def test_some_parameters_and_another_result() -> None:
     module = function(f"{X}, {Y}", "lv = R.multiply(x, y); gv = R.sum(lv); gv1 = R.sum(x)", "gv, gv1", "(gv, gv1)")
     x, y = module["main"].params
     assert backward(module, require_grads=y).splitlines()[-1] == "y_adjoint = R.multiply(lv_adjoint, x)"
-    made = Gradient("main", require_grads=[x, y], target_index=1)(module)
-    text = made["main_adjoint"].script()
+    result = Gradient("main", require_grads=[x, y], target_index=1)(module)
+    text = result["main_adjoint"].script()
     assert "gv1_adjoint" in text and "lv_adjoint" not in text
     assert "return ((gv, gv1), (x_adjoint_out, y_adjoint_out))" in text
     assert backward(module, require_grads=["y"]) == backward(module, require_grads=y)
@@ -245,17 +245,17 @@ def test_some_parameters_and_another_result() -> None:
 def test_constants_in_tuples_inside_of_tuples() -> None:
     bindings = """lv = R.multiply(x, x); lv1 = (R.const(2.0, "float32"), (R.const(3.0, "float32"), lv)); lv2 = lv1[1];
         lv3 = lv2[1]; lv4 = R.multiply(lv3, lv2[0]); gv = R.sum(lv4)"""
-    made = Gradient("main")(function(X, bindings.replace("\n        ", "")))
+    module = Gradient("main")(function(X, bindings.replace("\n        ", "")))
     x = np.random.default_rng(0).standard_normal((3, 4)).astype("float32")
-    _, (found,) = interpret(made.op, "main_adjoint", [x])
-    np.testing.assert_allclose(found, 6 * x, rtol=1e-6)
+    _, (result,) = interpret(module.op, "main_adjoint", [x])
+    np.testing.assert_allclose(result, 6 * x, rtol=1e-6)
 
 
 def test_gradients_by_variables_of_the_block() -> None:
     module = function(f"{X}, {Y}", "lv = R.multiply(x, x); lv1 = R.multiply(lv, y); gv = R.sum(lv1)")
-    made = Gradient("main", require_grads=["lv", "x", "gv"])(module)
+    result = Gradient("main", require_grads=["lv", "x", "gv"])(module)
     x, y = np.random.default_rng(0).standard_normal((2, 3, 4)).astype("float32")
-    _, (by_lv, by_x, by_gv) = interpret(made.op, "main_adjoint", [x, y])
+    _, (by_lv, by_x, by_gv) = interpret(result.op, "main_adjoint", [x, y])
     np.testing.assert_allclose(by_lv, y, rtol=1e-6)
     np.testing.assert_allclose(by_x, 2 * x * y, rtol=1e-5)
     assert by_gv == 1
@@ -267,10 +267,10 @@ def test_tuples_inside_of_tuples_and_as_parameters() -> None:
         f't: {pair}, x: R.Tensor((2,), "float64")',
         "a = (t, x); b = a[0]; c = b[0]; d = a[1]; e = R.multiply(c, d); f = t[1]; g = R.multiply(e, f); gv = R.sum(g)",
     )
-    made = Gradient("main")(module)
-    verify_module(made.op)
+    result = Gradient("main")(module)
+    verify_module(result.op)
     t, x = (np.array([1.0, 2.0]), np.array([3.0, 4.0])), np.array([5.0, 6.0])
-    value, (by_t, by_x) = interpret(made.op, "main_adjoint", [t, x])
+    value, (by_t, by_x) = interpret(result.op, "main_adjoint", [t, x])
     assert value == (t[0] * t[1] * x).sum()
     np.testing.assert_allclose(by_t[0], t[1] * x)
     np.testing.assert_allclose(by_t[1], t[0] * x)
@@ -288,8 +288,8 @@ def with_tensor_function(name: str = "test.gradient.scaled") -> Any:
     with bb.function("main", [x, y]):
         with bb.dataflow():
             call = bb.call_te(product, x, y)
-            made = relax.op.call_tir_with_grad(call.args[0], [x, y], call.sinfo_args[0], name, {"k": 2.0})
-            out = bb.emit_output(relax.op.sum(bb.emit(made)))
+            result = relax.op.call_tir_with_grad(call.args[0], [x, y], call.sinfo_args[0], name, {"k": 2.0})
+            out = bb.emit_output(relax.op.sum(bb.emit(result)))
         bb.emit_func_output(out)
     return bb.get()
 
@@ -302,11 +302,11 @@ def scaled(g: Any, a: Any, b: Any, k: float) -> Any:
 
 def test_a_tensor_function_with_a_gradient() -> None:
     module = with_tensor_function()
-    made = Gradient("main")(module)
-    verify_module(made.op)
-    assert made.script().count("R.call_tir_with_grad") == module.script().count("R.call_tir_with_grad") == 1
+    result = Gradient("main")(module)
+    verify_module(result.op)
+    assert result.script().count("R.call_tir_with_grad") == module.script().count("R.call_tir_with_grad") == 1
     assert 'te_grad_kwargs={"k": T.float32(2.0)}' in module.script()
-    executable = relax.build(made)
+    executable = relax.build(result)
     for n in (3, 1, 0):
         x, y = np.arange(n, dtype="float32"), np.arange(n, dtype="float32") + 1
         value, (by_x, by_y) = executable["main_adjoint"](tirax.runtime.array(x), tirax.runtime.array(y))
@@ -401,9 +401,9 @@ def test_a_function_that_is_no_single_dataflow_block() -> None:
     assert error.value.location is not None and error.value.location.line == 7
     with pytest.raises(NameLookupError, match="unknown Relax function 'mian'"):
         Gradient("mian")(module)
-    made = Gradient("main")(function(X, "gv = R.sum(x)"))
+    result = Gradient("main")(function(X, "gv = R.sum(x)"))
     with pytest.raises(TiraxError, match="there is a function 'main_adjoint' already"):
-        Gradient("main")(made)
+        Gradient("main")(result)
 
 
 def test_calls_are_to_be_inlined_and_tensor_functions_to_have_a_gradient() -> None:
@@ -440,9 +440,9 @@ def test_sizes_that_are_computed_inside() -> None:
     bindings = 'k, m = T.int64(), T.int64(); a = R.match_cast(x, R.Tensor((k, m), "float32")); gv = R.sum(R.exp(a))'
     module = function('x: R.Tensor("float32", ndim=2), y: R.Tensor("float32", ndim=1)', bindings)
     x, y = np.ones((2, 3), "float32"), np.ones(4, "float32")
-    made = Gradient("main")(module)
-    verify_module(made.op)
-    _, (by_x, by_y) = interpret(made.op, "main_adjoint", [x, y])
+    result = Gradient("main")(module)
+    verify_module(result.op)
+    _, (by_x, by_y) = interpret(result.op, "main_adjoint", [x, y])
     np.testing.assert_allclose(by_x, np.exp(x), rtol=1e-5)
     np.testing.assert_array_equal(by_y, np.zeros(4))
     executable = relax.build(Gradient("main", require_grads="x")(module))
@@ -461,18 +461,18 @@ WIDER = {
 
 @pytest.mark.parametrize(("dtype", "text", "shape"), WIDER.values(), ids=WIDER)
 def test_gradients_have_the_type_of_the_parameter(dtype: str, text: str, shape: tuple[int, ...]) -> None:
-    made = Gradient("main")(function(f'x: R.Tensor({shape}, "{dtype}")', f"a = {text}; gv = R.sum(a)"))
-    verify_module(made.op)
+    module = Gradient("main")(function(f'x: R.Tensor({shape}, "{dtype}")', f"a = {text}; gv = R.sum(a)"))
+    verify_module(module.op)
     x = np.ones(shape, dtype)
-    _, (by_x,) = interpret(made.op, "main_adjoint", [x])
+    _, (by_x,) = interpret(module.op, "main_adjoint", [x])
     assert by_x.dtype == dtype and by_x.shape == shape and by_x.any()
 
 
 def test_nothing_flows_through_integers() -> None:
     bindings = 'a = R.astype(x, "int32"); b = R.astype(a, "float32"); c = R.multiply(b, x); gv = R.sum(c)'
-    made = Gradient("main")(function(X, bindings))
+    module = Gradient("main")(function(X, bindings))
     x = np.full((3, 4), 2.5, "float32")
-    assert interpret(made.op, "main_adjoint", [x])[1][0].tolist() == [[2.0] * 4] * 3
+    assert interpret(module.op, "main_adjoint", [x])[1][0].tolist() == [[2.0] * 4] * 3
 
 
 @register_te_gradient("test.gradient.too_few")
@@ -490,14 +490,14 @@ def test_the_one_gradient_of_a_tensor_function_is_bound_before_it_is_added() -> 
     x = relax.Var("x", relax.TensorStructInfo(("n",), "float32"))
     with bb.function("main", [x]):
         with bb.dataflow():
-            made = bb.call_te_with_grad(
+            result = bb.call_te_with_grad(
                 lambda a: te.compute(a.shape, lambda i: a(i) * 2.0, name="y"),
                 x,
                 primfunc_name_hint="double",
                 te_grad_name="test.gradient.doubled",
                 te_grad_kwargs={"k": 2.0},
             )
-            out = bb.emit_output(relax.op.sum(bb.emit(made)))
+            out = bb.emit_output(relax.op.sum(bb.emit(result)))
         bb.emit_func_output(out)
     adjoint = Gradient("main")(bb.get())
     text = adjoint["main_adjoint"].script()

@@ -50,9 +50,9 @@ def test_native_gradients_agree(name: str) -> None:
             continue
         args: list[Any] = [p.random(sizes, rng) for p in params]
         value, gradients = interpret(module.op, "main_adjoint", args)
-        found, found_gradients = executable["main_adjoint"](*map(tirax.runtime.array, args))
-        np.testing.assert_allclose(found.numpy(), value, rtol=1e-6, atol=1e-9)
-        for a, b in zip(found_gradients, gradients, strict=True):
+        result, native_gradients = executable["main_adjoint"](*map(tirax.runtime.array, args))
+        np.testing.assert_allclose(result.numpy(), value, rtol=1e-6, atol=1e-9)
+        for a, b in zip(native_gradients, gradients, strict=True):
             np.testing.assert_allclose(a.numpy(), b, rtol=1e-6, atol=1e-9)
 
 

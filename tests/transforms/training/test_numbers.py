@@ -57,13 +57,13 @@ def test_the_gradient_is_what_differences_say(
         args = [p.random(sizes, rng) for p in params]
         value, gradients = interpret(with_gradient.op, "main_adjoint", args)
         assert np.isclose(value, interpret(module.op, "main", args))
-        for x, found, wanted in zip(args, gradients, differences(module.op, args, rng), strict=True):
-            assert found.shape == x.shape and found.dtype == x.dtype
-            if wanted is None:
-                assert not found.any()
+        for x, actual, expected in zip(args, gradients, differences(module.op, args, rng), strict=True):
+            assert actual.shape == x.shape and actual.dtype == x.dtype
+            if expected is None:
+                assert not actual.any()
             else:
-                for at, derivative in wanted.items():
-                    np.testing.assert_allclose(found[at], derivative, rtol=1e-5, atol=1e-7, err_msg=f"at {at}")
+                for at, derivative in expected.items():
+                    np.testing.assert_allclose(actual[at], derivative, rtol=1e-5, atol=1e-7, err_msg=f"at {at}")
 
 
 @pytest.fixture

@@ -83,20 +83,20 @@ class Module:
 @given(programs(), st.data())
 def test_gradients_of_random_programs(lines: list[str], data: st.DataObject) -> None:
     module = module_of(lines)
-    made = Gradient("main")(module)
-    verify_module(made.op)
+    result = Gradient("main")(module)
+    verify_module(result.op)
     last = data.draw(st.integers(0, len(lines) - 1))
     marked = Gradient("main")(module_of(with_checkpoints(lines, data.draw(st.integers(0, last)), last)))
     rng = np.random.default_rng(0)
     for n in (3, 1):
         args = [rng.standard_normal((n, 3)), rng.standard_normal(3)]
-        _, gradients = interpret(made.op, "main_adjoint", args)
+        _, gradients = interpret(result.op, "main_adjoint", args)
         _, again = interpret(marked.op, "main_adjoint", args)
         for a, b in zip(gradients, again, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
         if not any("no_grad" in line for line in lines):
             _check_along_a_line(module, args, gradients, rng)
-    assert_same_meaning(made.op, LegalizeOps()(FoldConstant()(made)).op, sizes=(2, 1))
+    assert_same_meaning(result.op, LegalizeOps()(FoldConstant()(result)).op, sizes=(2, 1))
 
 
 def _check_along_a_line(module: Any, args: list[Any], gradients: Any, rng: np.random.Generator) -> None:
@@ -105,5 +105,5 @@ def _check_along_a_line(module: Any, args: list[Any], gradients: Any, rng: np.ra
     ends = [
         float(interpret(module.op, "main", [a + s * STEP * d for a, d in zip(args, way, strict=True)])) for s in (1, -1)
     ]
-    wanted = sum(float((g * d).sum()) for g, d in zip(gradients, way, strict=True))
-    np.testing.assert_allclose((ends[0] - ends[1]) / (2 * STEP), wanted, rtol=1e-4, atol=1e-5)
+    expected = sum(float((g * d).sum()) for g, d in zip(gradients, way, strict=True))
+    np.testing.assert_allclose((ends[0] - ends[1]) / (2 * STEP), expected, rtol=1e-4, atol=1e-5)

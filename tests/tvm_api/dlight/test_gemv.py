@@ -138,12 +138,12 @@ def test_sizes_of_all_kinds_mean_the_same(n, m):
 def test_machine_code_of_the_schedules_gives_the_same():
     inputs = [RNG.integers(0, 2**32, (70, 4), dtype="uint32"), floats(1, 32)]
     nibbles = (inputs[0][:, :, None] >> (4 * np.arange(8, dtype="uint32")) & 15).reshape(70, 32)
-    wanted = inputs[1] @ nibbles.T.astype("float32")
+    expected = inputs[1] @ nibbles.T.astype("float32")
     module = scheduled(module_of(DECODED))
-    np.testing.assert_array_equal(results(module, inputs, (1, 70)), wanted)
+    np.testing.assert_array_equal(results(module, inputs, (1, 70)), expected)
     out = tvm.nd.empty((1, 70), "float32")
     tvm.build(module, "llvm")["main"](*map(tvm.nd.array, inputs), out)
-    np.testing.assert_array_equal(out.numpy(), wanted)
+    np.testing.assert_array_equal(out.numpy(), expected)
 
 
 SQUARE = STATIC.format(n=8, m=8)

@@ -87,8 +87,8 @@ def test_struct_info_and_types():
     assert bare(printer.visit_struct_info_(func)) == (
         "FuncStructInfo(params=[ObjectStructInfo()],ret=TupleStructInfo(fields=[PrimStructInfo(dtype=int32)]),purity=False)"
     )
-    given = FuncType([TensorType(2, "int8")], TupleType([ObjectType(), ShapeType()]))
-    assert bare(printer.visit_type_(given)) == (
+    inputs = FuncType([TensorType(2, "int8")], TupleType([ObjectType(), ShapeType()]))
+    assert bare(printer.visit_type_(inputs)) == (
         "FuncType(arg_types=[TensorType(ndim=2,dtype=int8)],ret_type=TupleType(fields=[ObjectType(),ShapeType(ndim=-1)]))"
     )
 

@@ -9,7 +9,7 @@ from tirax.tvm_api.script import from_source
 from tirax.tvm_api.script.ir_builder import IRBuilder
 from tirax.tvm_api.script.ir_builder import tir as T
 
-WANTED = """# from tvm.script import tir as T
+EXPECTED = """# from tvm.script import tir as T
 
 @T.prim_func
 def main(n: T.int32, A: T.Buffer((16, 24), "float32"), B: T.Buffer((16,), "float32")):
@@ -63,7 +63,7 @@ def built():
 
 def test_text_and_meaning():
     func = built()
-    assert func.script() == WANTED and from_source(WANTED).script() == WANTED
+    assert func.script() == EXPECTED and from_source(EXPECTED).script() == EXPECTED
     data = np.random.default_rng(0).standard_normal((16, 24)).astype("float32") / 4
     out = tvm.nd.array(np.zeros(16, "float32"))
     tvm.build(func, target="llvm")["main"](5, tvm.nd.array(data), out)

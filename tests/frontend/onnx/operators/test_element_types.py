@@ -19,7 +19,7 @@ FLOATS = ("float16", "bfloat16", "float", "double")
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 NAMES = ("bool", *FLOATS, *INTEGERS)
 REAL = (0.0, -0.0, 1, -2.5, 0.1, 3, 100.7, 60_000, np.inf, np.nan)
-WHOLE = (0, 1, 2, 7, 100, -3)
+SMALL_INTEGERS = (0, 1, 2, 7, 100, -3)
 BINARY = ("Add", "Sub", "Mul", "Div", "Mod", "Max", "Min", "Equal", "Less", "LessOrEqual", "Greater", "GreaterOrEqual",
           "BitwiseAnd", "BitwiseOr", "BitwiseXor", "And", "Or", "Xor", "BitShift")  # fmt: skip
 ATTRIBUTES = {"Mod": [{"fmod": 1}, {"fmod": 0}], "BitShift": [{"direction": "LEFT"}, {"direction": "RIGHT"}]}
@@ -48,7 +48,7 @@ def numbers(name):
     if name == "bool":
         return np.array([False, True])
     info = np.iinfo(dtype)
-    return np.array([*(v for v in WHOLE if v >= info.min), info.min, info.max], dtype)
+    return np.array([*(v for v in SMALL_INTEGERS if v >= info.min), info.min, info.max], dtype)
 
 
 def types_of(operator, variable="T"):
@@ -148,8 +148,8 @@ def cast_numbers(name, target):
         x = np.append(halves, [1e30, -1e30]).astype(dtype) if name in FLOATS else numbers(name)
     if target not in INTEGERS or name in (*INTEGERS, "bool"):
         return x
-    info, whole = np.iinfo(target), np.trunc(x.astype("f8"))
-    return x[(whole >= float(info.min)) & (whole < float(info.max) + 1)]
+    info, integers = np.iinfo(target), np.trunc(x.astype("f8"))
+    return x[(integers >= float(info.min)) & (integers < float(info.max) + 1)]
 
 
 @thinned("target", (*FLOAT8, *NAMES), 4)

@@ -72,10 +72,10 @@ def test_float16_is_rounded_once(name: str) -> None:
     for scale in SCALES:
         data = (np.random.default_rng(0).standard_normal((1, 4, 16)) * scale).astype("float16")
         exact = reference(data.astype("float64"))
-        found = np.asarray(run(data)).astype("float64").reshape(exact.shape)
+        result = np.asarray(run(data)).astype("float64").reshape(exact.shape)
         # A difference of terms is as exact as they are.
         bound = 1.01 * UNIT * np.maximum(np.abs(exact), np.abs(exact).max() * 2.0**-7) + LEAST
-        assert np.isfinite(exact).all() and (np.abs(found - exact) <= bound).all(), (scale, found, exact)
+        assert np.isfinite(exact).all() and (np.abs(result - exact) <= bound).all(), (scale, result, exact)
 
 
 def recurrent(gates):

@@ -128,9 +128,9 @@ def compare(model, expectation):
         result = np.asarray(main(x))
         expected = expectation(x) if n else np.empty_like(result)
         assert result.dtype == expected.dtype and result.shape == expected.shape
-        apart = np.abs(result.astype(int) - expected.astype(int))
-        assert apart.max(initial=0) <= 1
-        assert apart.mean() < 0.02 if n else not result.size
+        difference = np.abs(result.astype(int) - expected.astype(int))
+        assert difference.max(initial=0) <= 1
+        assert difference.mean() < 0.02 if n else not result.size
 
 
 def test_halves_of_a_step_go_to_the_even_one():

@@ -34,11 +34,11 @@ def compiled(model, reports=None, **options):
 
 def check(model, *inputs, reports=None, tolerance=1e-5, **options):
     """The outputs of a model compiled and eager."""
-    found = compiled(model, reports, **options)(*copy.deepcopy(inputs))
+    actual = compiled(model, reports, **options)(*copy.deepcopy(inputs))
     expected = model(*copy.deepcopy(inputs))
-    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
-    assert [t.stride() for t in leaves(found)] == [t.stride() for t in leaves(expected)]
-    return found
+    torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance)
+    assert [t.stride() for t in leaves(actual)] == [t.stride() for t in leaves(expected)]
+    return actual
 
 
 def leaves(value):
@@ -99,9 +99,9 @@ def test_attention_with_dropout_stays_with_pytorch():
     x = torch.randn(1, 2, 5, 8)
     with torch.no_grad():
         torch.manual_seed(3)
-        found = f(x)
+        result = f(x)
         torch.manual_seed(3)
-        torch.testing.assert_close(found, F.scaled_dot_product_attention(x, x, x, dropout_p=0.5) * 2)
+        torch.testing.assert_close(result, F.scaled_dot_product_attention(x, x, x, dropout_p=0.5) * 2)
     assert stayed(reports)
 
 
@@ -219,8 +219,8 @@ def test_training_steps_are_those_of_eager(make, shape):
     reports = []
     inputs, targets = torch.randn(shape), torch.randint(5, shape[:1])
     expected = training_steps(eager, inputs, targets)
-    found = training_steps(compiled(model, reports), inputs, targets)
-    torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    actual = training_steps(compiled(model, reports), inputs, targets)
+    torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
     for (name, p), q in zip(model.named_parameters(), eager.parameters(), strict=True):
         torch.testing.assert_close(p, q, rtol=1e-3, atol=1e-5, msg=name)
     for (name, p), q in zip(model.named_buffers(), eager.buffers(), strict=True):
@@ -235,14 +235,14 @@ def test_dropout_draws_pytorchs_numbers():
     reports = []
     f = compiled(model, reports)
     torch.manual_seed(7)
-    found = f(x)
-    found.sum().backward()
+    result = f(x)
+    result.sum().backward()
     gradients = [p.grad.clone() for p in model.parameters()]
     model.zero_grad()
     torch.manual_seed(7)
     expected = model(x)
     expected.sum().backward()
-    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(result, expected)
     torch.testing.assert_close(gradients, [p.grad for p in model.parameters()])
     assert stayed(reports) == {"aten.native_dropout.default"}
 
@@ -316,9 +316,9 @@ def test_scalars_keywords_and_structures():
     f = compiled(model)
     x, more = torch.randn(3), {"a": torch.ones(2)}
     for n, scale in ((1, 2.0), (2, 0.5), (3, 0.25)):
-        found = f(x, n, scale=scale, flag=n == 2, more=more)
-        torch.testing.assert_close(found, model(x, n, scale=scale, flag=n == 2, more=more))
-        assert found["n"] == n and found["none"] is None
+        result = f(x, n, scale=scale, flag=n == 2, more=more)
+        torch.testing.assert_close(result, model(x, n, scale=scale, flag=n == 2, more=more))
+        assert result["n"] == n and result["none"] is None
 
 
 def test_tensors_without_dimensions():
@@ -375,10 +375,10 @@ def test_precision(precision, tolerance):
     model = nn.Linear(64, 32).eval()
     x = torch.randn(5, 64)
     with torch.no_grad():
-        found, exact = compiled(model, precision=precision)(x), model(x)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found, exact, rtol=tolerance, atol=tolerance)
-    assert not torch.equal(found, exact)
+        actual, exact = compiled(model, precision=precision)(x), model(x)
+    assert actual.dtype == torch.float32
+    torch.testing.assert_close(actual, exact, rtol=tolerance, atol=tolerance)
+    assert not torch.equal(actual, exact)
 
 
 def test_the_target_and_threads():

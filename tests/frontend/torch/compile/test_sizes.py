@@ -31,8 +31,8 @@ def test_last_positions():
     f = torch.compile(lambda x: (x[:, -1] * 2, x[..., -1], x[-1], x[:, -2:] + 1), backend="tirax")
     for n in (5, 7, 2):
         x = torch.randn(3, n, 4)
-        for found, expected in zip(f(x), (x[:, -1] * 2, x[..., -1], x[-1], x[:, -2:] + 1), strict=True):
-            torch.testing.assert_close(found, expected)
+        for actual, expected in zip(f(x), (x[:, -1] * 2, x[..., -1], x[-1], x[:, -2:] + 1), strict=True):
+            torch.testing.assert_close(actual, expected)
 
 
 SIZES = {

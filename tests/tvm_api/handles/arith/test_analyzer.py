@@ -105,10 +105,10 @@ def test_conditions_hold_in_their_scope():
 
 def test_sets():
     analyzer = arith.Analyzer()
-    found = analyzer.int_set(x + y, {x: arith.IntervalSet(0, 10), y: arith.IntervalSet(1, 11)})
-    assert (int(found.min_value), int(found.max_value)) == (1, 21)
-    found = analyzer.int_set(x // 3, {x: arith.IntervalSet(n, n + 5)})
-    assert same(found.min_value, n // 3) and same(found.max_value, (n + 5) // 3)
+    interval = analyzer.int_set(x + y, {x: arith.IntervalSet(0, 10), y: arith.IntervalSet(1, 11)})
+    assert (int(interval.min_value), int(interval.max_value)) == (1, 21)
+    interval = analyzer.int_set(x // 3, {x: arith.IntervalSet(n, n + 5)})
+    assert same(interval.min_value, n // 3) and same(interval.max_value, (n + 5) // 3)
     everything = arith.IntervalSet(arith.neg_inf(), arith.pos_inf())
     assert everything.is_everything() and everything.min_value.same_as(arith.neg_inf())
     assert arith.IntSet.single_point(x).is_single_point() and not arith.IntSet.single_point(x).is_nothing()
@@ -138,20 +138,20 @@ def linear(depth=2):
 def test_a_set_holds_all_values(e, low, width):
     """a from low, b from a to a + n: the ends of the second use the first, and n stays."""
     domain = {A: SymInterval(Const(low), Const(low + width)), B: SymInterval(A, A + N)}
-    found = values_of(e, domain)
-    used = {v for end in (found.low, found.high) if end is not None for v in end.free_vars()}
+    result = values_of(e, domain)
+    used = {v for end in (result.low, result.high) if end is not None for v in end.free_vars()}
     assert used <= {N}
     for size, a in itertools.product((0, 1, 4), range(low, low + width + 1)):
         for b in range(a, a + size + 1):
             value = e.evaluate({"a": a, "b": b, "n": size})
-            assert found.low is None or found.low.evaluate({"n": size}) <= value
-            assert found.high is None or value <= found.high.evaluate({"n": size})
+            assert result.low is None or result.low.evaluate({"n": size}) <= value
+            assert result.high is None or value <= result.high.evaluate({"n": size})
 
 
 def test_a_set_says_more_than_that_extents_are_not_negative():
     """a is -1: the greater one of a + n and n is n."""
-    found = values_of(OPS["max"](B, N), {A: SymInterval(Const(-1), Const(-1)), B: SymInterval(A, A + N)})
-    assert found.high == N
+    interval = values_of(OPS["max"](B, N), {A: SymInterval(Const(-1), Const(-1)), B: SymInterval(A, A + N)})
+    assert interval.high == N
 
 
 def test_a_domain_takes_the_place_of_known_facts():
@@ -159,9 +159,9 @@ def test_a_domain_takes_the_place_of_known_facts():
     known.bind(A, 0, 8, multiple_of=8)
     known.assume(OPS["lt"](A, N))
     for e in (A, OPS["max"](A, N), OPS["floormod"](A, 8)):
-        found = values_of(e, {A: SymInterval(Const(1), Const(7))}, known)
+        interval = values_of(e, {A: SymInterval(Const(1), Const(7))}, known)
         assert all(
-            found.low.evaluate({"n": size}) <= e.evaluate({"a": a, "n": size}) <= found.high.evaluate({"n": size})
+            interval.low.evaluate({"n": size}) <= e.evaluate({"a": a, "n": size}) <= interval.high.evaluate({"n": size})
             for a in range(1, 8)
             for size in range(10)
         )
@@ -170,8 +170,8 @@ def test_a_domain_takes_the_place_of_known_facts():
 DOMAIN = {i: ir.Range(0, 8), j: ir.Range(0, 16)}
 
 
-def bounds_of(found):
-    return found and [(int(s.min_value), int(s.max_value)) for s in found]
+def bounds_of(result):
+    return result and [(int(s.min_value), int(s.max_value)) for s in result]
 
 
 @pytest.mark.parametrize(
@@ -206,25 +206,25 @@ def test_regions(region, predicate, exact, around):
 
 def test_limits_of_an_index_may_be_symbolic():
     index = n * 8 + i
-    found = arith.estimate_region_lower_bound(
+    actual = arith.estimate_region_lower_bound(
         [ir.Range.from_min_extent(index, 1)], {i: ir.Range(0, 10)}, tir.all(index >= 1, index < 224)
     )
     for size in range(-3, 32):
         known = arith.Analyzer()
         known.bind(n, tir.IntImm("int32", size))
-        low, high = (int(known.simplify(e)) for e in (found[0].min_value, found[0].max_value))
+        low, high = (int(known.simplify(e)) for e in (actual[0].min_value, actual[0].max_value))
         expected = [v for v in range(size * 8, size * 8 + 10) if 1 <= v < 224]
         assert list(range(low, high + 1)) == expected
 
 
 def test_quasi_affine_maps():
-    found = arith.detect_iter_map([i // 2, i % 2 * 16 + j], DOMAIN)
-    assert not found.errors and not bool(found.padding_predicate)
-    (first,), (second,) = (index.args for index in found.indices)
+    iter_map = arith.detect_iter_map([i // 2, i % 2 * 16 + j], DOMAIN)
+    assert not iter_map.errors and not bool(iter_map.padding_predicate)
+    (first,), (second,) = (index.args for index in iter_map.indices)
     assert int(first.extent) == 4 and int(second.extent) == 32
-    back = arith.inverse_affine_iter_map(found.indices, [x, y])
+    back = arith.inverse_affine_iter_map(iter_map.indices, [x, y])
     assert same(back[i], x * 2 + y // 16) and same(back[j], y % 16)
-    assert same(arith.normalize_iter_map_to_expr(found.indices[1]), i % 2 * 16 + j)
+    assert same(arith.normalize_iter_map_to_expr(iter_map.indices[1]), i % 2 * 16 + j)
     broken = arith.detect_iter_map([i, i], DOMAIN)
     assert not broken.indices and "overlap" in broken.errors[0]
     assert [str(e) for e in arith.iter_map_simplify([(i * 16 + j) // 16, (i * 16 + j) % 16], DOMAIN)] == [
@@ -234,8 +234,8 @@ def test_quasi_affine_maps():
     total = arith.normalize_to_iter_sum(i * 16 + j * 4 + n, DOMAIN)
     assert [int(a.scale) for a in total.args] == [16, 4] and total.base.same_as(n)
     assert total.args[0].source == arith.IterMark(i, 8) and int(total.args[0].lower_factor) == 1
-    whole = arith.IterSumExpr([arith.IterSplitExpr(arith.IterMark(i, 8), 2, 4, 3)], n)
-    assert same(arith.normalize_iter_map_to_expr(whole), i // 2 * 3 + n)
+    full = arith.IterSumExpr([arith.IterSplitExpr(arith.IterMark(i, 8), 2, 4, 3)], n)
+    assert same(arith.normalize_iter_map_to_expr(full), i // 2 * 3 + n)
     with pytest.raises(NotAffineError):
         arith.normalize_to_iter_sum(i * j, DOMAIN)
 
@@ -264,8 +264,8 @@ def test_subspaces():
     ],
 )
 def test_padded_maps(indices, level, good):
-    found = arith.detect_iter_map(indices, DOMAIN, True, level)
-    assert bool(found.indices) == good and bool(found.errors) != good
+    iter_map = arith.detect_iter_map(indices, DOMAIN, True, level)
+    assert bool(iter_map.indices) == good and bool(iter_map.errors) != good
 
 
 @QUICK
@@ -274,14 +274,14 @@ def test_padding_is_where_no_iterator_is(extent, outer, inner, left):
     """A digit of a padded iterator has its extent as range, and the padding predicate tells what it counts besides."""
     v = Var("v")
     digits = [OPS["floordiv"](v + left, outer * inner), OPS["floormod"](OPS["floordiv"](v + left, inner), outer)]
-    found = detect_padded_map(digits, {v: (Const(0), Const(extent))}, level=IterMapLevel.NO_CHECK)
+    iter_map = detect_padded_map(digits, {v: (Const(0), Const(extent))}, level=IterMapLevel.NO_CHECK)
     for value in range(extent):
-        assert not found.padding_predicate.evaluate({"v": value})
-    for padding in found.paddings:
+        assert not iter_map.padding_predicate.evaluate({"v": value})
+    for padding in iter_map.paddings:
         counted = range(-padding.left, (padding.mark.extent.constant or 0) - padding.left)
         real = [p for p in counted if not padding.predicate.evaluate({"v": p})]
         assert set(range(extent)) <= set(real) or padding.split.mark.source != v
-    for index, e in zip(found.indices, digits, strict=True):
+    for index, e in zip(iter_map.indices, digits, strict=True):
         assert [to_expr(index).evaluate({"v": p}) for p in range(extent)] == [
             e.evaluate({"v": p}) for p in range(extent)
         ]
@@ -309,20 +309,20 @@ def test_limits_are_exact(slope, offset, kind, divisor):
     v = Var("v", Const(0).dtype)
     for e in (v * slope + offset, OPS["floordiv"](v, divisor) * slope + offset):
         condition = OPS[kind](e, 0)
-        found = deduced_set(v, condition, {}, {})
+        deduced = deduced_set(v, condition, {}, {})
         limits = clip_bounds(condition, [v])
         for value in range(-45, 46):
             inside = all(
                 (low is None or low.constant <= value) and (high is None or value <= high.constant)
-                for low, high in [(found.low, found.high), *(limits or [])]
+                for low, high in [(deduced.low, deduced.high), *(limits or [])]
             )
             assert inside == bool(condition.evaluate({"v": value}))
 
 
 def test_deduced_sets():
     hints = {n: arith.IntervalSet(0, 100)}
-    found = arith.deduce_bound(i, i + j < n, hints, {j: arith.IntervalSet(0, 5)})
-    assert same(found.max_value, n - 6)
+    deduced = arith.deduce_bound(i, i + j < n, hints, {j: arith.IntervalSet(0, 5)})
+    assert same(deduced.max_value, n - 6)
     assert same(arith.deduce_bound(i, i // 4 < n, hints, {}).max_value, n * 4 - 1)
     assert int(arith.deduce_bound(i, te.all(i * 2 > 5, i < 9), {}, {}).min_value) == 3
     assert arith.deduce_bound(i, i != 4, {}, {}).is_nothing()
@@ -338,20 +338,20 @@ def test_linear_equations_have_all_solutions(rows):
     ]
     if any(e.constant is not None for e in equations):
         return
-    found = solved(equations, variables)
-    assert found is not None
-    possible = all(c.constant is None or c.constant for c in found.conditions)
-    wanted = {p for p in itertools.product(range(-4, 5), repeat=3) if _holds(equations, p)}
+    actual = solved(equations, variables)
+    assert actual is not None
+    possible = all(c.constant is None or c.constant for c in actual.conditions)
+    expected = {p for p in itertools.product(range(-4, 5), repeat=3) if _holds(equations, p)}
     if not possible:
-        assert not wanted
+        assert not expected
         return
-    for point in wanted:
+    for point in expected:
         at = dict(zip("abc", point, strict=True))
-        free = {v.name: e.evaluate(at) for v, e in found.free_values.items()}
-        assert tuple(e.evaluate(free) for e in found.values.values()) == point
-    for free in itertools.product((-2, 0, 3), repeat=len(found.free)):
-        at = dict(zip((v.name for v in found.free), free, strict=True))
-        assert _holds(equations, [found.values[v].evaluate(at) for v in variables])
+        free = {v.name: e.evaluate(at) for v, e in actual.free_values.items()}
+        assert tuple(e.evaluate(free) for e in actual.values.values()) == point
+    for free in itertools.product((-2, 0, 3), repeat=len(actual.free)):
+        at = dict(zip((v.name for v in actual.free), free, strict=True))
+        assert _holds(equations, [actual.values[v].evaluate(at) for v in variables])
 
 
 def _holds(equations, point):
@@ -360,12 +360,12 @@ def _holds(equations, point):
 
 
 def test_solved_equations_by_name():
-    found = arith.solve_linear_equations([x + y == n, x - y == 2], [x, y], {x: ir.Range(0, 8)})
-    assert not found.dst.variables and len(found.dst.relations) == 3
+    actual = arith.solve_linear_equations([x + y == n, x - y == 2], [x, y], {x: ir.Range(0, 8)})
+    assert not actual.dst.variables and len(actual.dst.relations) == 3
     analyzer = arith.Analyzer()
-    with analyzer.constraint_scope(te.all(*found.dst.relations)):
-        assert analyzer.can_prove_equal(found.src_to_dst[x] * 2, n + 2)
-        assert analyzer.can_prove_equal(found.src_to_dst[y] * 2, n - 2)
+    with analyzer.constraint_scope(te.all(*actual.dst.relations)):
+        assert analyzer.can_prove_equal(actual.src_to_dst[x] * 2, n + 2)
+        assert analyzer.can_prove_equal(actual.src_to_dst[y] * 2, n - 2)
     free = arith.solve_linear_equations([x * 2 + y * 4 == n], [x, y])
     assert len(free.dst.variables) == 1 and str(n % 2 == 0) in {str(r) for r in free.dst.relations}
     with pytest.raises(TiraxError, match="not linear"):
@@ -393,8 +393,8 @@ CLASSES = {
 def test_classes_hold_all_values(name: str) -> None:
     make, step, base = CLASSES[name]
     x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
-    found = arith.Analyzer().modular_set(make(x, y))
-    assert (found.coeff, found.base) == (step, base)
+    modular = arith.Analyzer().modular_set(make(x, y))
+    assert (modular.coeff, modular.base) == (step, base)
     if name != "a name":
         for a in (-7, -1, 0, 1, 5, 100):
             value = make(tir.const(a, "int32"), tir.const(a * 3 + 1, "int32")).constant
@@ -404,8 +404,8 @@ def test_classes_hold_all_values(name: str) -> None:
 def test_classes_meet() -> None:
     analyzer, x = arith.Analyzer(), tir.Var("x", "int32")
     with analyzer.constraint_scope(tir.truncmod(x, 4) == 1), analyzer.constraint_scope(tir.floormod(x, 6) == 3):
-        found = analyzer.modular_set(x)
-        assert (found.coeff, found.base) == (12, 9)
+        modular = analyzer.modular_set(x)
+        assert (modular.coeff, modular.base) == (12, 9)
 
 
 def test_sets_of_truncated_divisions() -> None:
@@ -414,9 +414,9 @@ def test_sets_of_truncated_divisions() -> None:
     analyzer.update(y, arith.ConstIntBound(1, 100))
     over = {x: arith.IntervalSet(0, 10)}
     for op, value in ((tir.truncdiv, lambda a, b: a // b), (tir.truncmod, lambda a, b: a % b)):
-        found = analyzer.int_set(op(x, y), over)
+        interval = analyzer.int_set(op(x, y), over)
         for b in range(1, 13):
-            ends = (found.min_value, found.max_value)
+            ends = (interval.min_value, interval.max_value)
             low, high = (tir.stmt_functor.substitute(e, {y: tir.IntImm("int32", b)}) for e in ends)
             values = {value(a, b) for a in range(11)}
             assert arith.Analyzer().simplify(low).value <= min(values)
@@ -426,10 +426,10 @@ def test_sets_of_truncated_divisions() -> None:
 
 def test_unions_that_are_intervals() -> None:
     union = arith.int_set.union_lower_bound
-    whole = union([arith.IntervalSet(arith.neg_inf(), 0), arith.IntervalSet(1, arith.pos_inf())])
-    assert whole.is_everything()
-    apart = union([arith.IntervalSet(0, 3), arith.IntervalSet(9, 12), arith.IntervalSet(2, 5)])
-    assert (apart.min_value.value, apart.max_value.value) == (0, 5)
+    full = union([arith.IntervalSet(arith.neg_inf(), 0), arith.IntervalSet(1, arith.pos_inf())])
+    assert full.is_everything()
+    separate = union([arith.IntervalSet(0, 3), arith.IntervalSet(9, 12), arith.IntervalSet(2, 5)])
+    assert (separate.min_value.value, separate.max_value.value) == (0, 5)
     assert union([]).is_nothing()
 
 

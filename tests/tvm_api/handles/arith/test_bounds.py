@@ -32,11 +32,11 @@ def random_float(draw: random.Random, x: tir.Var, dtype: str, depth: int):
         return tir.const(value, dtype), lambda _: scalar(value)
     a, f = random_float(draw, x, dtype, depth - 1)
     if draw.random() < 0.5:
-        made, computed = draw.choice([(tir.ceil, np.ceil), (tir.log2, np.log2)])
-        return made(a), lambda v: computed(f(v))
+        result, computed = draw.choice([(tir.ceil, np.ceil), (tir.log2, np.log2)])
+        return result(a), lambda v: computed(f(v))
     b, g = random_float(draw, x, dtype, depth - 1)
-    made, computed = draw.choice(ARITHMETIC)
-    return made(a, b), lambda v: computed(f(v), g(v))
+    result, computed = draw.choice(ARITHMETIC)
+    return result(a, b), lambda v: computed(f(v), g(v))
 
 
 @thinned("dtype", ["float16", "float32", "float64"], 1)

@@ -180,8 +180,10 @@ FORMS = [
 
 @pytest.mark.parametrize(("before", "after"), FORMS, ids=lambda e: str(e))
 def test_normal_forms(before, after):
-    found = Analyzer().canonical_simplify(before)
-    assert structural_equal(found, after) or structural_equal(found, Analyzer().rewrite_simplify(after)), str(found)
+    simplified = Analyzer().canonical_simplify(before)
+    assert structural_equal(simplified, after) or structural_equal(simplified, Analyzer().rewrite_simplify(after)), str(
+        simplified
+    )
 
 
 def test_what_is_small_is_left_out_of_comparisons():
@@ -196,12 +198,12 @@ def test_what_is_small_is_left_out_of_comparisons():
 
 def test_narrow_integers_are_converted_part_by_part_where_nothing_is_lost():
     wide, other = Var("i", "int64"), Var("j", "int64")
-    whole = (wide + other + const(1, "int64")).astype("int32") - wide.astype("int32")
-    assert structural_equal(Analyzer().canonical_simplify(whole), whole)
+    full = (wide + other + const(1, "int64")).astype("int32") - wide.astype("int32")
+    assert structural_equal(Analyzer().canonical_simplify(full), full)
     analyzer = Analyzer()
     for variable in (wide, other):
         analyzer.bind(variable, Range(const(0, "int64"), const(10, "int64")))
-    assert structural_equal(analyzer.canonical_simplify(whole), other.astype("int32") + 1)
+    assert structural_equal(analyzer.canonical_simplify(full), other.astype("int32") + 1)
 
 
 def test_constants_beyond_the_type_stay_as_they_are_written():
@@ -213,15 +215,15 @@ def test_constants_beyond_the_type_stay_as_they_are_written():
 
 def test_branches_are_simplified_under_their_condition():
     condition = if_then_else(X * 4 + Y >= 8, floormod(X * 4 + Y, 4) + X - X, Y)
-    found = Analyzer().canonical_simplify(condition)
-    assert structural_equal(found, if_then_else(k.LE(const(8, "int32"), X * 4 + Y), floormod(Y, 4), Y))
+    simplified = Analyzer().canonical_simplify(condition)
+    assert structural_equal(simplified, if_then_else(k.LE(const(8, "int32"), X * 4 + Y), floormod(Y, 4), Y))
 
 
 def test_a_truncated_rest_of_what_is_not_negative_has_a_small_constant():
     analyzer = Analyzer()
     with analyzer.constraint_scope(X * 4 + Y >= 466036):
-        found = analyzer.canonical_simplify(tmod(X * 4 + Y - 466036, 24528))
-        assert structural_equal(found, tmod(X * 4 + Y - 4, 24528))  # 466036 is 19 * 24528 + 4
+        simplified = analyzer.canonical_simplify(tmod(X * 4 + Y - 466036, 24528))
+        assert structural_equal(simplified, tmod(X * 4 + Y - 4, 24528))  # 466036 is 19 * 24528 + 4
     unknown = tmod(X * 4 + Y - 466036, 24528)  # of X = 0, Y = 5 it is negative, and that with -4 is not
     assert structural_equal(Analyzer().canonical_simplify(unknown), unknown)
 

@@ -66,18 +66,18 @@ def test_random_conditions_mean_the_same():
 
 def test_what_would_grow_stays():
     pairs = [logical_and(Var(f"x{m}", "bool"), Var(f"y{m}", "bool")) for m in range(12)]
-    whole = logical_or(*pairs)
-    assert str(spread(whole)) == str(whole)
+    full = logical_or(*pairs)
+    assert str(spread(full)) == str(full)
 
 
 def test_comparisons_come_to_known_facts():
     analyzer = Analyzer()
-    for said, asked, narrower in [
+    for text, requests, narrower in [
         (i <= j, j <= i, "j == i"), (i <= j, i != j, "i < j"), (i != j, i <= j, "i < j"), (i <= 0, i >= 0, "i == 0"),
     ]:  # fmt: skip
-        with analyzer.constraint_scope(said):
-            assert str(analyzer.rewrite_simplify(asked)) == narrower
-        assert isinstance(analyzer.rewrite_simplify(asked), k.LE | k.NE)
+        with analyzer.constraint_scope(text):
+            assert str(analyzer.rewrite_simplify(requests)) == narrower
+        assert isinstance(analyzer.rewrite_simplify(requests), k.LE | k.NE)
 
 
 def test_lanes_of_scalable_vectors_are_at_least_one():

@@ -63,18 +63,18 @@ def names_in(pattern):
     return {parts[0]} if op in ("any", "const") else set() if op == "number" else set().union(*map(names_in, parts))
 
 
-def logical(pattern, found):
+def logical(pattern, actual):
     """The variables that stand for conditions."""
     op, *parts = pattern
     if op in ("any", "const", "number"):
-        return found
+        return actual
     if op in ("and", "or", "not"):
-        found |= {p[1] for p in parts if p[0] == "any"}
+        actual |= {p[1] for p in parts if p[0] == "any"}
     if op == "select":
-        found |= {parts[0][1]}
+        actual |= {parts[0][1]}
     for p in parts:
-        logical(p, found)
-    return found
+        logical(p, actual)
+    return actual
 
 
 def agreements(rule, tries=200):
@@ -168,8 +168,8 @@ FORMS = [
 def test_normal_forms(before, after, known):
     analyzer = Analyzer()
     with analyzer.constraint_scope(logical_and(*known, const(True))):
-        found = analyzer.rewrite_simplify(before)
-    assert structural_equal(found, after), f"{found} is not {after}"
+        simplified = analyzer.rewrite_simplify(before)
+    assert structural_equal(simplified, after), f"{simplified} is not {after}"
 
 
 def test_products_are_compared_with_sums_on_request():
@@ -209,14 +209,17 @@ def test_random_expressions_keep_their_values_and_come_to_rest():
     for _ in range(150):
         term = term_of(random_term(draw, 3).ssa)
         condition = term_of(k.LT(expression_of(term), random_term(draw, 2)).ssa)
-        for given in (term, condition):
+        for inputs in (term, condition):
             simplifier = RewriteSimplifier(Analyzer())
-            found = simplifier.simplified(given)
+            simplified = simplifier.simplified(inputs)
             assert simplifier._steps < 300
-            changed += found is not given
+            changed += simplified is not inputs
             for _ in range(10):
                 values = {v.ssa: draw.randint(-20, 20) for v in (x, y)}
-                assert value_of(found, values) == value_of(given, values), (expression_of(given), expression_of(found))
+                assert value_of(simplified, values) == value_of(inputs, values), (
+                    expression_of(inputs),
+                    expression_of(simplified),
+                )
     assert changed > 150
 
 
@@ -238,14 +241,14 @@ def test_bounds_hold_for_random_expressions():
             ranges[v.ssa] = (low, low + draw.randint(0, 12))
             analyzer.update(v, ConstIntBound(*ranges[v.ssa]))
         term = term_of(random_bounded(draw, 2).ssa)
-        found = analyzer.const_int_bound(expression_of(term))
-        narrow += found.max_value - found.min_value < 1000
+        bound = analyzer.const_int_bound(expression_of(term))
+        narrow += bound.max_value - bound.min_value < 1000
         for a, b in itertools.product(*(range(low, high + 1) for low, high in ranges.values())):
             try:
                 value = value_of(term, dict(zip(ranges, (a, b), strict=True)))
             except ZeroDivisionError:
                 continue
-            assert found.min_value <= value <= found.max_value, (str(expression_of(term)), ranges, found, value)
+            assert bound.min_value <= value <= bound.max_value, (str(expression_of(term)), ranges, bound, value)
     assert narrow > 200
 
 

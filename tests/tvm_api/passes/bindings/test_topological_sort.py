@@ -36,7 +36,7 @@ def order(module):
 
 # What TVM gives for this program.
 @pytest.mark.parametrize(
-    ("options", "found"),
+    ("options", "actual"),
     [
         ((), "acfbdegh"),
         (("depth-first", "from-outputs"), "acbdefgh"),
@@ -44,10 +44,10 @@ def order(module):
         (("breadth-first", "from-outputs"), "badfchge"),
     ],
 )
-def test_orders(parse, options, found):
+def test_orders(parse, options, actual):
     module = parse(PROGRAM)
     after = TopologicalSort(*options)(module)
-    assert order(after) == found
+    assert order(after) == actual
     assert_same_meaning(module, after)
 
 

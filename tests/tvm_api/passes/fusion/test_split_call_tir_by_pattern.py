@@ -118,9 +118,12 @@ def check_meaning(before, after):
     func = functions(before.op)["main"]
     for sizes in symbolic_sizes(func):
         inputs = random_inputs(func, sizes)
-        wanted = interpret(before.op, "main", inputs)
-        for found in (interpret(after.op, "main", inputs), [o.numpy() for o in vm["main"](*map(tvm.nd.array, inputs))]):
-            for one, other in zip(found, wanted, strict=True):
+        expected = interpret(before.op, "main", inputs)
+        for actual in (
+            interpret(after.op, "main", inputs),
+            [o.numpy() for o in vm["main"](*map(tvm.nd.array, inputs))],
+        ):
+            for one, other in zip(actual, expected, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 

@@ -37,8 +37,10 @@ def buffers(**shapes: tuple[int, ...]) -> str:
 
 def suggested(func: tir.FuncOp, *maps: Callable[..., Any]) -> dict[str, dict[str, str]]:
     out: dict[str, dict[str, str]] = {}
-    for block, found in suggest_layout_transforms(func, maps).items():
-        names = {getattr(k, "name", "block"): str(v).removeprefix("T.index_map(lambda ")[:-1] for k, v in found.items()}
+    for block, actual in suggest_layout_transforms(func, maps).items():
+        names = {
+            getattr(k, "name", "block"): str(v).removeprefix("T.index_map(lambda ")[:-1] for k, v in actual.items()
+        }
         out[block.op.block_name.data] = names
     return out
 
@@ -117,9 +119,9 @@ def f(x: T.Buffer((8, 4), "float32"), o: T.Buffer((8, 4), "float32")):
             o[a, b] = m[a, b] + T.float32(1)
 """
     func = next(o for o in parse_source(text).walk() if isinstance(o, tir.FuncOp))
-    found = suggested(func, lambda a, b: (b, a))
+    actual = suggested(func, lambda a, b: (b, a))
     turned = "a, b: (b, a)"
-    assert found == {
+    assert actual == {
         "first": {"block": turned, "m": turned, "x": turned},
         "second": {"block": turned, "o": turned, "m": turned},
     }

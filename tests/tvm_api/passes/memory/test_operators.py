@@ -71,9 +71,9 @@ def test_mlir(module):
 @pytest.mark.parametrize("n", [0, 1, 2, 300])
 def test_meaning_and_native(module, n):
     x = np.random.default_rng(0).random((n, 4), np.float32)
-    wanted = np.exp(x) + np.exp(np.exp(x)) + n
-    np.testing.assert_allclose(interpret(module(ALL), "main", [x]), wanted, rtol=1e-5)
-    np.testing.assert_allclose(build(module(ALL))["main"](x), wanted, rtol=1e-5)
+    expected = np.exp(x) + np.exp(np.exp(x)) + n
+    np.testing.assert_allclose(interpret(module(ALL), "main", [x]), expected, rtol=1e-5)
+    np.testing.assert_allclose(build(module(ALL))["main"](x), expected, rtol=1e-5)
 
 
 def test_what_may_be_left_out(module):
@@ -91,8 +91,8 @@ def test_what_may_be_left_out(module):
 
 def test_python():
     op = tvm.relax.op
-    made = op.builtin.alloc_tensor(tvm.relax.ShapeExpr([2, 4]), "float32", 0)
-    assert made.struct_info == tvm.relax.TensorStructInfo((2, 4), "float32")
+    result = op.builtin.alloc_tensor(tvm.relax.ShapeExpr([2, 4]), "float32", 0)
+    assert result.struct_info == tvm.relax.TensorStructInfo((2, 4), "float32")
     stored = op.memory.alloc_storage(tvm.relax.ShapeExpr([64]), 0, "global", "float32")
     assert isinstance(stored.struct_info, tvm.relax.ObjectStructInfo)
     inside = op.memory.alloc_tensor(stored, 32, tvm.relax.ShapeExpr([2, 4]), "float32")
@@ -165,13 +165,13 @@ def test_native_reshape_is_a_view(module):
         result="(y, z)",
     )
     run = build(program, pipeline=None)["main"]
-    given = X.copy()
-    y, z = run(given)
-    assert np.shares_memory(y, given) and y.shape == (4, 2)
+    array = X.copy()
+    y, z = run(array)
+    assert np.shares_memory(y, array) and y.shape == (4, 2)
     z[...] = 0
-    np.testing.assert_array_equal(run(given)[1], [1, 2, 3, 4])
-    given.flags.writeable = False
-    assert not run(given)[0].flags.writeable
+    np.testing.assert_array_equal(run(array)[1], [1, 2, 3, 4])
+    array.flags.writeable = False
+    assert not run(array)[0].flags.writeable
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])

@@ -88,8 +88,8 @@ def test_default_build():
     for n in (0, 1, 3, 50):
         for c in (True, False):
             x = rng.random((n, 8), np.float32)
-            for wanted, found in zip(native(x, w, np.array(c)), planned(x, w, np.array(c)), strict=True):
-                np.testing.assert_allclose(found, wanted, rtol=1e-5)
+            for expected, actual in zip(native(x, w, np.array(c)), planned(x, w, np.array(c)), strict=True):
+                np.testing.assert_allclose(actual, expected, rtol=1e-5)
 
 
 def test_pipelines_by_name():
@@ -277,9 +277,9 @@ def test_written_in_place_natively():
     after = run_passes(before, ("dataflow-use-inplace-calls", "legalize-ops", *TVM_BUILD[1:]))
     assert count(after, VMAllocStorage) == 1
     x, b = np.linspace(-1, 1, 12, dtype="float32").reshape(4, 3), np.ones(3, "float32")
-    given = x.copy()
-    np.testing.assert_allclose(build(after)["main"](given, b), np.maximum(x + b, 0) * x, rtol=1e-6)
-    np.testing.assert_array_equal(given, x)
+    inputs = x.copy()
+    np.testing.assert_allclose(build(after)["main"](inputs, b), np.maximum(x + b, 0) * x, rtol=1e-6)
+    np.testing.assert_array_equal(inputs, x)
 
 
 def test_workspaces_are_refused(module):

@@ -58,9 +58,9 @@ def check_native(before: ModuleOp, after: ModuleOp, pipeline: str | None = None)
             expected = interpret(before, "main", copy.deepcopy(values))
         except InterpreterError:
             continue
-        given = copy.deepcopy(values)
-        assert same_values(expected, run(*given)), sizes
-        assert same_values(given, values), f"an input was written at {sizes}"
+        inputs = copy.deepcopy(values)
+        assert same_values(expected, run(*inputs)), sizes
+        assert same_values(inputs, values), f"an input was written at {sizes}"
 
 
 @drawn(6, quick=2)

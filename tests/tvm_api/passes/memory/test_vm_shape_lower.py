@@ -72,8 +72,8 @@ def test_what_is_known_is_not_checked_again():
             y = R.match_cast(x, R.Tensor((n,), "float32"))
             return y
 
-    found = calls(relax.transform.VMShapeLower(emit_err_ctx=False)(Module))
-    assert [line.partition('"vm.builtin.')[2].partition('"')[0] for line in found] == [
+    actual = calls(relax.transform.VMShapeLower(emit_err_ctx=False)(Module))
+    assert [line.partition('"vm.builtin.')[2].partition('"')[0] for line in actual] == [
         "alloc_shape_heap", "check_tensor_info", "match_shape"
     ]  # fmt: skip
 

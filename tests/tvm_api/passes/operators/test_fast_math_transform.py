@@ -53,7 +53,7 @@ def test_native():
     vm = relax.VirtualMachine(relax.build(FastMathTransform()(before), target="llvm"), tvm.cpu())
     for n in (3, 1, 0):
         inputs = random_inputs(functions(before.op)["main"], {"n": n})
-        for found, wanted in zip(
+        for actual, expected in zip(
             vm["main"](*map(tvm.nd.array, inputs)), interpret(before.op, "main", inputs), strict=True
         ):
-            np.testing.assert_allclose(found.numpy(), wanted, rtol=2e-6)
+            np.testing.assert_allclose(actual.numpy(), expected, rtol=2e-6)

@@ -24,9 +24,9 @@ program = partial(dataflow_program, sizes="nk")
 def block_of(mod):
     """The bindings of the dataflow block of `main`, without struct info."""
     lines = [line.strip() for line in mod["main"].script().splitlines()]
-    found = lines[lines.index("with R.dataflow():") + 1 :]
-    found = found[: next(i for i, line in enumerate(found) if line.startswith("R.output"))]
-    return [f"{line.split(':')[0]} = {line.split(' = ', 1)[1]}".replace(', out_dtype="void"', "") for line in found]
+    actual = lines[lines.index("with R.dataflow():") + 1 :]
+    actual = actual[: next(i for i, line in enumerate(actual) if line.startswith("R.output"))]
+    return [f"{line.split(':')[0]} = {line.split(' = ', 1)[1]}".replace(', out_dtype="void"', "") for line in actual]
 
 
 X, A, B = tensor("x", '"n"', 16), tensor("a", 16, 4), tensor("b", 16, 8)
@@ -181,16 +181,16 @@ PARALLEL = {
 
 @pytest.mark.parametrize("case", PARALLEL)
 def test_combine_parallel_matmul(case):
-    text, wanted = PARALLEL[case]
+    text, expected = PARALLEL[case]
     before = program(*text)
     after = CombineParallelMatmul()(before)
     assert_same_meaning(before.op, after.op)
-    if wanted == []:
+    if expected == []:
         assert after.script() == before.script()
-    elif wanted is None:
+    elif expected is None:
         assert after.script().count("R.matmul") == before.script().count("R.matmul") - 1
     else:
-        assert block_of(after) == wanted
+        assert block_of(after) == expected
 
 
 def test_products_with_mixed_batches_may_be_left():
@@ -214,15 +214,15 @@ def test_combine_is_called():
         "p = R.matmul(x, a)", "q = R.matmul(x, b)", "r = R.matmul(y, a)", "r1 = R.add(r, c)", "s = R.matmul(y, b)",
         "s1 = R.add(s, d)", "p, q, r1, s1",
     )  # fmt: skip
-    before, asked = program(*text), []
+    before, requests = program(*text), []
 
     def check(x, weights, biases, bindings):
-        asked.append((x.name_hint, [w.name_hint for w in weights], [b.name_hint for b in biases]))
+        requests.append((x.name_hint, [w.name_hint for w in weights], [b.name_hint for b in biases]))
         assert {v.name_hint for v in bindings} >= {"p", "q", "r"}
         return x.name_hint == "y"
 
     after = CombineParallelMatmul(check)(before)
-    assert asked == [("x", ["a", "b"], []), ("y", ["a", "b"], ["c", "d"])]
+    assert requests == [("x", ["a", "b"], []), ("y", ["a", "b"], ["c", "d"])]
     assert block_of(after)[:2] == ["p = R.matmul(x, a)", "q = R.matmul(x, b)"]
     assert after.script().count("R.matmul") == 3
 
@@ -302,11 +302,11 @@ ORDERS = {
 
 @pytest.mark.parametrize("case", ORDERS)
 def test_adjust_matmul_order(case):
-    text, wanted = ORDERS[case]
+    text, expected = ORDERS[case]
     before = program(*text)
     after = AdjustMatmulOrder()(before)
     assert_same_meaning(before.op, after.op)
-    assert block_of(after) == (wanted or block_of(before))
+    assert block_of(after) == (expected or block_of(before))
     assert AdjustMatmulOrder()(after).script() == after.script()
 
 
@@ -413,9 +413,9 @@ def test_native(one):
     vm = relax.VirtualMachine(relax.build(after, target="llvm"), tvm.cpu())
     for n in (3, 1, 0):
         inputs = random_inputs(functions(before.op)["main"], {"n": n})
-        wanted = interpret(before.op, "main", inputs)
-        for found, value in zip(vm["main"](*map(tvm.nd.array, inputs)), wanted, strict=True):
-            np.testing.assert_allclose(found.numpy(), value, rtol=1e-4, atol=1e-5)
+        expected = interpret(before.op, "main", inputs)
+        for actual, value in zip(vm["main"](*map(tvm.nd.array, inputs)), expected, strict=True):
+            np.testing.assert_allclose(actual.numpy(), value, rtol=1e-4, atol=1e-5)
 
 
 WEIGHTS = {

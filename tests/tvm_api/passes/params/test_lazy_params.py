@@ -68,8 +68,8 @@ def lines(text):
 
 
 def body(mod, name="main"):
-    found = lines(mod[name].script())
-    return found[next(i for i, line in enumerate(found) if line.startswith("def")) :]
+    actual = lines(mod[name].script())
+    return actual[next(i for i, line in enumerate(actual) if line.startswith("def")) :]
 
 
 def all_inputs(module):
@@ -117,29 +117,29 @@ def main(x: R.Tensor(("n", 4), dtype="float32"), fget_param: R.Callable((R.Prim(
 
 def run_lazily(module, inputs, weights, getter=True, setter=True):
     """What a function gives that asks for `weights` and hands its results over; and what it asked for."""
-    asked, given = [], {}
+    requests, arguments = [], {}
 
     def fget_param(index, name):
-        asked.append((int(index), name))
+        requests.append((int(index), name))
         return weights[int(index)]
 
     def fset_output(index, value):
-        given[int(index)] = value
+        arguments[int(index)] = value
         return ()
 
-    found = interpret(
+    result = interpret(
         module.op, "main", [*inputs, *([fget_param] if getter else []), *([fset_output] if setter else [])]
     )
-    return (tuple(given[i] for i in range(len(given))) if setter else found), asked
+    return (tuple(arguments[i] for i in range(len(arguments))) if setter else result), requests
 
 
 def test_lazy_get_meaning():
     before = from_source(PROGRAM)
     after = LazyGetInput()(before)
     for x, *weights in all_inputs(before):
-        found, asked = run_lazily(after, [x], weights, setter=False)
-        assert same_values(found, interpret(before.op, "main", [x, *weights]))
-        assert asked == [(0, "w"), (2, "b")]
+        actual, requests = run_lazily(after, [x], weights, setter=False)
+        assert same_values(actual, interpret(before.op, "main", [x, *weights]))
+        assert requests == [(0, "w"), (2, "b")]
 
 
 def test_lazy_in_branches():
@@ -148,16 +148,16 @@ def test_lazy_in_branches():
     assert after["other"].script() == before["other"].script()
     for x, _, k in all_inputs(before):
         for c in (np.array(True), np.array(False)):
-            found, asked = run_lazily(after, [], [x, c, k])
-            assert same_values(found, interpret(before.op, "main", [x, c, k]))
-            assert asked == [(1, "c"), (0, "x"), (0, "x")]
+            result, requests = run_lazily(after, [], [x, c, k])
+            assert same_values(result, interpret(before.op, "main", [x, c, k]))
+            assert requests == [(1, "c"), (0, "x"), (0, "x")]
 
 
 def test_lazy_set_text():
     after = LazySetOutput()(from_source(PROGRAM))
-    found = body(after)
-    assert 'fset_output: R.Callable((R.Prim("int64"), R.Object), R.Tuple, False), w' in found[0]
-    assert found[3:] == lines("""
+    actual = body(after)
+    assert 'fset_output: R.Callable((R.Prim("int64"), R.Object), R.Tuple, False), w' in actual[0]
+    assert actual[3:] == lines("""
     R.func_attr({"num_input": 2})
     z: R.Tensor((m,), dtype="float32") = R.zeros(R.shape([m]), dtype="float32")
     t: R.Tensor((4, m), dtype="float32") = R.add(w, w)
@@ -179,22 +179,22 @@ def test_lazy_both(build):
     before = from_source(PROGRAM)
     after = LazySetOutput()(LazyGetInput()(before))
     for x, *weights in all_inputs(before):
-        wanted = interpret(before.op, "main", [x, *weights])
+        expected = interpret(before.op, "main", [x, *weights])
         if not build:
-            assert same_values(run_lazily(after, [x], weights)[0], wanted)
+            assert same_values(run_lazily(after, [x], weights)[0], expected)
             continue
         vm = relax.VirtualMachine(relax.build(after, target="llvm"), tvm.cpu())
-        given = {}
+        inputs = {}
 
         def fget_param(index, _name, values=weights):
             return tvm.nd.array(values[index])
 
-        def fset_output(index, value, found=given):
-            found[index] = value.numpy()
+        def fset_output(index, value, actual=inputs):
+            actual[index] = value.numpy()
             return ()  # what R.Tuple() is; the runtime takes no None for it
 
         vm["main"](tvm.nd.array(x), fget_param, fset_output)
-        assert same_values(tuple(given[i] for i in range(3)), wanted)
+        assert same_values(tuple(inputs[i] for i in range(3)), expected)
 
 
 def lazy_transform(module, name, weights, **packed):
@@ -240,11 +240,11 @@ def test_lazy_transform_meaning():
     only_get = LazyTransformParams(fset_item=None)(before)
     assert "kill_object" not in only_get.script()
     for _, *weights in all_inputs(from_source(PROGRAM)):
-        wanted = interpret(before.op, "main_transform_params", [tuple(weights)])
+        expected = interpret(before.op, "main_transform_params", [tuple(weights)])
         _, stored = lazy_transform(after, "main_transform_params", weights)
-        assert same_values(tuple(stored[i] for i in range(len(stored))), wanted)
-        found, stored = lazy_transform(only_get, "main_transform_params", weights)
-        assert same_values(found, wanted)
+        assert same_values(tuple(stored[i] for i in range(len(stored))), expected)
+        actual, stored = lazy_transform(only_get, "main_transform_params", weights)
+        assert same_values(actual, expected)
         assert not stored
 
 
@@ -256,8 +256,8 @@ def test_lazy_transform_native():
     tvm.register_func("tests.params.get", lambda i: tvm.nd.array(weights[i]), override=True)
     tvm.register_func("tests.params.set", lambda i, v: stored.update({i: v.numpy()}), override=True)
     relax.VirtualMachine(relax.build(after, target="llvm"), tvm.cpu())["main_transform_params"]()
-    wanted = interpret(before.op, "main_transform_params", [tuple(weights)])
-    assert same_values(tuple(stored[i] for i in range(3)), wanted)
+    expected = interpret(before.op, "main_transform_params", [tuple(weights)])
+    assert same_values(tuple(stored[i] for i in range(3)), expected)
 
 
 def test_lazy_transform_of_what_is_no_tensor():

@@ -39,9 +39,9 @@ PASSES = {
 
 def values(dtype):
     kind = np.dtype(getattr(ml_dtypes, dtype))
-    found = (np.random.default_rng(0).random((2, 16), dtype="float32") * 4 - 2).astype(kind)
-    found[0, :4] = [np.nan, 0.0, -0.0, np.inf]
-    return [*found, np.zeros(16, kind)]
+    actual = (np.random.default_rng(0).random((2, 16), dtype="float32") * 4 - 2).astype(kind)
+    actual[0, :4] = [np.nan, 0.0, -0.0, np.inf]
+    return [*actual, np.zeros(16, kind)]
 
 
 def as_bits(array):
@@ -58,8 +58,8 @@ def test_nothing_is_left_of_the_type_but_its_bits(dtype, body):
     arrays, bits = values(dtype), [as_bits(a) for a in values(dtype)]
     interpret(computed.op, "main", arrays)
     interpret(stored.op, "main", bits)
-    found = bits[2].view(arrays[2].dtype).astype("float32")
-    np.testing.assert_array_equal(found, arrays[2].astype("float32"))
+    actual = bits[2].view(arrays[2].dtype).astype("float32")
+    np.testing.assert_array_equal(actual, arrays[2].astype("float32"))
 
 
 def test_stored_bits_run_natively():

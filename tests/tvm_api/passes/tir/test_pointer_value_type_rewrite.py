@@ -45,10 +45,10 @@ def test_own_memory_and_parameters():
 
 def test_storage_rewrite_leaves_parameters_and_single_reads():
     vectors = OWN + "        for i in range(4):\n            B[i * 4 : i * 4 + 4] = C[i * 4 : i * 4 + 4]\n"
-    for body, wanted in ((READ, [1, 1, 1]), (vectors, [1, 1, 4])):
+    for body, expected in ((READ, [1, 1, 1]), (vectors, [1, 1, 4])):
         before = program(body)
         after = T.StorageRewrite()(before)
-        assert widths(after) == wanted
+        assert widths(after) == expected
         assert_same_meaning(before.op, after.op)
         assert widths(ShareBuffers()(before)) == [1, 1, 1]
 
