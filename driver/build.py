@@ -56,7 +56,7 @@ def build(
         entry = entry_of(op, PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else (), resolved, opt_level)
         executable = None if entry is None else entry.load()
         if executable is None and in_subprocess and entry is not None:
-            with stage("apart"):
+            with stage("compile in a subprocess"):
                 build_in_subprocess(op, str(pipeline), resolved.text, opt_level)
             executable = entry.load()
         if executable is None and entry is not None:

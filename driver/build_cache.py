@@ -63,7 +63,7 @@ class Entry:
 
     def load(self) -> Executable | None:
         """Return the executable, or None if there is none."""
-        with stage("look-up"):
+        with stage("cache lookup"):
             return _cache.get(self.key, self.contents)
 
     def store(self, executable: Executable) -> None:
@@ -77,7 +77,7 @@ def entry_of(op: ModuleOp, passes: Sequence[str], target: Target, opt_level: int
     """Return the entry of a module compiled by these passes, or None if it cannot be cached (see above)."""
     if not (cache_enabled(_cache.name) and passes and is_plain(PassContext.current()) and _is_own(op, passes)):
         return None
-    with stage("look-up"):
+    with stage("cache lookup"):
         out = StringIO()
         with collected_contents() as contents:
             Printer(out).print_op(op)

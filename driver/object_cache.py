@@ -165,7 +165,7 @@ def _keys(modules: Sequence[Iterable[Operation]], target: Target, opt_level: int
 
     Constants are attributes of the module, and not part of the object.
     """
-    with stage("look-up"):
+    with stage("cache lookup"):
         common = (*machine_parts(target, opt_level), sources(_ROOMS))
         return [cache_key("module", digest(ops), *common) for ops in modules]
 
@@ -173,7 +173,7 @@ def _keys(modules: Sequence[Iterable[Operation]], target: Target, opt_level: int
 def _known(keys: list[str], first: int = 0) -> Codes:
     """Return the key of the object and the object of each module, by its number from `first` on, if both are cached."""
     known: Codes = {}
-    with stage("look-up"):
+    with stage("cache lookup"):
         for number, place in enumerate(keys, first):
             key = (_cache.get(place) or b"").decode()
             code = _cache.get(key) if key else None

@@ -234,4 +234,4 @@ def _import(source: Any, is_sound: bool = False) -> np.ndarray:
     except ArgumentError:
         raise
     except (BufferError, TypeError, ValueError, RuntimeError, AssertionError, AttributeError) as error:
-        raise ArgumentError(f"the array cannot be taken over: {error}", found=type(source).__name__) from error
+        raise ArgumentError(f"the array cannot be imported: {error}", found=type(source).__name__) from error

@@ -160,8 +160,8 @@ def bisect(options: Namespace) -> int:
 def _changed(stages: Stages, change: Change) -> Iterator[str]:
     name, difference = stages.passes[change.at - 1].name, change.difference
     first = f"pass {change.at} of {len(stages.passes)}, '{name}'"
-    yield f"{first}, is the first after which the program computes something else"
-    yield from () if change.exact else ("  or it is one behind it: from here on native code is compared",)
+    yield f"{first}, is the first that changes what the program computes"
+    yield from () if change.exact else ("  or a later one is wrong: from here on native code is compared",)
     yield f"  function: @{difference.function.removeprefix(KERNEL_PREFIX)}"
     decision = _decision(stages, change)
     yield from () if decision is None else (f"  decision: {decision}",)

@@ -95,7 +95,7 @@ def no_attribute(module: str, name: str) -> AttributeError:
     reason = why_refused(path)
     known = REFUSED_NAMES.get(_inside(module), {}).get(name)
     if reason is None and known is not None:
-        reason = f"tvm.{path} is left out: {known}"
+        reason = f"tvm.{path} is not provided: {known}"
     return AttributeError(reason or f"module '{module}' has no attribute '{name}'")
 
 

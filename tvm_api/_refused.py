@@ -66,7 +66,7 @@ REFUSED = {
     "relax.exec_builder": ("there is no bytecode: graphs become native code", "tvm.relax.build"),
     "relax.frontend.stablehlo": _IMPORTERS,
     "relax.frontend.tflite": _IMPORTERS,
-    "relay": ("Relay was left by TVM itself", "tvm.relax"),
+    "relay": ("TVM itself dropped Relay", "tvm.relax"),
     "rpc": _ELSEWHERE,
     "runtime.disco": _ELSEWHERE,
     "runtime.executor": ("the executors of Relay's graphs", "tvm.relax.VirtualMachine"),
@@ -101,7 +101,7 @@ def why_refused(path: str) -> str | None:
     for end in range(len(parts), 0, -1):
         row = REFUSED.get(".".join(parts[:end]))
         if row is not None:
-            return f"tvm.{path} is left out: {row[0]}; instead: {row[1]}"
+            return f"tvm.{path} is not provided: {row[0]}; instead: {row[1]}"
     return None
 
 

@@ -10,7 +10,7 @@ from ..diagnostics import UnsupportedError
 
 def _refused(name: str, reason: str, instead: str) -> Callable[..., NoReturn]:
     def call(*_: Any, **__: Any) -> NoReturn:
-        raise UnsupportedError(f"{name} is left out: {reason}", hint=f"instead: {instead}")
+        raise UnsupportedError(f"{name} is not provided: {reason}", hint=f"instead: {instead}")
 
     call.__name__ = call.__qualname__ = name.rpartition(".")[2]
     call.__doc__ = f"Left out: {reason}; instead: {instead}."

@@ -127,7 +127,7 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
             ),
             "steps of relax.transform.DataflowUseInplaceCalls, which does all of them",
         ),
-        "LowerWithRelayOpStrategyPass": "Relay was left by TVM itself: relax.transform.LegalizeOps",
+        "LowerWithRelayOpStrategyPass": "TVM itself dropped Relay: relax.transform.LegalizeOps",
     },
     "tir.analysis": dict.fromkeys(
         (

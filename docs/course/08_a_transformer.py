@@ -257,7 +257,7 @@ def _(machine, np, table, text, weights):
     kernels = sorted((row for row in report.rows if row.kind == "kernel"), key=lambda row: -row.seconds)
 
     table(
-        ["kernel", "calls", "µs", "share, %", "operations a byte", "of the limit, %"],
+        ["kernel", "calls", "µs", "share, %", "operations a byte", "% of peak"],
         [
             (
                 r.name,

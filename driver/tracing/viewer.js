@@ -420,9 +420,9 @@ function showTimes(p, main) {
     return;
   }
   const columns = [["name", r => r.name], ["count", r => r.count], ["time", r => time(r.seconds)], ["share", r => r.share], ["operations", r => short(r.operations)],
-    ["bytes", r => short(r.bytes)], ["of the limit", r => r.limit], ["threads", r => r.threads ?? ""], ["balance", r => percent(r.balance)], ["gives", r => r.result], ["place", r => r.place]];
+    ["bytes", r => short(r.bytes)], ["% of peak", r => r.limit], ["threads", r => r.threads ?? ""], ["balance", r => percent(r.balance)], ["result", r => r.result], ["source", r => r.place]];
   const cell = (name, value) => {
-    if (name !== "share" && name !== "of the limit") return make("td", { textContent: value ?? "", className: ["name", "gives", "place"].includes(name) ? "" : "number" });
+    if (name !== "share" && name !== "% of peak") return make("td", { textContent: value ?? "", className: ["name", "result", "source"].includes(name) ? "" : "number" });
     if (value == null) return make("td");
     const bar = make("i");
     bar.style.width = `${Math.min(100, 100 * value)}%`;
@@ -555,7 +555,7 @@ async function showGraph(p, main, wanted = {}) {
   const root = groupsOf(nodes, modulePaths(nodes)), times = timesOfNodes(p, nodes, which);
   openSome(root);
   const view = { x: 0, y: 0, scale: 1 }, layer = svg("g", {}), picture = svg("svg", {}, layer);
-  const tree = make("div", { className: "tree" }), details = make("div", { className: "details" }, "Click a box: what it is. A dashed box is a module: it opens.");
+  const tree = make("div", { className: "tree" }), details = make("div", { className: "details" }, "Click a box for details. Dashed boxes are modules; click to expand.");
   const search = make("input", { type: "search", placeholder: "search", ariaLabel: "search", on: { input: () => draw() } });
   const weights = make("input", { type: "checkbox", on: { change: () => draw(true) } });
   let chosen = null, boxes = [];
@@ -577,8 +577,8 @@ async function showGraph(p, main, wanted = {}) {
     if (box.group) { line("module", box.group.path); line("operations", String(box.members.length)); }
     else {
       const node = box.node, where = p.places[node.l];
-      line(node.k, node.o); line("gives", node.v); line("struct info", node.s); line("parameters", node.w.join(", "));
-      line("place", where ? `${where.file}:${where.line}` : "");
+      line(node.k, node.o); line("result", node.v); line("struct info", node.s); line("parameters", node.w.join(", "));
+      line("source", where ? `${where.file}:${where.line}` : "");
     }
     const took = box.members.reduce((s, m) => s + (times.get(m) || 0), 0);
     if (took) line("time", `${time(took)} (${percent(took / p.profile.seconds)})`);
@@ -596,7 +596,7 @@ async function showGraph(p, main, wanted = {}) {
     };
     tree.replaceChildren();
     root.children.forEach(child => branch(child, 0));
-    if (!root.children.size) tree.append(make("div", { className: "note", textContent: "Names of weights tell no modules." }));
+    if (!root.children.size) tree.append(make("div", { className: "note", textContent: "No module structure could be inferred from the weight names." }));
   };
   const draw = anew => {
     if (anew) { boxes = visibleGraph(root, nodes, weights.checked); boxes.forEach(b => { b.small = took(b); }); layOut(boxes); drawTree(); }

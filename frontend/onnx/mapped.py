@@ -64,7 +64,7 @@ def read_message(path: Path) -> tuple[bytes, Contents]:
 
 
 def _damaged_file_error() -> ModelError:
-    return ModelError("the file is no ONNX model, or a damaged one", expected="a message of protobuf")
+    return ModelError("the file is not an ONNX model, or is corrupted", expected="a message of protobuf")
 
 
 def without_weights(data: memoryview) -> tuple[bytes, Contents]:

@@ -55,7 +55,7 @@ def open_model(model: Any) -> OpenedModel:
     try:
         proto.ParseFromString(message)
     except DecodeError as error:
-        raise ModelError("the file is no ONNX model, or a damaged one", found=shown, notes=[str(error)]) from error
+        raise ModelError("the file is not an ONNX model, or is corrupted", found=shown, notes=[str(error)]) from error
     _require_text(proto)
     return OpenedModel(proto, path.resolve().parent, contents)
 
@@ -70,7 +70,7 @@ def _require_text(model: ModelProto) -> None:
                 stack += values
             elif kind.type == kind.TYPE_STRING and any(isinstance(text, bytes) for text in values):
                 raise ModelError(
-                    "the file is no ONNX model, or a damaged one", found=f"{kind.full_name} {brief(value)}"
+                    "the file is not an ONNX model, or is corrupted", found=f"{kind.full_name} {brief(value)}"
                 )
 
 

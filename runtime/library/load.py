@@ -68,7 +68,7 @@ class Library(Functions):
             name, abi = str(description["name"]), description["abi"]
             why = library[f"{name}_error"]
         except (OSError, ValueError, KeyError, TypeError, AttributeError, TiraxError) as error:
-            raise LibraryError(f"'{path}' is no library of tirax", notes=[str(error)]) from error
+            raise LibraryError(f"'{path}' is not a tirax library", notes=[str(error)]) from error
         if abi != ABI_VERSION:
             raise LibraryError(f"'{path}' is of another version of tirax", expected=ABI_VERSION, found=abi)
         why.restype = ctypes.c_char_p

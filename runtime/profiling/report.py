@@ -208,9 +208,9 @@ class Report:
         lost = f"; {self.recording.lost} events were lost" if self.recording.lost else ""
         if self.measured < self.recording.calls and not self.recording.single:
             each = self.recording.calls / max(self.measured, 1)
-            lost = f"; 1 of {each:.1f} calls was measured: times are what all take by these{lost}"
+            lost = f"; 1 of {each:.1f} calls was measured: times are estimates for all{lost}"
         return (
-            f"limits of {_threads(limits.threads)}: {limits.operations / 1e9:.0f} GFLOP/s, {speeds}, "
+            f"peak on {_threads(limits.threads)}: {limits.operations / 1e9:.0f} GFLOP/s, {speeds}, "
             f"{limits.bandwidth[-1][1] / 1e9:.0f} GB/s above{lost}"
         )
 
@@ -328,11 +328,11 @@ _COLUMNS: Mapping[str, tuple[Any, Callable[[Row], str]]] = {
     "share": ("right", lambda row: f"{row.share:.1%}"),
     "operations": ("right", _optional(_short, "operations")),
     "bytes": ("right", _optional(_short, "bytes")),
-    "of the limit": ("right", _optional(_percent, "limit")),
+    "% of peak": ("right", _optional(_percent, "limit")),
     "threads": ("right", _optional(str, "threads")),
     "balance": ("right", _optional(_percent, "balance")),
-    "gives": ("left", lambda row: row.result),
-    "place": ("left", lambda row: os.path.basename(row.place)),
+    "result": ("left", lambda row: row.result),
+    "source": ("left", lambda row: os.path.basename(row.place)),
 }
 _TVM_COLUMNS: Mapping[str, Callable[[Row], Any]] = {
     "Name": lambda row: row.name,
@@ -342,9 +342,9 @@ _TVM_COLUMNS: Mapping[str, Callable[[Row], Any]] = {
     "Device": lambda row: "cpu0",
     "Operations": lambda row: row.operations,
     "Bytes": lambda row: row.bytes,
-    "Part of the limit": lambda row: row.limit,
+    "Part of peak": lambda row: row.limit,
     "Threads": lambda row: row.threads,
     "Balance": lambda row: row.balance,
-    "Gives": lambda row: row.result,
-    "Place": lambda row: row.place,
+    "Result": lambda row: row.result,
+    "Source": lambda row: row.place,
 }

@@ -29,7 +29,7 @@ def chrome_trace(function: str, seconds: float, segments: Iterable[Segment], abo
 
 def _slice(segment: Segment) -> dict[str, Any]:
     site = segment.site
-    known = {"gives": site.result, "place": site.place, "in": site.function}
+    known = {"result": site.result, "source": site.place, "in": site.function}
     counts = {"operations": segment.operations, "bytes": segment.bytes}
     return {
         "ph": "X",

@@ -119,7 +119,7 @@ class _Matcher:
         if described.kind is not actual.kind:
             self._differs("another kind of loop", actual, expected=described.kind, found=actual.kind)
         self._same(st.min_of(described), st.min_of(actual), "a loop begins elsewhere", actual)
-        self._same(st.extent_of(described), st.extent_of(actual), "a loop runs otherwise", actual)
+        self._same(st.extent_of(described), st.extent_of(actual), "loop extents differ", actual)
         self._bind(described.loop_var, actual.loop_var, st.min_of(actual), st.extent_of(actual))
         self._body(described.body.block, actual.body.block)
 

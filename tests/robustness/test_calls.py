@@ -74,7 +74,7 @@ BAD = [
     (0, "x", ArgumentError, "not an array"),
     (0, ramp(3).tolist(), ArgumentError, "tirax.runtime.array"),
     (0, np.ndarray, ArgumentError, "not an array"),
-    (0, Tensor((1, 0)), ArgumentError, "cannot be taken over"),
+    (0, Tensor((1, 0)), ArgumentError, "cannot be imported"),
     (0, Tensor((2, 0)), DeviceError, "cuda"),
     (0, Tensor(None), ArgumentError, "__dlpack_device__"),
     (0, Tensor((1,)), ArgumentError, "__dlpack_device__"),

@@ -76,9 +76,11 @@ def test_the_first_pass_and_the_innermost_function_are_named(cli, spoil, small, 
     assert result.code == 0, result.err
     passes = PIPELINES["default-cpu"]
     at = passes.index(cls.name) + 1
-    assert f"pass {at} of {len(passes)}, '{cls.name}', is the first after which the program computes" in result.out
+    assert (
+        f"pass {at} of {len(passes)}, '{cls.name}', is the first that changes what the program computes" in result.out
+    )
     assert re.search(rf"function: @(fused_\w*)?{function}\n", result.out)
-    assert ("or it is one behind it" in result.out) is not exact
+    assert ("or a later one is wrong" in result.out) is not exact
     assert int(re.search(r"comparisons: (\d+)", result.out)[1]) < len(passes) // 2
 
 
@@ -137,7 +139,7 @@ def test_the_rule_of_the_default_schedule_is_named(cli, small, monkeypatch):
 
     monkeypatch.setattr(Decision, "put", put)
     output = cli("bisect", small, "--sizes", "2").out
-    assert "'default-schedule', is the first after which the program computes something else" in output
+    assert "'default-schedule', is the first that changes what the program computes" in output
     assert re.search(r'decision: 2 of 3, sched.rule "pointwise" on "scale"', output), output
 
 

@@ -103,7 +103,7 @@ def test_a_name_is_taken_when_it_is_registered(name):
 def test_gpus_have_no_pipeline(stage):
     with pytest.raises(UnsupportedError, match=r"(?s)no pipeline for the target 'cuda.*CPUs only"):
         getattr(relax.pipeline, stage)(tvm.target.Target("cuda"))
-    with pytest.raises(UnsupportedError, match=f"{stage} is left out: code is generated for CPUs"):
+    with pytest.raises(UnsupportedError, match=f"{stage} is not provided: code is generated for CPUs"):
         getattr(relax.backend.cuda, stage)(tvm.target.Target("cuda"))
     with pytest.raises(UnsupportedError, match="no pipeline for the target 'cuda"):
         relax.get_pipeline("static_shape_tuning", total_trials=1, target=tvm.target.Target("cuda"))

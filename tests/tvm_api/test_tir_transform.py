@@ -30,7 +30,7 @@ NAMES = TEXT.split()
 @pytest.mark.parametrize("name", NAMES)
 def test_each_name(name):
     if name in transform.LEFT_OUT:
-        with pytest.raises(AttributeError, match=f"{name} is left out: "):
+        with pytest.raises(AttributeError, match=f"{name} is not provided: "):
             getattr(transform, name)
     else:
         assert issubclass(getattr(transform, name), Pass)

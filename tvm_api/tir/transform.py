@@ -89,7 +89,7 @@ provide(
 
 def __getattr__(name: str) -> Any:
     if name in LEFT_OUT:
-        raise AttributeError(f"tir.transform.{name} is left out: {LEFT_OUT[name]}")
+        raise AttributeError(f"tir.transform.{name} is not provided: {LEFT_OUT[name]}")
     module = _PASSES.get(name) or _FLAGS.get(name)
     if module is None:
         raise AttributeError(str(unknown_name("pass", name, _PASSES)))

@@ -69,7 +69,7 @@ def test_names_that_are_no_text_are_reported(tmp_path) -> None:
     for old in (b"zzzz", b"Relu"):
         path = tmp_path / "model.onnx"
         path.write_bytes(model.SerializeToString().replace(old, b"\xff\xfe\xff\xfe"))
-        with pytest.raises(ModelError, match=r"(?s)a damaged one.*onnx\.NodeProto"):
+        with pytest.raises(ModelError, match=r"(?s)is corrupted.*onnx\.NodeProto"):
             from_onnx(path)
 
 

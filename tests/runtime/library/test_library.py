@@ -546,10 +546,10 @@ def test_the_compiler_that_is_missing_is_named(executable, monkeypatch, tmp_path
 @pytest.mark.parametrize("content", [b"\x7fELF and no more", b""])
 def test_files_that_are_no_library(content, tmp_path):
     (tmp_path / "x.so").write_bytes(content)
-    with pytest.raises(LibraryError, match="no library of tirax"):
+    with pytest.raises(LibraryError, match="not a tirax library"):
         load_library(tmp_path / "x.so")
     libc = "libc.so.6"
-    with pytest.raises(LibraryError, match="no library of tirax"):
+    with pytest.raises(LibraryError, match="not a tirax library"):
         load_library(libc)
 
 

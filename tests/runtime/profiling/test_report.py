@@ -70,7 +70,7 @@ def test_rows_by_call(report):
     assert [(row.name, row.result, row.count) for row in report.by_call if row.kind == "kernel"] == [
         ("matmul", "lv2", 1), ("matmul", "lv", 1)
     ]  # fmt: skip
-    assert [call["Gives"] for call in report.calls] == ["", "lv", "lv2", "lv1", ""]
+    assert [call["Result"] for call in report.calls] == ["", "lv", "lv2", "lv1", ""]
     assert sum(call["Percent"] for call in report.calls) == pytest.approx(100)
 
 
