@@ -62,8 +62,7 @@ class BlockBuilder(Builder):
         module.
 
         Relax values among the arguments are passed to `func` as tensors, other values unchanged. Raises
-        `TiraxError` for
-        values of unknown shape or dtype, and if `func` does not return tensors.
+        `TiraxError` for values of unknown shape or dtype, and if `func` does not return tensors.
         """
         inputs = [self._te_argument(a) for a in args]
         named = {k: self._te_argument(v) for k, v in kwargs.items()}
@@ -105,11 +104,9 @@ class BlockBuilder(Builder):
         """Run `body` while `cond` holds; return the final carried values, then the collected tensors, stacked.
 
         `cond(*carried)` returns a bool scalar; `body(*carried)` returns the next carried values followed by
-        `collected`
-        tensors, of the same shape in each iteration. Both are traced into functions of the module, `body` possibly
-        more than
-        once, and may capture values from the enclosing scope. In them a carried number is a symbolic variable
-        (`number.struct_info.value`), and so is each extent that an iteration changes.
+        `collected` tensors, of the same shape in each iteration. Both are traced into functions of the module,
+        `body` possibly more than once, and may capture values from the enclosing scope. In them a carried number is
+        a symbolic variable (`number.struct_info.value`), and so is each extent that an iteration changes.
 
             total, squares = bb.while_loop(
                 lambda i, s: R.less(i, n), lambda i, s: (i + one, s + i, i * i), [zero, zero], collected=1)[1:]

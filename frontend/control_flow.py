@@ -1,8 +1,7 @@
 """Loops and branches built from Python callables, for `BlockBuilder`.
 
 The condition and body of a loop become private functions of the module. Captured values and symbolic
-variables
-become additional parameters of both.
+variables become additional parameters of both.
 """
 
 from __future__ import annotations
@@ -145,9 +144,7 @@ class _Traced:
 
 @contextmanager
 def _abandoned_if_raised(block: Block) -> Iterator[None]:
-    """Drop the operands of a block if the body raises, so that the caller can catch the error and continue
-    building.
-    """
+    """Drop the operands of a block if the body raises, so that the caller can catch the error and continue building."""
     try:
         yield
     except Exception:

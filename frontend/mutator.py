@@ -1,10 +1,8 @@
 """Relax mutators with TVM's names: override `visit_call_` etc. of `PyExprMutator`.
 
 A mutator builds a new function with `self.builder_`, binding by binding: `visit_call_` and the other
-methods receive
-an expression of the old function and return its replacement. The replacement may use variables of the old
-function:
-the builder maps them to the new ones.
+methods receive an expression of the old function and return its replacement. The replacement may use
+variables of the old function: the builder maps them to the new ones.
 """
 
 from __future__ import annotations
@@ -48,10 +46,8 @@ class PyExprMutator:
     """Rebuilds a function; each method returns the replacement of its argument, by default with its parts visited.
 
     `mod` is the module that `builder_` starts from; it is not changed: `self.builder_.get()` returns the new
-    one.
-    `visit_struct_info` rewrites declared struct info: of parameters and results of functions, of calls that
-    declare it,
-    and of match_casts. All other struct info is inferred.
+    one. `visit_struct_info` rewrites declared struct info: of parameters and results of functions, of calls
+    that declare it, and of match_casts. All other struct info is inferred.
     """
 
     def __init__(self, mod: IRModule | None = None):

@@ -78,8 +78,7 @@ class Module:
     """Base class of layers: `forward` emits code, and `parameters()` are those of the layer and its sublayers.
 
     With `define_subroutine = True` in the class, each call becomes a call of a private function, whose
-    parameters are the
-    arguments, then those of the layer.
+    parameters are the arguments, then those of the layer.
     """
 
     define_subroutine: ClassVar[bool] = False
@@ -187,8 +186,7 @@ class Linear(Module):
 
 
 def init_params(mod: IRModule, seed: int = 0) -> list[NDArray]:
-    """Return random values in [0, 1) for the parameters of `main` with static shapes, in order, reproducible by
-    `seed`.
+    """Return random values in [0, 1) for the parameters of `main` with static shapes, in order, reproducible by `seed`.
 
     Raises `ShapeError` if there are none.
     """

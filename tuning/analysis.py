@@ -84,8 +84,7 @@ def needs_multi_level_tiling(block: tir.BlockOp) -> bool:
     """Return whether tiling pays off for a block because it reads elements more than once.
 
     True for a reduction with one output and trivial bindings that is not tiled yet, if some spatial iterator
-    does not
-    occur in the indices of what the block reads.
+    does not occur in the indices of what the block reads.
     """
     if (
         is_tiled(block)

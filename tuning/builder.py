@@ -54,14 +54,12 @@ class LocalBuilder(Builder):
     """Builds in fresh subprocesses, each with a time and memory limit.
 
     `executor` runs the builds; by default it is a pool of `max_workers` threads of this process, one per
-    processor.
-    Artifacts come back as bytes and are written here, so an executor may run on other machines.
+    processor. Artifacts come back as bytes and are written here, so an executor may run on other machines.
 
     Custom functions `f_build(mod, target, params)`, which returns an executable, and `f_export(executable)`,
-    which
-    returns the path of its file, may be passed as callables or by their registered names. They run in threads
-    of this
-    process, after `initializer()`. If they exceed the time limit the build fails, but the thread keeps running.
+    which returns the path of its file, may be passed as callables or by their registered names. They run in
+    threads of this process, after `initializer()`. If they exceed the time limit the build fails, but the
+    thread keeps running.
     """
 
     def __init__(

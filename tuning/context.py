@@ -24,10 +24,8 @@ class TuneContext:
     """A module to tune for a target.
 
     `space_generator` provides the design space and `search_strategy` chooses from it; each is an object or an
-    argument
-    of its class's `create`, and may be None if not needed. `rand_state` -1 draws a seed from the system.
-    `num_threads`
-    is the number of threads that tuning itself may use.
+    argument of its class's `create`, and may be None if not needed. `rand_state` -1 draws a seed from the
+    system. `num_threads` is the number of threads that tuning itself may use.
     """
 
     mod: IRModule | None = None

@@ -134,10 +134,8 @@ class FeatureModel(CostModel):
     """A model of the throughput relative to the task's best, retrained on all measurements after each round.
 
     It learns how far the measurements deviate from the estimate of each candidate (`tuning.estimate`); with
-    fewer than
-    `min_samples` measurements it returns the estimate alone. A custom `extractor` provides features without an
-    estimate;
-    the rows of a candidate are summed.
+    fewer than `min_samples` measurements it returns the estimate alone. A custom `extractor` provides features
+    without an estimate; the rows of a candidate are summed.
     """
 
     def __init__(self, *, min_samples: int = 8, extractor: FeatureExtractor | None = None):
@@ -271,8 +269,7 @@ class XGBModel(FeatureModel):
     """Gradient boosted trees of xgboost. Raises `TiraxError` if xgboost is not installed.
 
     One thread (`num_threads`) is fastest for the few samples of a search. `num_warmup_samples` is TVM's name
-    for
-    `min_samples`.
+    for `min_samples`.
     """
 
     def __init__(

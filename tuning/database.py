@@ -181,9 +181,8 @@ class Database:
         """Return `kind` if it is a database, or a new database of that kind.
 
         The kinds are `sqlite` and `json` (with a `work_dir`), `memory`, `union` and `ordered_union` (of databases);
-        a
-        scheduling function makes a `ScheduleFnDatabase`. Raises `NameLookupError` for other kinds, and the class's
-        errors.
+        a scheduling function makes a `ScheduleFnDatabase`. Raises `NameLookupError` for other kinds, and the
+        class's errors.
         """
 
         if isinstance(kind, Database):
@@ -388,10 +387,8 @@ class JSONDatabase(MemoryDatabase):
     """Workloads and records in memory, mirrored in two files to which lines are appended.
 
     A line of `path_workload` is `[hash, module]`, with the module as MLIR text. A line of `path_tuning_record`
-    is
-    `[number of the workload, [trace, seconds, target, arguments]]`, followed by the machine, which TVM does not
-    write.
-    Several tuners may append at the same time: each reads the others' lines before it writes.
+    is `[number of the workload, [trace, seconds, target, arguments]]`, followed by the machine, which TVM does
+    not write. Several tuners may append at the same time: each reads the others' lines before it writes.
 
     Pass either both paths or `work_dir`. Raises `TiraxError` for missing files unless `allow_missing`, and for
     malformed lines.
@@ -574,8 +571,7 @@ class SQLiteDatabase(Database):
     """Workloads and records in an SQLite file in WAL mode: writers wait for each other, readers never wait.
 
     Each commit is a transaction and survives a crash. Thread-safe. Raises `TiraxError` for a file that is no
-    such
-    database or has a newer version.
+    such database or has a newer version.
     """
 
     def __init__(self, path: str | os.PathLike[str]):

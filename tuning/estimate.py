@@ -1,11 +1,8 @@
-"""An analytical estimate of a scheduled function's efficiency from its loops, used before there are
-measurements.
+"""An analytical estimate of a scheduled function's efficiency from its loops, used before there are measurements.
 
 For each store it estimates the cycles on a core with 512-bit vectors: arithmetic and loads of the innermost
-tile,
-whose results stay in registers or go through memory, and the cache lines moved between cache levels. The
-numbers are
-rough; only the ranking of candidates matters.
+tile, whose results stay in registers or go through memory, and the cache lines moved between cache levels.
+The numbers are rough; only the ranking of candidates matters.
 """
 
 from __future__ import annotations

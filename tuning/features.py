@@ -1,12 +1,9 @@
 """Features of a scheduled function, from which a cost model predicts its run time.
 
 Each store with the loops around it yields a row: its loop structure, its arithmetic and, for the buffers
-that it
-accesses, the traffic between memory levels and the access strides. The features of a candidate are the rows
-of the
-stores with the most arithmetic, followed by totals over all stores. Counts are encoded as log2(1 + n). The
-last
-feature (`ESTIMATE`) is the result of `estimate.efficiency`.
+that it accesses, the traffic between memory levels and the access strides. The features of a candidate are
+the rows of the stores with the most arithmetic, followed by totals over all stores. Counts are encoded as
+log2(1 + n). The last feature (`ESTIMATE`) is the result of `estimate.efficiency`.
 """
 
 from __future__ import annotations

@@ -72,8 +72,7 @@ class MutateParallel(Mutator):
     """Sample the minimal number of parallel iterations again, up to `max_jobs_per_core` for each core.
 
     Numbers that parallelize the same loops of all nests are equivalent: only the smallest is a candidate, and
-    the
-    current choice is excluded.
+    the current choice is excluded.
     """
 
     max_jobs_per_core: int = 16

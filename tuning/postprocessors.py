@@ -64,10 +64,8 @@ class RewriteLayout(Postproc):
     """Copy the weights of a function (`layout_free_buffers`) first into the order in which its loops read them.
 
     The copies are annotated with `meta_schedule.layout_rewrite_preproc`, so that `SplitLayoutRewritePreproc`
-    can move
-    them out of the function. A weight is left unchanged if several blocks read it, if it is already copied or
-    read in
-    order, or if its read order cannot be determined.
+    can move them out of the function. A weight is left unchanged if several blocks read it, if it is already
+    copied or read in order, or if its read order cannot be determined.
     """
 
     def apply(self, sch: Schedule) -> bool:
@@ -395,8 +393,7 @@ class VerifyOnCPU(Postproc):
     """Reject schedules that bind loops to threads or exceed limits.
 
     The limits are `max_lanes` of a vectorized loop, `max_unrolled` iterations of nested unrolled loops, and
-    `max_bytes`
-    of all allocated buffers.
+    `max_bytes` of all allocated buffers.
     """
 
     max_lanes: int = 256

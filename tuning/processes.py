@@ -1,12 +1,10 @@
 """Jobs in subprocesses: a job that crashes, hangs or uses too much memory affects only itself.
 
 A process starts fresh (it inherits only the environment) and serves one job after another; after a failure
-it is
-killed, and the next job gets a new one. Jobs and answers are JSON over the process's own pipes.
+it is killed, and the next job gets a new one. Jobs and answers are JSON over the process's own pipes.
 
 `run_isolated` is the single entry point. The caller chooses what runs it (a thread, a pool of the standard
-library,
-a dask worker on another machine), so any `concurrent.futures.Executor` works.
+library, a dask worker on another machine), so any `concurrent.futures.Executor` works.
 """
 
 from __future__ import annotations
@@ -39,8 +37,7 @@ class Limits:
     """The limits of a job: seconds, and bytes of address space (None: half of the machine's memory).
 
     With `alone`, no other such job runs on this machine at the same time, and the job is pinned to `cores`
-    processors,
-    as measurements require.
+    processors, as measurements require.
     """
 
     seconds: float = 30.0

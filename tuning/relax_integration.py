@@ -44,8 +44,7 @@ def extract_tasks(
     """Return the tensor functions of static shape that the Relax functions of a module call, without duplicates.
 
     `params` are bound to `main` first. Relax operators are legalized and fused as in a build. `module_equality`
-    is
-    accepted for compatibility with TVM.
+    is accepted for compatibility with TVM.
     """
     machine = Target(target) if isinstance(target, str) else target
     lowered_mod = lowered(mod, params)

@@ -1,8 +1,7 @@
 """Relax pipelines under TVM's names, with their options, for `relax.get_pipeline`.
 
 `zero` optimizes, `default` and `default_build` lower, `static_shape_tuning` tunes. `get_default_pipeline`
-combines
-the four pass lists of a target into the complete pipeline. `lower-cpu` lowers the result.
+combines the four pass lists of a target into the complete pipeline. `lower-cpu` lowers the result.
 """
 
 from __future__ import annotations
@@ -85,8 +84,7 @@ def static_shape_tuning_pipeline(
 
     Without trials only the records of `work_dir` are applied. With `cpu_weight_prepack` a function
     `main_transform_params` rearranges the weights for the schedules. Raises `UnsupportedError` for targets
-    other than
-    CPUs.
+    other than CPUs.
     """
     resolved = _cpu(target)
     prepare: list[Any] = []
@@ -113,8 +111,7 @@ PIPELINE_MAP: dict[str, Callable[..., Any]] = {
 
 
 def get_pipeline(name: str = "zero", **options: Any) -> Any:
-    """Return a pipeline as one pass: one of `PIPELINE_MAP`, with its options, or one of tirax's own (`optimize`,
-    …).
+    """Return a pipeline as one pass: one of `PIPELINE_MAP`, with its options, or one of tirax's own (`optimize`, …).
 
     Raises `NameLookupError`, and `TiraxError` for unknown options.
     """

@@ -22,9 +22,8 @@ class EvaluatorConfig:
     """The settings of a measurement.
 
     After one warm-up call there are `repeat` measurements of `number` calls each; `number` grows until a
-    measurement
-    takes `min_repeat_ms`. The median counts. With `enable_cpu_cache_flush` the caches are flushed before each
-    measurement, which requires single calls (`number=1`, `min_repeat_ms=0`) to be meaningful.
+    measurement takes `min_repeat_ms`. The median counts. With `enable_cpu_cache_flush` the caches are flushed
+    before each measurement, which requires single calls (`number=1`, `min_repeat_ms=0`) to be meaningful.
     """
 
     number: int = 3
@@ -68,11 +67,9 @@ class LocalRunner(Runner):
     """Measures in a fresh subprocess, with a time and memory limit, on `cores` processors.
 
     Only one measurement runs on a machine at a time. `executor` runs the measurements, by default a thread of
-    this
-    process; with an executor on other machines they run there. If the input has a reference, the results must
-    agree with
-    those of the unscheduled function within `tolerance`, relative to the largest result (None: depends on the
-    dtype).
+    this process; with an executor on other machines they run there. If the input has a reference, the results
+    must agree with those of the unscheduled function within `tolerance`, relative to the largest result (None:
+    depends on the dtype).
     """
 
     def __init__(

@@ -75,8 +75,7 @@ class AutoInline(ScheduleRule):
     """Inline elementwise blocks into their consumers (`into_consumer`) or their producer (`into_producer`).
 
     A block is inlined if it reads each buffer at indices that are its iterators (in their order if
-    `require_ordered`,
-    each once if `require_injective`), and has no branch and no operation of `disallow_op`.
+    `require_ordered`, each once if `require_injective`), and has no branch and no operation of `disallow_op`.
     """
 
     into_producer: bool = False
@@ -158,10 +157,8 @@ class AddRFactor(ScheduleRule):
     """Factor a reduction over each part of its split loop (rfactor).
 
     A reduction that is tiled (such as a matmul) is factored only if its spatial part is too small to keep the
-    cores
-    busy: smaller than the reduction, and at most `max_jobs_per_core` iterations per core. The unfactored
-    schedule comes
-    last.
+    cores busy: smaller than the reduction, and at most `max_jobs_per_core` iterations per core. The unfactored
+    schedule comes last.
     """
 
     max_jobs_per_core: int = 16
@@ -230,10 +227,8 @@ class ParallelizeVectorizeUnroll(ScheduleRule):
     """Annotate the root of a function; `RewriteParallelVectorizeUnroll` carries out the annotations.
 
     They request at most `max_jobs_per_core` parallel iterations per core, vectors of at most
-    `max_vectorize_extent`
-    lanes, and unrolling up to a number sampled from `unroll_max_steps`, in the IR if `unroll_explicit`;
-    functions without
-    reductions are not unrolled. -1 and None omit an annotation.
+    `max_vectorize_extent` lanes, and unrolling up to a number sampled from `unroll_max_steps`, in the IR if
+    `unroll_explicit`; functions without reductions are not unrolled. -1 and None omit an annotation.
     """
 
     max_jobs_per_core: int = 16
@@ -329,10 +324,9 @@ class MultiLevelTiling(ScheduleRule):
     """Split every loop by sampled factors and order the parts by `structure`.
 
     `structure` has a letter for each level, S for spatial and R for reduction loops: `SSRSRS` for CPUs. The
-    innermost
-    factor is at most `max_innermost_factor`. `reuse_read` and `reuse_write` control caches of inputs and
-    outputs.
-    `filter_fn(block)` selects the blocks in place of the usual test. (Zheng et al., Ansor, OSDI 2020.)
+    innermost factor is at most `max_innermost_factor`. `reuse_read` and `reuse_write` control caches of inputs
+    and outputs. `filter_fn(block)` selects the blocks in place of the usual test. (Zheng et al., Ansor, OSDI
+    2020.)
     """
 
     structure: str = "SSRSRS"
@@ -433,8 +427,7 @@ def pack_tiles(sch: Schedule, block: BlockRV, sizes: Mapping[int, int]) -> bool:
 
     `sizes` are the tile sizes of the block's iterators, in the memory order of a tile. Copies of weights
     (`layout_free_buffers`) are annotated so that `SplitLayoutRewritePreproc` can move them out of the function.
-    Raises
-    `ScheduleError` if a copy cannot be created.
+    Raises `ScheduleError` if a copy cannot be created.
     """
     op = cast(tir.BlockOp, sch.operation(block))
     variables = {op.iter_vars[at]: size for at, size in sizes.items()}
@@ -497,10 +490,8 @@ class MultiLevelTilingWithIntrin(MultiLevelTiling):
     """Split off the loops that the intrinsic `intrin_name` computes, and tile the remaining ones.
 
     Inputs are packed first if the intrinsic requires contiguous tiles. The block is left unchanged if no choice
-    of its
-    iterators matches the intrinsic's description. `RewriteTensorize` inserts the intrinsic in the end. The
-    options are
-    those of `MultiLevelTiling`. Raises `NameLookupError` for unknown intrinsics.
+    of its iterators matches the intrinsic's description. `RewriteTensorize` inserts the intrinsic in the end.
+    The options are those of `MultiLevelTiling`. Raises `NameLookupError` for unknown intrinsics.
     """
 
     def __init__(self, intrin_name: str, structure: str = "SSRSRS", **options: Any):

@@ -18,9 +18,7 @@ from .types import MeasureCandidate, RunnerResult, Task, TensorInfo, args_info
 
 @dataclass
 class Trials:
-    """The progress of a search: at most `max_trials` candidates, `per_round` at a time, and those already
-    proposed.
-    """
+    """The progress of a search: at most `max_trials` candidates, `per_round` at a time, and those already proposed."""
 
     max_trials: int
     per_round: int
@@ -49,8 +47,7 @@ class SearchStrategy:
     """Proposes candidates in rounds.
 
     Call `pre_tuning`, then `generate_measure_candidates` and `notify_runner_results` alternately until there
-    are no
-    candidates (None), then `post_tuning`.
+    are no candidates (None), then `post_tuning`.
     """
 
     def __init__(self) -> None:
@@ -228,14 +225,11 @@ class EvolutionarySearch(SearchStrategy):
     """Genetic search with a cost model (Zheng et al., Ansor, OSDI 2020, section 5.1).
 
     A round begins with `population_size` schedules: up to a fraction `init_measured_ratio` are the best of the
-    database,
-    and at least `init_min_unmeasured` are sampled from the design spaces (fewer only if `max_fail_count`
-    samples in a row
-    fail). Each of `genetic_num_iters` generations selects schedules in proportion to their scores and changes
-    them, with
-    probability `genetic_mutate_prob`, by one of the task's mutators, with `genetic_max_fail_count` attempts
-    each. The
-    best of all generations are measured, except for a fraction `eps_greedy` that is chosen at random.
+    database, and at least `init_min_unmeasured` are sampled from the design spaces (fewer only if
+    `max_fail_count` samples in a row fail). Each of `genetic_num_iters` generations selects schedules in
+    proportion to their scores and changes them, with probability `genetic_mutate_prob`, by one of the task's
+    mutators, with `genetic_max_fail_count` attempts each. The best of all generations are measured, except for
+    a fraction `eps_greedy` that is chosen at random.
 
     A round has at most a third of all trials (but at least eight), so that later rounds can learn from it.
     """

@@ -28,8 +28,7 @@ class SpaceGenerator:
     """Generates schedules of a module with sampling instructions, so that each represents many schedules.
 
     `sch_rules`, `postprocs` and `mutator_probs` are the rules themselves, a kind (see `ScheduleRule.create`),
-    or
-    `from-target` to choose by the target.
+    or `from-target` to choose by the target.
     """
 
     @staticmethod
@@ -37,8 +36,7 @@ class SpaceGenerator:
         """Return `kind` if it is a generator, or a new one.
 
         The kinds are `post-order-apply` and `union`; a sampling function makes a `ScheduleFn`, and a kind of rules
-        such as
-        `vnni` a generator with these rules. Raises `NameLookupError`, `UnsupportedError`.
+        such as `vnni` a generator with these rules. Raises `NameLookupError`, `UnsupportedError`.
         """
         if isinstance(kind, SpaceGenerator):
             return kind

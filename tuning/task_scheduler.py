@@ -1,6 +1,4 @@
-"""Task schedulers: choose the task that gets the next trials, and run its round: propose, build, measure,
-learn.
-"""
+"""Task schedulers: choose the task that gets the next trials, and run its round: propose, build, measure, learn."""
 
 from __future__ import annotations
 
@@ -266,8 +264,7 @@ class GradientBased(TaskScheduler):
     """Selects the task with the largest expected gain (Zheng et al., Ansor, OSDI 2020, section 6).
 
     After one round for each task, the expected gain is `alpha` times the gain of its last `window_size` rounds
-    plus
-    1 - `alpha` times the remaining gain if gains continue as 1/n, times the task's weight.
+    plus 1 - `alpha` times the remaining gain if gains continue as 1/n, times the task's weight.
     """
 
     def __init__(self, *, alpha: float = 0.2, window_size: int = 3, seed: int = -1):

@@ -79,8 +79,7 @@ def tune_tir(
     """Tune each tensor function of a module, and return the database with the results.
 
     `special_space` maps function names to design spaces. `num_tuning_cores` and `module_equality` are accepted
-    for
-    compatibility with TVM. `options` are those of `tune_tasks`. Raises `TiraxError`.
+    for compatibility with TVM. `options` are those of `tune_tasks`. Raises `TiraxError`.
     """
     machine = Target(target) if isinstance(target, str) else target
     seeds = Random(seed)
@@ -110,8 +109,7 @@ def compile_tir(database: Database, mod: IRModule | PrimFunc, target: Target | s
     """Return the fastest schedule of a module that the database has for a target, or None if it has none.
 
     A module with a single function `main` is scheduled by its trace; in other modules each function with a
-    record is
-    replaced.
+    record is replaced.
     """
     module = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
     funcs = tunable_functions(module)

@@ -1,8 +1,7 @@
 """Gradient boosted regression trees with numpy (Friedman, 2001; histograms as in LightGBM, Ke et al., 2017).
 
 The default cost model uses them because xgboost is an optional package, which TVM's users can select
-explicitly
-(`cost_model.XGBModel`, kind `xgb`).
+explicitly (`cost_model.XGBModel`, kind `xgb`).
 """
 
 from __future__ import annotations
@@ -16,9 +15,7 @@ Array = np.ndarray
 
 @dataclass
 class _Tree:
-    """A complete binary tree in level order: node k has the children 2k + 1 and 2k + 2, and leaves hold the
-    values.
-    """
+    """A complete binary tree in level order: node k has the children 2k + 1 and 2k + 2, and leaves hold the values."""
 
     feature: Array
     threshold: Array
@@ -34,12 +31,10 @@ class _Tree:
 
 @dataclass
 class BoostedTrees:
-    """Least-squares boosting: each of `rounds` trees of `depth` levels is fitted to the residuals of the previous
-    ones.
+    """Least-squares boosting: each of `rounds` trees of `depth` levels is fitted to the residuals of the previous ones.
 
     Features are quantized into at most `bins` intervals of equal sample counts. `shrinkage` is the learning
-    rate;
-    `smoothing` is added to the number of samples in a leaf.
+    rate; `smoothing` is added to the number of samples in a leaf.
     """
 
     rounds: int = 120

@@ -64,12 +64,9 @@ def tune_tasks(
     """Tune tasks with at most `max_trials_global` new measurements, and return the database with the results.
 
     `work_dir` stores the database (`sqlite`, or `json` in TVM's format), a log and the trials; another run
-    continues
-    from there with as many new measurements. Each measurement is stored at once; on Ctrl-C `TuningInterrupted`
-    is raised.
-    Without `work_dir` the database is in memory. `executor` runs builds and measurements (default: subprocesses
-    of this
-    machine).
+    continues from there with as many new measurements. Each measurement is stored at once; on Ctrl-C
+    `TuningInterrupted` is raised. Without `work_dir` the database is in memory. `executor` runs builds and
+    measurements (default: subprocesses of this machine).
     """
     folder = None if work_dir is None else Path(work_dir)
     store = Database.in_folder(folder, database)

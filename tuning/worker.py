@@ -42,8 +42,7 @@ def build(payload: Payload) -> dict[str, Any]:
     """Compile `module` (MLIR text) for `target`, and return `{"artifact": …}`, the file of an executable.
 
     `processor` is the processor of the target on the tuning machine: a worker with another one refuses the job.
-    Raises
-    the errors of the build.
+    Raises the errors of the build.
     """
     from ..driver.build import build as compile_module
     from ..ir.passes.transform import new_context

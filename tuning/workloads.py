@@ -1,10 +1,8 @@
 """Example workloads for tuning: products, convolutions and normalizations, each with a table of sizes.
 
 `workload("C2D")` is the two-dimensional convolution with the first sizes of its table. The function names
-contain
-the layouts, batch first: `nhwc` is batch, height, width, channels; weights are kernel, input channels,
-output
-channels.
+contain the layouts, batch first: `nhwc` is batch, height, width, channels; weights are kernel, input
+channels, output channels.
 """
 
 from __future__ import annotations

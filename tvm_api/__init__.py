@@ -1,9 +1,7 @@
-"""TVM's public names on top of tirax: programs written for TVM 0.19-0.20 run with `import tirax.tvm_api as
-tvm`.
+"""TVM's public names on top of tirax: programs written for TVM 0.19-0.20 run with `import tirax.tvm_api as tvm`.
 
 This package only maps names. Submodules are loaded on first use; those that consist of names alone have no
-files but
-rows in tables (`_names.py`).
+files but rows in tables (`_names.py`).
 """
 
 from __future__ import annotations

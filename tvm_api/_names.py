@@ -4,8 +4,7 @@
 
 creates the module `….struct_info`, for `import` and `from … import` alike, with names defined in tirax's
 `handles/struct_info.py`. `new=old` renames one. `*` re-exports all names of a module; names without a row
-are looked
-up there. Names are imported on first use.
+are looked up there. Names are imported on first use.
 """
 
 from __future__ import annotations

@@ -48,10 +48,9 @@ def build_relax(
 ) -> Executable:
     """Compile a module (or a single function) to an executable. Raises the errors of `tirax.driver.build`.
 
-    `target` is by default the current one (`with Target(…):`), or this machine.
-    `relax_pipeline` (or `pipeline`) is the name of a pipeline, a pass or a list of passes. `tir_pipeline`,
-    `exec_mode`
-    and `system_lib` are accepted for compatibility with TVM.
+    `target` is by default the current one (`with Target(…):`), or this machine. `relax_pipeline` (or
+    `pipeline`) is the name of a pipeline, a pass or a list of passes. `tir_pipeline`, `exec_mode` and
+    `system_lib` are accepted for compatibility with TVM.
     """
     chosen = relax_pipeline if pipeline is None else pipeline
     return _build(_module(mod), target or Target.current(), params, _pipeline(chosen), exec_mode)

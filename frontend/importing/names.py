@@ -14,8 +14,7 @@ def sanitized(name: str, prefix: str = "v", keywords: bool = False) -> str:
     """Replace each character of `name` that identifiers cannot contain by an underscore.
 
     `prefix` is inserted before a leading digit or a keyword, and replaces an empty name. With `keywords`
-    Python's
-    keywords are kept: printers escape them.
+    Python's keywords are kept: printers escape them.
     """
     text = _NOT_IN_NAMES.sub("_", name)
     if not text:

@@ -19,10 +19,8 @@ Seed = int | Literal["input"] | None
 """The importer option for the seed of a function's random numbers.
 
 None uses the state of the runtime: each call draws different numbers, reproducible with
-`runtime.manual_seed`. With an
-integer all calls draw the same numbers. `"input"` adds two parameters to the function, `seed` and `offset`,
-int64 of
-rank 0.
+`runtime.manual_seed`. With an integer all calls draw the same numbers. `"input"` adds two parameters to the
+function, `seed` and `offset`, int64 of rank 0.
 """
 
 
@@ -52,8 +50,7 @@ class RandomNumbers:
         """Return the seed and the offset of the next operator; the offset is 0 if the operator has its own `seed`.
 
         Raises `UnsupportedError` in the body of a loop, whose iterations would draw the same numbers, and if there
-        are more
-        operators than offsets per call.
+        are more operators than offsets per call.
         """
         if self._builder.loop_depth:
             raise UnsupportedError("random numbers in a loop, whose iterations would draw the same ones")

@@ -1,8 +1,7 @@
 """Recurrent layers: LSTM, GRU and plain cells over a sequence, with weights in the layout of ONNX and PyTorch.
 
 The product of the inputs with their weights is computed once for all steps; each step then computes a
-product with the
-state and a fused elementwise function. A sequence of one step is not a loop.
+product with the state and a fused elementwise function. A sequence of one step is not a loop.
 
 Shapes: time T, batch B, inputs I, hidden H; a cell has G gates, whose weight rows are concatenated.
 """
@@ -172,8 +171,7 @@ def run_layer(
     states.
 
     After `lengths` (B) steps a sequence keeps its state, and its output is 0. `reverse` iterates backwards in
-    time; the
-    outputs remain in time order.
+    time; the outputs remain in time order.
     """
     time, batch, width = _dims(x)
     flat = R.reshape(x, (product([time, batch]), width))

@@ -35,11 +35,9 @@ def bind_weights(mod: IRModule, weights: Arrays | str | os.PathLike[str], functi
     """Return the module with parameters of a function replaced by constant weights, matched by name.
 
     `weights` are arrays by their names in the model, or a safetensors file, which is memory-mapped. A parameter
-    matches
-    a weight whose name, as an identifier, is the parameter's name with or without the prefix of torch.export:
-    `p_fc_weight` and `fc_weight` match `fc.weight`. Read-only arrays are not copied. Raises `InputError` with
-    all weights
-    that are missing, match no parameter, or have another shape or dtype.
+    matches a weight whose name, as an identifier, is the parameter's name with or without the prefix of
+    torch.export: `p_fc_weight` and `fc_weight` match `fc.weight`. Read-only arrays are not copied. Raises
+    `InputError` with all weights that are missing, match no parameter, or have another shape or dtype.
     """
     arrays = weights if isinstance(weights, Mapping) else read_weights(weights)
     params = {p.name_hint: p for p in mod[function].params}

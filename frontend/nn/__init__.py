@@ -1,6 +1,4 @@
-"""Models built from modules as in PyTorch, exported to an `IRModule` (TVM's `relax.frontend.nn`). See
-docs/nn.md.
-"""
+"""Models built from modules as in PyTorch, exported to an `IRModule` (TVM's `relax.frontend.nn`). See docs/nn.md."""
 
 from . import core, modules, op, spec, visitor
 from .core import Module, ModuleDict, ModuleList, ParameterDict, ParameterList

@@ -104,8 +104,7 @@ class Module(SubroutineMixin):
 
         `spec` is a `spec.ModuleSpec`, or `{"forward": {"x": spec.Tensor(("n", 4), "float32")}}`. With `debug` the
         functions have an effect for `op.print_` and `op.debug_func`. With `allow_extern` the external modules that
-        the model
-        calls are the third result; without, they raise `TiraxError`.
+        the model calls are the third result; without, they raise `TiraxError`.
         """
 
         exporter = Exporter(debug)
@@ -127,10 +126,8 @@ class Module(SubroutineMixin):
         """Compile the methods named in `spec`: `model.jit(spec, out_format="numpy")["forward"](x)`.
 
         The module's parameters are used and must have contents (`load_state_dict`). Methods take and return arrays
-        of
-        `out_format`, "torch" or "numpy"; effects are kept between calls. Raises `TiraxError`, `NameLookupError`,
-        and the
-        errors of `relax.build`.
+        of `out_format`, "torch" or "numpy"; effects are kept between calls. Raises `TiraxError`, `NameLookupError`,
+        and the errors of `relax.build`.
         """
 
         return compile_module(self, spec, device, pipeline, out_format, debug)

@@ -84,8 +84,7 @@ class Exporter:
         """Build a function for each method of `spec`: its parameters are inputs, then effects, then module parameters.
 
         The attribute `num_input` counts the inputs and effects. With effects, there is also `_initialize_effect`,
-        and the
-        functions return a tuple of their result and the effects.
+        and the functions return a tuple of their result and the effects.
         """
         parameters = list(spec.module.named_parameters())
         effects: list[tuple[str, Effect]] = [] if self.io_effect is None else [("", self.io_effect)]

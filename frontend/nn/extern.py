@@ -41,8 +41,7 @@ class ExternModule:
     """Packed functions that a model calls by `module["name"](x, y)`.
 
     `symbols` maps each name to a function of the same arguments (tensors, numbers, strings) that returns a
-    placeholder
-    for the result. The functions are registered packed functions (`tvm.register_func`).
+    placeholder for the result. The functions are registered packed functions (`tvm.register_func`).
     """
 
     def __init__(self, symbols: Mapping[str, Callable[..., Any]]):
@@ -74,8 +73,7 @@ class ObjectModule(ExternModule):
     """The functions of an object file or shared library (`.o`, `.so`), compiled from C for example.
 
     A function takes a `DLTensor *` for each tensor, an `int64_t` or a `double` for each number and a `char *`
-    for each
-    string, then the results, and returns an `int` that is 0 on success.
+    for each string, then the results, and returns an `int` that is 0 on success.
     """
 
     def __init__(self, symbols: Mapping[str, Callable[..., Any]], filepath: str | Path):

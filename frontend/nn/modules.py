@@ -223,12 +223,10 @@ class BlockLinear(Module):
     """x @ weights.T + bias, with block-quantized weights (out_features, in_features): `(out_features, row_bytes)`.
 
     `format` is a row of `dialects/block_formats.py`, for instance "q4_0". With `activation` "int8" x is
-    quantized to
-    int8 first, with a scale for every 32 elements, as in llama.cpp: int8 products are several times as fast.
-    Kernels are
-    fastest for constant weights: bind them (`relax.transform.BindParams`) before building. Raises
-    `NameLookupError` for
-    an unknown format, and `ShapeError` if rows are not a multiple of the block size.
+    quantized to int8 first, with a scale for every 32 elements, as in llama.cpp: int8 products are several
+    times as fast. Kernels are fastest for constant weights: bind them (`relax.transform.BindParams`) before
+    building. Raises `NameLookupError` for an unknown format, and `ShapeError` if rows are not a multiple of the
+    block size.
     """
 
     def __init__(

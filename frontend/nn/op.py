@@ -423,8 +423,7 @@ def sample_top_p_top_k_from_sorted_prob(
     `(batch, 1)`.
 
     `sorted_index` maps sorted positions to original indices, `uniform_sample` `(n, 1)` are random numbers in
-    [0, 1), and
-    sample i uses row `sample_indices[i]`, or i if that is None.
+    [0, 1), and sample i uses row `sample_indices[i]`, or i if that is None.
     """
     places = _own_rows(uniform_sample) if sample_indices is None else sample_indices
     sums = cumsum(sorted_prob, axis=1)

@@ -221,8 +221,7 @@ def interpolate(
     """Resize images to `size`, or by `scale_factor`.
 
     Raises `NameLookupError` for other modes, and `TiraxError` for `recompute_scale_factor`, `antialias`, or if
-    both size
-    and factor are missing.
+    both size and factor are missing.
     """
     if recompute_scale_factor or antialias:
         raise TiraxError("images are interpolated without recompute_scale_factor and antialias")

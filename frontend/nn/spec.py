@@ -67,8 +67,7 @@ class MethodSpec:
     """A method: its inputs by name, and how the parameters and effects of the module are passed.
 
     "plain" passes each as an argument, "packed" passes one tuple, and "none" omits them: parameters are then
-    constants,
-    and effects are unavailable.
+    constants, and effects are unavailable.
     """
 
     method: Callable[..., Any]

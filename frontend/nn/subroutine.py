@@ -26,10 +26,8 @@ class SubroutineMixin:
     """Turns `forward` of a class with `define_subroutine = True` into a separate Relax function.
 
     Modules of the same class with equal attributes and parameter types share the function for equal argument
-    types. Its
-    parameters are the tensor arguments, then `sizes`, a shape of the symbolic variables that these do not
-    determine (if
-    any), then the parameters of the module.
+    types. Its parameters are the tensor arguments, then `sizes`, a shape of the symbolic variables that these
+    do not determine (if any), then the parameters of the module.
     """
 
     define_subroutine: ClassVar[bool] = False
@@ -154,9 +152,7 @@ def _result(outputs: Any) -> Expr:
 
 
 def _fingerprint(value: Any) -> Any:
-    """Return a key that is equal for values a subroutine cannot distinguish; parameters count by their struct
-    info.
-    """
+    """Return a key that is equal for values a subroutine cannot distinguish; parameters count by their struct info."""
     if isinstance(value, Parameter):
         return value.expr_handle.struct_info
     if isinstance(value, SubroutineMixin):

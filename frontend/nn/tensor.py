@@ -188,8 +188,8 @@ class Effect:
     """A state passed through the functions of a model, as an additional argument and result.
 
     During export the state is a variable: `create` makes the argument, `set_state` assigns the state, and
-    `finalize`
-    returns its final value. `emit_init` builds its initial value in the function `_initialize_effect`.
+    `finalize` returns its final value. `emit_init` builds its initial value in the function
+    `_initialize_effect`.
     """
 
     def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[Var]:

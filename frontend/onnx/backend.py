@@ -4,8 +4,7 @@
     outputs = backend.prepare(model).run([x])
 
 A model is compiled on its first run. An input that determines axes or a rank, which must be known at
-compile time,
-becomes a constant of the program; another value of that input compiles another program.
+compile time, becomes a constant of the program; another value of that input compiles another program.
 """
 
 from __future__ import annotations

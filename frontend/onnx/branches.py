@@ -1,16 +1,12 @@
 """Branches whose condition is computed at run time.
 
 There are three cases. If both sides return tensors of the same ranks, the program branches. If a side
-contradicts
-itself for the shapes of the model's inputs, every run that takes it must fail: the program checks the
-condition and
-contains only the other side. If the sides return different ranks (for instance because a dimension is
-squeezed only
-if it is 1), the values after the branch have no common type: the rest of the graph then becomes part of
-both sides
-(`Scope.run`), where it may contradict one of them in turn. In a graph whose outputs are the results of a
-node (a
-branch taken at import), the nodes after that node belong to the rest as well.
+contradicts itself for the shapes of the model's inputs, every run that takes it must fail: the program
+checks the condition and contains only the other side. If the sides return different ranks (for instance
+because a dimension is squeezed only if it is 1), the values after the branch have no common type: the rest
+of the graph then becomes part of both sides (`Scope.run`), where it may contradict one of them in turn. In
+a graph whose outputs are the results of a node (a branch taken at import), the nodes after that node belong
+to the rest as well.
 """
 
 from __future__ import annotations

@@ -56,9 +56,7 @@ class World:
 
 
 class Scope:
-    """The values of one graph by name; values of enclosing graphs are visible in a subgraph, but not in a
-    function.
-    """
+    """The values of one graph by name; values of enclosing graphs are visible in a subgraph, but not in a function."""
 
     def __init__(
         self,
@@ -98,8 +96,7 @@ class Scope:
         """Convert a subgraph of a node for these inputs and return its outputs; it may use values of this scope.
 
         `inlined` means that they are the outputs of the node, in the same block. `copies` is the number of times
-        that the
-        node emits the subgraph.
+        that the node emits the subgraph.
         """
         inner = Scope(self.world, self.opsets, self, self.attributes, self.path, inlined=inlined)
         if len(inputs) != len(body.input):
@@ -270,8 +267,7 @@ class Scope:
         """Return a tensor of known rank with named extents.
 
         Inferred extents that are numbers or single variables are kept; others are those that the model declares, or
-        new
-        symbolic sizes.
+        new symbolic sizes.
         """
         t = var.ssa.type
         if not isinstance(t, relax.TensorType) or t.rank is None:

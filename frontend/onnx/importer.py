@@ -49,30 +49,23 @@ def from_onnx(
     """Convert an ONNX model (a `ModelProto` or a path) to a module with a function `main` of the graph's inputs.
 
     `shape_dict` overrides the shapes of inputs (with numbers, names of symbolic sizes, expressions);
-    `dtype_dict` sets
-    the dtypes of inputs without one, a single dtype or by name. `opset` overrides the model's opset version.
-    With
-    `keep_params_in_input` weights become parameters after the inputs, and their values are stored in the
-    attribute
-    `params`, which `detach_params` removes; otherwise they are constants. The attribute `num_input` counts the
-    inputs.
-    Large weights are not copied: do not change a model's file while the module is in use.
+    `dtype_dict` sets the dtypes of inputs without one, a single dtype or by name. `opset` overrides the model's
+    opset version. With `keep_params_in_input` weights become parameters after the inputs, and their values are
+    stored in the attribute `params`, which `detach_params` removes; otherwise they are constants. The attribute
+    `num_input` counts the inputs. Large weights are not copied: do not change a model's file while the module
+    is in use.
 
     `custom_convert_map` maps operator names, `Foo` or `domain.Foo`, to converters, which take precedence over
-    the table.
-    See `table.py` for their form; `converter_stub("domain.Foo")` generates a template.
+    the table. See `table.py` for their form; `converter_stub("domain.Foo")` generates a template.
 
     `seed` is the seed of random operators without such an attribute. None uses the state of the runtime: each
-    call draws
-    different numbers, reproducible with `runtime.manual_seed`. With an integer all calls draw the same numbers.
-    `"input"`
-    adds the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
+    call draws different numbers, reproducible with `runtime.manual_seed`. With an integer all calls draw the
+    same numbers. `"input"` adds the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
 
     Each named dimension of the model is a symbolic size of that name; each unnamed one is a distinct size.
 
     Raises `UnsupportedOperators` with all operators that cannot be converted, `ModelError` with the node's name
-    for an
-    invalid model, and `InputError` for names and shapes that do not match its inputs.
+    for an invalid model, and `InputError` for names and shapes that do not match its inputs.
     """
     return imported(
         model, shape_dict, dtype_dict, opset, keep_params_in_input, sanitize_input_names, None, custom_convert_map, seed

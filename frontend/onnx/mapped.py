@@ -1,10 +1,8 @@
 """Read model files without loading the weights, which remain in the memory-mapped file.
 
 A model is a protobuf message, a series of fields with tag, length and contents. Protobuf's reader copies
-the contents,
-including gigabytes of weights, and returns another copy. Therefore the `raw_data` fields of initializers
-are removed
-from the message before it is parsed, and the arrays are views of the file.
+the contents, including gigabytes of weights, and returns another copy. Therefore the `raw_data` fields of
+initializers are removed from the message before it is parsed, and the arrays are views of the file.
 """
 
 from __future__ import annotations
@@ -26,9 +24,7 @@ _SMALL = 4096
 _MOST_BYTES = (1 << 31) - 1
 """The maximal size of a message that protobuf reads, in bytes."""
 _MOST_FIELDS = 256
-"""The maximal number of fields searched in a tensor; one that lists its elements individually has no
-`raw_data`.
-"""
+"""The maximal number of fields searched in a tensor; one that lists its elements individually has no `raw_data`."""
 
 Contents = dict[int, memoryview]
 """The removed contents, by the position of the initializer."""

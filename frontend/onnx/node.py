@@ -49,8 +49,7 @@ class Graph(Protocol):
         values.
 
         `inlined` means that they are the outputs of the node, in the same block. `copies` is the number of times
-        that the
-        node emits the subgraph.
+        that the node emits the subgraph.
         """
         ...
 

@@ -3,9 +3,8 @@
     Concat(Shape(x)[0:1], [-1, 64])  ->  [n, -1, 64]
 
 A row evaluates an operator on object arrays whose elements are numbers and expressions: numpy moves the
-elements and
-Python computes with them. Other cases are left to the converter, which emits code to compute the values at
-run time.
+elements and Python computes with them. Other cases are left to the converter, which emits code to compute
+the values at run time.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ _NUMPY = {"float": "float32", "double": "float64"}
 
 
 def summary_of(model: Any) -> Summary:
-    """Return the inputs, outputs, weights and operators of a model, a `ModelProto` or a path, without converting
-    it.
+    """Return the inputs, outputs, weights and operators of a model, a `ModelProto` or a path, without converting it.
 
     Raises `ModelError` for anything else.
     """

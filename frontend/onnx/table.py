@@ -10,34 +10,28 @@ How to write a row (in the files of `operators/`, one for each family):
 
     @converter("Gelu", domain=MICROSOFT)                # a contrib operator
 
-- **Inputs** are passed by position as `Value`; an absent one is None, so declare a default:
-  `bias: Value | None = None`. `*xs: Value` accepts any number. A `Value` can be passed to `op(…)` directly. `x.dims`
-  (symbolic expressions), `x.rank` and `x.dtype` are known or raise; `x.array` is a constant's contents or None;
-  `x.elements` are the integers of a small tensor as expressions (a shape, axes, pads), constant or not, or None if
-  they are computed at run time.
+- **Inputs** are passed by position as `Value`; an absent one is None, so declare a default: `bias: Value | None =
+  None`. `*xs: Value` accepts any number. A `Value` can be passed to `op(…)` directly. `x.dims` (symbolic
+  expressions), `x.rank` and `x.dtype` are known or raise; `x.array` is a constant's contents or None; `x.elements`
+  are the integers of a small tensor as expressions (a shape, axes, pads), constant or not, or None if they are
+  computed at run time.
 - **Attributes**: `node.attr("axis")` is the attribute, or the default of ONNX's schema, or None;
   `node.attr("epsilon", 1e-5)` has an explicit default (contrib operators have no schema). Tensors are arrays,
   strings are `str`.
-- **Attributes that became inputs** in later versions: `node.ints("axes", axes)` reads the input if present,
-else the
-  attribute; it refuses values that are not known at import. `node.extents(value)` returns a shape as expressions,
-  even if it is computed at run time (as new symbolic sizes, which are checked).
-- **Results** are an expression, a `Value`, or a tuple of them for several outputs. The importer binds
-unbound results:
-  `emit` is only needed for values used by several outputs, which `node.emit(expr)` binds once. `node.outputs` are the
-  names of the outputs, "" for unused ones.
-- **Constants** need no special care: results whose operands are all small constants are folded at import,
-and integers
-  of shapes are evaluated before the converter is called (`shape_arithmetic.py`).
+- **Attributes that became inputs** in later versions: `node.ints("axes", axes)` reads the input if present, else
+  the attribute; it refuses values that are not known at import. `node.extents(value)` returns a shape as
+  expressions, even if it is computed at run time (as new symbolic sizes, which are checked).
+- **Results** are an expression, a `Value`, or a tuple of them for several outputs. The importer binds unbound
+  results: `emit` is only needed for values used by several outputs, which `node.emit(expr)` binds once.
+  `node.outputs` are the names of the outputs, "" for unused ones.
+- **Constants** need no special care: results whose operands are all small constants are folded at import, and
+  integers of shapes are evaluated before the converter is called (`shape_arithmetic.py`).
 - **Tensor functions**, if Relax has no operator: `node.call_te(function, x, …)` with `te` or topi.
-- **Unsupported cases**: `raise node.unsupported("why")`; errors in the model: `raise node.error("what",
-expected=…,
+- **Unsupported cases**: `raise node.unsupported("why")`; errors in the model: `raise node.error("what", expected=…,
   found=…)`. Errors of operators (shapes, dtypes) get the node's name automatically.
-- **External converters**: a plug-in (docs/extending) has rows in its own module; `from_onnx(…,
-custom_convert_map={
+- **External converters**: a plug-in (docs/extending) has rows in its own module; `from_onnx(…, custom_convert_map={
   "my.domain.Foo": convert})` takes functions of the same form, which take precedence over the table.
-- An operator without a row is expanded through its function body, if ONNX or the model has one: write a row
-only if
+- An operator without a row is expanded through its function body, if ONNX or the model has one: write a row only if
   the body is slow, hides a pattern that a fast kernel matches, or uses unsupported operators.
 """
 
@@ -98,9 +92,7 @@ def rows(convert: Converter, names: str, since: int = 1, domain: str = "") -> No
 
 
 def simple(name: str, *attributes: str, **fixed: Any) -> Converter:
-    """Return a converter to one operator with the same operands; `attributes` are copied, `a=b` under another
-    name.
-    """
+    """Return a converter to one operator with the same operands; `attributes` are copied, `a=b` under another name."""
     pairs = [(ours, theirs or ours) for ours, _, theirs in (a.partition("=") for a in attributes)]
 
     def convert(node: Node, *inputs: Value) -> Expr:

@@ -30,8 +30,7 @@ def dtype_name(number: int, what: str) -> str:
     """Return the name of an ONNX data type.
 
     Raises `ModelError` for invalid numbers, and for types without a tensor representation: strings, complex
-    numbers,
-    6-bit floats.
+    numbers, 6-bit floats.
     """
     from onnx import TensorProto
 

@@ -29,8 +29,7 @@ class Value:
 
     - computed by the program: `array` and `elements` are None;
     - a constant: `array` has its contents;
-    - integers known as expressions over symbolic sizes: `elements` has them, `array` is None unless all are
-    constant.
+    - integers known as expressions over symbolic sizes: `elements` has them, `array` is None unless all are constant.
 
     `expr` is the value in the program, for all kinds; operators accept a `Value` like an `Expr`.
     """
@@ -184,8 +183,7 @@ def op(name: str, *args: Any, **attrs: Any) -> Expr:
     """Return a call of the operator `relax.<name>`: `op("nn.softmax", x, axis=-1)`.
 
     Arguments are `Value`s, expressions, or sequences for shapes; a Python number beside a tensor becomes a
-    constant of its
-    dtype. The result is unbound, so it may be an argument of the next call.
+    constant of its dtype. The result is unbound, so it may be an argument of the next call.
     """
     plain = [plain_argument(a) for a in args]
     if f"relax.{name}" in _ALIKE:

@@ -1,9 +1,8 @@
 """Safe loading of `.pt2` files from untrusted sources: contents that would execute code are refused.
 
 `torch.export.load` unpickles weights (if so marked), example inputs and custom objects; it passes size
-expressions to
-sympy, which evaluates them as Python; and it resolves the names of operators. All of these are checked here
-first.
+expressions to sympy, which evaluates them as Python; and it resolves the names of operators. All of these
+are checked here first.
 """
 
 from __future__ import annotations

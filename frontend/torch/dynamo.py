@@ -17,10 +17,8 @@ def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModul
     """Capture the graphs of a call of `model` as functions `subgraph_0`, `subgraph_1`, … of a module.
 
     `params` and `kwargs` are the call's arguments, except for `keep_params_as_input`, which is passed to
-    `from_fx`. The
-    model is run once, without gradients. Weights that TorchDynamo passes to a graph become its parameters.
-    Raises the
-    errors of `from_fx`.
+    `from_fx`. The model is run once, without gradients. Weights that TorchDynamo passes to a graph become its
+    parameters. Raises the errors of `from_fx`.
     """
     import torch
 

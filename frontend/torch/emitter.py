@@ -25,8 +25,7 @@ class Emitter:
     """Binds expressions in the current function.
 
     `node` is the converted node of the graph, or None; `extent` maps symbolic sizes of the graph to extents;
-    `random`
-    provides seeds.
+    `random` provides seeds.
     """
 
     def __init__(

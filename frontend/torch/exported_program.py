@@ -39,34 +39,26 @@ def from_exported_program(
     """Convert a program traced by `torch.export.export` to a module with the function `main`.
 
     Its parameters are the tensor inputs, in order and with the program's names; dynamic dimensions are
-    symbolic, with
-    their declared ranges. Its result is the tuple of the program's outputs (nested ones flattened), followed by
-    the new
-    values of mutated buffers and inputs that are not outputs already. Weights are constants that share the
-    program's
-    memory: later changes affect the module.
+    symbolic, with their declared ranges. Its result is the tuple of the program's outputs (nested ones
+    flattened), followed by the new values of mutated buffers and inputs that are not outputs already. Weights
+    are constants that share the program's memory: later changes affect the module.
 
     `keep_params_as_input`: weights are parameters, after the inputs, whose values `detach_params` removes from
-    the
-    module. `unwrap_unit_return_tuple`: return a single output itself instead of a tuple.
-    `no_bind_return_tuple`: each
-    output is an output of the dataflow block, and the tuple is built after it. `custom_convert_map`: converters
-    by
-    overload name, `{"add.Tensor": convert}`, called with the torch.fx node and the reader (`GraphReader`).
+    the module. `unwrap_unit_return_tuple`: return a single output itself instead of a tuple.
+    `no_bind_return_tuple`: each output is an output of the dataflow block, and the tuple is built after it.
+    `custom_convert_map`: converters by overload name, `{"add.Tensor": convert}`, called with the torch.fx node
+    and the reader (`GraphReader`).
 
     Outputs that are None, strings or numbers are kept as such in the result.
 
     `seed` is the seed of random numbers, such as dropout in training. None uses the state of the runtime: each
-    call draws
-    different numbers, reproducible with `runtime.manual_seed`. With an integer all calls draw the same numbers.
-    `"input"`
-    adds the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
+    call draws different numbers, reproducible with `runtime.manual_seed`. With an integer all calls draw the
+    same numbers. `"input"` adds the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
 
     `dimension_names` gives symbolic sizes other names than PyTorch's: `{"s77": "batch"}`.
 
     Raises `UnsupportedOperators` with all operators without a converter and their places; `ModelError` for an
-    invalid
-    program, and `ArgumentsError` for objects that are not programs.
+    invalid program, and `ArgumentsError` for objects that are not programs.
     """
     _require_program(exported_program, custom_convert_map)
     program = expanded(exported_program, frozenset(custom_convert_map or ()))

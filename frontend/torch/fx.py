@@ -45,28 +45,20 @@ def from_fx(
     custom_convert_map: Mapping[Any, CustomConverter] | None = None,
     seed: Seed = None,
 ) -> IRModule:
-    """Convert a `torch.fx.GraphModule` of functions, methods and torch.nn modules to a module with the function
-    `main`.
+    """Convert a `torch.fx.GraphModule` of functions, methods and torch.nn modules to a module with the function `main`.
 
     `input_info`: shape and dtype of each input, in order; extents may be symbolic (`tir.Var`). Modules behave
-    as in
-    evaluation mode: dropout does nothing (`DropoutLeftOut` warns if it is in training mode), and normalizations
-    use their
-    statistics. Weights are constants that share the model's memory.
+    as in evaluation mode: dropout does nothing (`DropoutLeftOut` warns if it is in training mode), and
+    normalizations use their statistics. Weights are constants that share the model's memory.
 
     `keep_params_as_input`: weights are parameters, after the inputs, sorted by name; `detach_params` removes
-    their values
-    from the module. `unwrap_unit_return_tuple`: return a single output itself instead of a tuple.
-    `no_bind_return_tuple`:
-    each output is an output of the dataflow block, and the tuple is built after it. `custom_convert_map`:
-    converters by
-    the name of a function or method, or by the class of a module, called with the node and the reader
-    (`GraphReader`).
-    `seed`: see `from_exported_program`.
+    their values from the module. `unwrap_unit_return_tuple`: return a single output itself instead of a tuple.
+    `no_bind_return_tuple`: each output is an output of the dataflow block, and the tuple is built after it.
+    `custom_convert_map`: converters by the name of a function or method, or by the class of a module, called
+    with the node and the reader (`GraphReader`). `seed`: see `from_exported_program`.
 
     Raises `UnsupportedOperators` with all functions and modules without a converter and their places;
-    `InputError` if
-    `input_info` does not match the model; `ModelError` for an invalid graph.
+    `InputError` if `input_info` does not match the model; `ModelError` for an invalid graph.
     """
     require_torch()
     importer = FxImporter(

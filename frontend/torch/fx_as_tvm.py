@@ -1,9 +1,8 @@
 """`from_fx` with the results of TVM 0.20, including those that differ from what the model computes.
 
 The differences are rows here, which take precedence over the table. Each describes its difference, which is
-reported
-to the user as a warning (`TvmDifference`) once per import. `frontend.torch.fx.from_fx` is the exact
-importer.
+reported to the user as a warning (`TvmDifference`) once per import. `frontend.torch.fx.from_fx` is the
+exact importer.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Functions and methods of a traced graph: the row of the table for each, with its arguments.
 
 A name without an entry is the row of the same name. Functions whose overloads are distinguished by
-arguments, or that
-the table lacks, have an adapter here.
+arguments, or that the table lacks, have an adapter here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""`x[…]` in a traced graph: a single slice of all dimensions, then a reshape for removed and inserted
-dimensions.
-"""
+"""`x[…]` in a traced graph: a single slice of all dimensions, then a reshape for removed and inserted dimensions."""
 
 from __future__ import annotations
 

@@ -26,8 +26,7 @@ def common_dtype(values: Iterable[Any]) -> str:
     """Return the common dtype of tensors and Python numbers.
 
     Tensors with dimensions take precedence over scalar tensors, and these over numbers: a value of lower
-    precedence only
-    changes the dtype if it is of a higher category (bool, integer, floating point).
+    precedence only changes the dtype if it is of a higher category (bool, integer, floating point).
     """
     with_dims = without_dims = numbers = None
     for value in values:
@@ -89,8 +88,7 @@ def in_single(convert: Callable[..., Any], rounds: bool = False, keeps_right: bo
     """Wrap a row to compute 16-bit operands in float32 and round each result once, as PyTorch's kernels do.
 
     Operands of other dtypes, such as indices, are unchanged; with `rounds` they are rounded to 16 bits first,
-    except
-    Python numbers and, with `keeps_right`, a rank-0 last operand.
+    except Python numbers and, with `keeps_right`, a rank-0 last operand.
     """
 
     def wide(e: Emitter, value: Any, dtype: str, is_last: bool = False) -> Any:

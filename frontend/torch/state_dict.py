@@ -17,8 +17,7 @@ def read_state_dict(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, A
     """Return the tensors of a state dict, as arrays that share the memory-mapped file.
 
     PyTorch's weights-only mode is used: no code of the file is executed. Raises `ModelError` for any other
-    file, and
-    `OSError`.
+    file, and `OSError`.
     """
     require_torch()
     import torch

@@ -22,8 +22,7 @@ mod = from_exported_program(program, custom_convert_map={{"{overload}": {functio
 
 
 def converter_stub(operator: str) -> str:
-    """Return the source text of a converter for `custom_convert_map`, for an operator such as
-    `aten.geqrf.default`.
+    """Return the source text of a converter for `custom_convert_map`, for an operator such as `aten.geqrf.default`.
 
     Raises `NameLookupError` for an unknown operator, and `MissingPackage` without PyTorch.
     """

@@ -1,8 +1,7 @@
 """The table of converters: for each operator of PyTorch a function that builds it in Relax.
 
 A row is registered by the name of an ATen operator without namespace, for all of its overloads, or by the
-name of one
-overload that differs; overloads are looked up first. Other namespaces are spelled out.
+name of one overload that differs; overloads are looked up first. Other namespaces are spelled out.
 
     @row("rsub")
     def rsub(e: Emitter, x: Expr, other: Any, alpha: Any = 1) -> Expr:
@@ -12,10 +11,8 @@ overload that differs; overloads are looked up first. Other namespaces are spell
     @row("prims::convert_element_type")
 
 Arguments are those of the operator's schema, with its order, defaults and names, except that `self` is `x`.
-Arguments
-about placement and layout (`IGNORED`) are omitted. Keyword-only arguments are passed by keyword. Callers
-without a
-schema, such as the importer of torch.fx, call a row as a Python function.
+Arguments about placement and layout (`IGNORED`) are omitted. Keyword-only arguments are passed by keyword.
+Callers without a schema, such as the importer of torch.fx, call a row as a Python function.
 
 | in the schema | as an argument of a row |
 |---|---|
@@ -26,9 +23,8 @@ schema, such as the importer of torch.fx, call a row as a Python function.
 | ScalarType | the name of a dtype, such as `"float32"` |
 
 The result is an `Expr`, which is bound unless it is a variable; a list for several results; or an `int` or
-`SymExpr`.
-Bind intermediate results that deserve a name with `e.emit`. For unsupported arguments a row raises
-`UnsupportedError("…")`: all such reasons are reported together.
+`SymExpr`. Bind intermediate results that deserve a name with `e.emit`. For unsupported arguments a row
+raises `UnsupportedError("…")`: all such reasons are reported together.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ def array_of(tensor: Any, called: str | None = None) -> np.ndarray[Any, Any]:
     """Return the contents of a tensor, called `called` in the model; only non-contiguous ones are copied.
 
     A tensor on another device is copied to the CPU. Raises `UnsupportedError` for tensors without contents in
-    memory, or
-    of an unsupported kind.
+    memory, or of an unsupported kind.
     """
     import torch
 

@@ -1,6 +1,4 @@
-"""Gradient checkpointing: mark parts of a model that the gradient recomputes, so that only their inputs are
-kept.
-"""
+"""Gradient checkpointing: mark parts of a model that the gradient recomputes, so that only their inputs are kept."""
 
 from __future__ import annotations
 
@@ -46,8 +44,7 @@ def emit_checkpoint_sequential(
     """Apply `functions` in sequence to `input`, with a checkpoint for each segment.
 
     `segments` is the number of segments of about equal length, or the start of each. The last one is not a
-    checkpoint
-    unless `checkpoint_last`. Raises `TiraxError` for starts that are not increasing or out of range.
+    checkpoint unless `checkpoint_last`. Raises `TiraxError` for starts that are not increasing or out of range.
     """
     starts = _starts(len(functions), segments)
     value = input

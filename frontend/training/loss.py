@@ -79,8 +79,7 @@ class MSELoss(Loss):
 
 
 class CrossEntropyLoss(Loss):
-    """nll_loss(log_softmax(predictions), targets) with label targets; an optional third argument are class
-    weights.
+    """nll_loss(log_softmax(predictions), targets) with label targets; an optional third argument are class weights.
 
     Targets equal to `ignore_index` do not count.
     """

@@ -19,8 +19,7 @@ from ..block_builder import BlockBuilder
 
 
 class Optimizer:
-    """Base class of optimizers: `init(params)` sets the parameters to optimize, and `get_function()` builds a
-    step.
+    """Base class of optimizers: `init(params)` sets the parameters to optimize, and `get_function()` builds a step.
 
     `state` is the initial state of the first step: the number of steps, and the optimizer's own state.
     """
@@ -154,8 +153,7 @@ class MomentumSGD(Optimizer):
     """Gradient descent with momentum: v = momentum * v + (1 - dampening) * g, then p - lr * v.
 
     With `nesterov` the result is p - lr * (g + momentum * v). weight_decay * p is added to g first. The state
-    is the
-    number of steps, followed by v of each parameter.
+    is the number of steps, followed by v of each parameter.
     """
 
     def __init__(
@@ -183,8 +181,7 @@ class Adam(Optimizer):
     g * g.
 
     weight_decay * p is added to g first. The state is the number of steps, the products of both betas, then m
-    and then v
-    of each parameter.
+    and then v of each parameter.
     """
 
     def __init__(

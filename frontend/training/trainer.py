@@ -46,8 +46,7 @@ class Trainer:
     Parameters and states are initially zero; without `zero_init_param_state` they must be set first.
 
     trainer = Trainer(mod, relax.VirtualMachine(relax.build(mod), cpu()), cpu(), False)
-    trainer.xaiver_uniform_init_params()
-    loss = trainer.update([x], [y])
+    trainer.xaiver_uniform_init_params() loss = trainer.update([x], [y])
     """
 
     BACKBONE_FUNC = BACKBONE

@@ -9,8 +9,7 @@ import weakref
 
 
 class TempDirectory:
-    """A temporary directory, removed with its contents on garbage collection, on `remove()`, or at the end of a
-    `with`.
+    """A temporary directory, removed with its contents on garbage collection, on `remove()`, or at the end of a `with`.
 
     `custom_path` is the directory to create, which must not exist. With `keep_for_debug` it is kept until
     `remove()`.

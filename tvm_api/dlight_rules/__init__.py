@@ -1,8 +1,7 @@
 """Scheduling rules that match the form of a tensor function without tuning, as in TVM's `dlight`.
 
 `ApplyDefaultSchedule(*rules)` applies the first matching rule to each function. Source: the behaviour of
-TVM 0.20 and
-0.27.
+TVM 0.20 and 0.27.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ class ApplyDefaultSchedule:
     """Schedule each unscheduled tensor function (without `tir.is_scheduled`) by the first matching rule.
 
     The target is the function's attribute `target`, or the current one. Raises `TargetError` if there is
-    neither, and
-    `TiraxError` for objects that are not rules and for a rule that does not return exactly one schedule.
+    neither, and `TiraxError` for objects that are not rules and for a rule that does not return exactly one
+    schedule.
     """
 
     def __init__(self, *rules: ScheduleRule):

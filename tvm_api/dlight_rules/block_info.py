@@ -1,6 +1,4 @@
-"""Properties of a function that rules inspect: its blocks in a normal form, and the iterators used in
-accesses.
-"""
+"""Properties of a function that rules inspect: its blocks in a normal form, and the iterators used in accesses."""
 
 from __future__ import annotations
 
@@ -100,8 +98,7 @@ def normalize_prim_func(sch: Schedule) -> list[BlockInfo] | None:
     values.
 
     A loop of extent 1 comes first if none of them is spatial. Returns the properties of the blocks, or None if
-    the loops
-    of a block have another form.
+    the loops of a block have another form.
     """
     blocks: list[BlockRV] = sch.get_child_blocks(sch.get_block("root"))
     if not all(_has_plain_loops(sch.operation(b)) for b in blocks):
@@ -161,8 +158,7 @@ def collect_vars_used_in_prim_expr(expr: PrimExpr) -> set[Param]:
 
 
 def collect_block_iter_vars_used_in_access_region(block: Block, region: Sequence[Range]) -> set[Param]:
-    """Return the iterators of a block used in the start indices of a region, which has one element in each
-    dimension.
+    """Return the iterators of a block used in the start indices of a region, which has one element in each dimension.
 
     Raises `ScheduleError` for a larger region.
     """

@@ -1,6 +1,4 @@
-"""Functions known by name: `ir.EnvFunc.get("my.function")` resolves to the registered function when it is
-called.
-"""
+"""Functions known by name: `ir.EnvFunc.get("my.function")` resolves to the registered function when it is called."""
 
 from __future__ import annotations
 

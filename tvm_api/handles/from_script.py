@@ -120,8 +120,7 @@ def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_we
     """Parse TVMScript text as a module, or as a function if the text is a single function without a module.
 
     Raises `ScriptError`, which shows the location, for invalid text, and `IllFormedError` for an ill-formed
-    module unless
-    `check_well_formed` is False.
+    module unless `check_well_formed` is False.
     """
     with _rendering(), no_gc():
         op = script.parse_source(text, extra_vars=extra_vars)

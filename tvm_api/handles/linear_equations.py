@@ -82,8 +82,7 @@ def solve_linear_equations(
     """Return the integer solutions of linear equations, in terms of new free variables.
 
     The ranges of the old variables become relations of the new ones. Raises `TiraxError` if an equation is not
-    linear in
-    the variables with constant coefficients.
+    linear in the variables with constant coefficients.
     """
     equation_list = list(equations) if isinstance(equations, Sequence) else [equations]
     exprs = [to_sym(e) for e in equation_list]

@@ -32,8 +32,7 @@ class PrintIR(Pass):
 
 @dataclass(frozen=True)
 class ApplyPassToFunction(Pass):
-    """Runs a pass on the functions whose full name matches a regular expression, with only signatures of the
-    others.
+    """Runs a pass on the functions whose full name matches a regular expression, with only signatures of the others.
 
     Matching functions that others call are public during the pass, which does not see these calls.
 

@@ -214,10 +214,8 @@ def ir_transform(
     """Return a copy of a statement with nodes replaced.
 
     `preorder(node)` is called first: its result replaces the node unchanged, and None continues with the node's
-    parts.
-    `postorder(node)` is then called with the rebuilt node and may replace it. Both are called only for the
-    classes in
-    `only_enable` (`["tir.For"]`), if it is not None.
+    parts. `postorder(node)` is then called with the rebuilt node and may replace it. Both are called only for
+    the classes in `only_enable` (`["tir.For"]`), if it is not None.
     """
     only = None if only_enable is None else frozenset(n.removeprefix("tir.") for n in only_enable)
     transformer = _Transformer(preorder, postorder, only)
@@ -252,8 +250,7 @@ class _Substituter(Copier):
 
 @nesting_checked()
 def substitute(node: Any, vmap: Mapping[Any, Any]) -> Any:
-    """Return a copy of a statement or an expression with variables replaced by expressions, and buffers by
-    buffers.
+    """Return a copy of a statement or an expression with variables replaced by expressions, and buffers by buffers.
 
     Symbolic variables (`SizeVar`) are replaced by symbolic expressions. Raises `TiraxError` for other
     replacements.

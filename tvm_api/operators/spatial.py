@@ -39,8 +39,7 @@ def depth_to_space(data: Tensor, block: int, places: Places, mode: str) -> Tenso
     """Rearrange channels into blocks of pixels: (block * block * c, h, w) becomes (c, h * block, w * block).
 
     The offset within the block is the slower part of the channel in `mode` `DCR`, and the faster part in `CRD`.
-    Raises
-    `NameLookupError` for other modes.
+    Raises `NameLookupError` for other modes.
     """
     if mode not in ("DCR", "CRD"):
         raise unknown_name("mode of depth_to_space", mode, ("DCR", "CRD"))

@@ -56,8 +56,7 @@ def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> A
     without it.
 
     It returns a list of expressions, one for each argument. Raises `TiraxError` if another rule is registered
-    with the
-    same level and has not been reset.
+    with the same level and has not been reset.
     """
     return register_op_attr(op_name, GRADIENT, fgradient, level)
 

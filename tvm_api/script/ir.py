@@ -16,8 +16,7 @@ def ir_module(cls: type | None = None, check_well_formed: bool = True) -> Any:
     """Parse a class whose methods are functions in TVMScript as an `IRModule`.
 
     Raises `ScriptError` for invalid TVMScript, and `IllFormedError` for an ill-formed module unless
-    `check_well_formed` is
-    False.
+    `check_well_formed` is False.
     """
     return (lambda c: parsed_class(c, check_well_formed)) if cls is None else parsed_class(cls, check_well_formed)
 

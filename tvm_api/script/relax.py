@@ -1,8 +1,8 @@
 """`tvm.script.relax`, usually imported as `R`.
 
 In scripts these names are interpreted by the parser and never called. Elsewhere, `R.Tensor(...)` returns
-struct info,
-and `R.multiply(x, R.const(2, "float32"))` builds a call, for example as the result of a rewriter.
+struct info, and `R.multiply(x, R.const(2, "float32"))` builds a call, for example as the result of a
+rewriter.
 """
 
 from __future__ import annotations

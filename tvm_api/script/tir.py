@@ -2,8 +2,7 @@
 
 In scripts these names are interpreted by the parser and never called. Elsewhere, mainly in annotations,
 `T.Buffer(...)` is a free buffer, dtypes are scalars or variables, and intrinsics build expressions. Editors
-read the
-names from `tir.pyi`, which `python -m tirax.dev.reference` writes.
+read the names from `tir.pyi`, which `python -m tirax.dev.reference` writes.
 """
 
 from __future__ import annotations

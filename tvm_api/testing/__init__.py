@@ -57,8 +57,7 @@ def check_numerical_grads(
     """Compare the gradients of a scalar function, one for each argument, with central differences.
 
     The function receives arrays with the dtypes of the values, or float64 for non-floats. Raises
-    `AssertionError`, which
-    names the argument. `function_value` is accepted for compatibility with TVM.
+    `AssertionError`, which names the argument. `function_value` is accepted for compatibility with TVM.
     """
     arrays = [np.array(v) for v in input_values]
     inputs = [v if np.issubdtype(v.dtype, np.floating) else v.astype("float64") for v in arrays]
@@ -90,10 +89,9 @@ class CompareBeforeAfter:
             class Expected: ...
 
     Both (`before` or `Before`, `expected` or `Expected`) are modules, classes of tensor functions, TVMScript
-    functions
-    (tensor functions if undecorated), or methods and fixtures that return one and may use other fixtures.
-    `transform` is a
-    pass, or a method or fixture that returns one. If `expected` is an exception class the pass must raise it.
+    functions (tensor functions if undecorated), or methods and fixtures that return one and may use other
+    fixtures. `transform` is a pass, or a method or fixture that returns one. If `expected` is an exception
+    class the pass must raise it.
     """
 
     check_well_formed = True
@@ -117,9 +115,7 @@ class CompareBeforeAfter:
 
 
 def _only_one(cls: type, *names: str) -> Any:
-    """Return the attribute that a class defines under one of two spellings. Raises `TiraxError` if it defines
-    both.
-    """
+    """Return the attribute that a class defines under one of two spellings. Raises `TiraxError` if it defines both."""
     values = [cls.__dict__[n] for n in names if n in cls.__dict__]
     if len(values) > 1:
         raise TiraxError(f"{cls.__name__} says the same twice", found=" and ".join(names), hint="keep one of them")
@@ -193,8 +189,7 @@ def parameters(*value_sets: Sequence[Any], ids: Iterable[str] | None = None) -> 
     """Return fixtures that vary together: `a, b = parameters((1, 2), (3, 4))` runs (1, 2) and (3, 4).
 
     Assign them to names of a module or of a test class. A test that uses some of them runs once for each set,
-    with an ID
-    from its values or from `ids`. Raises `TiraxError` for sets of different sizes.
+    with an ID from its values or from `ids`. Raises `TiraxError` for sets of different sizes.
     """
     import pytest
 
@@ -240,18 +235,14 @@ def parametrize_groups(metafunc: Any) -> None:
 
 @functools.cache
 def _stash_key() -> Any:
-    """Return the key under which a test records its parametrized groups: both the plug-in and the module's hook
-    run.
-    """
+    """Return the key under which a test records its parametrized groups: both the plug-in and the module's hook run."""
     import pytest
 
     return pytest.StashKey()
 
 
 def fixture(func: Any = None, *, cache_return_value: bool = False) -> Any:
-    """Like `pytest.fixture`; with `cache_return_value` it runs once for equal arguments, and each test gets a
-    copy.
-    """
+    """Like `pytest.fixture`; with `cache_return_value` it runs once for equal arguments, and each test gets a copy."""
     import pytest
 
     if func is None:

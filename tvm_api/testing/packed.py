@@ -1,6 +1,4 @@
-"""TVM's packed test functions: they return their argument as the corresponding C++ parameter would represent
-it.
-"""
+"""TVM's packed test functions: they return their argument as the corresponding C++ parameter would represent it."""
 
 from __future__ import annotations
 

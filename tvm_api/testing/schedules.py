@@ -30,8 +30,7 @@ def verify_trace_roundtrip(
     """Replay a schedule's serialized trace on its original module, check that the result is equal, and return it.
 
     `text_format` is `"python"` (`Trace.as_python`), `"json"` (`Trace.as_json`, serialized), or both. Raises
-    `ValueError`
-    for other formats, `TiraxError` if the texts differ, and as `assert_structural_equal`.
+    `ValueError` for other formats, `TiraxError` if the texts differ, and as `assert_structural_equal`.
     """
     formats = [text_format] if isinstance(text_format, str) else list(text_format)
     unknown = [f for f in formats if f not in _READERS]

@@ -27,8 +27,7 @@ def generate_design_space(
     types: type | tuple[type, ...] | None,
     sch_rules: Sequence[ScheduleRule] | None = None,
 ) -> list[Schedule]:
-    """Return the design space of a function from the schedule rules of a kind that are of `types`, or from
-    `sch_rules`.
+    """Return the design space of a function from the schedule rules of a kind that are of `types`, or from `sch_rules`.
 
     Raises `ValueError` if both or neither of `types` and rules are passed.
     """

@@ -1,6 +1,4 @@
-"""Argument conversion for TVM's operators: numbers, axes, dtypes, layouts, padding, windows (and
-`tvm.topi.utils`).
-"""
+"""Argument conversion for TVM's operators: numbers, axes, dtypes, layouts, padding, windows (and `tvm.topi.utils`)."""
 
 from __future__ import annotations
 
@@ -94,9 +92,7 @@ Pairs = list[tuple[int, int]]
 
 
 def places(layout: str, letters: str) -> list[int]:
-    """Return the positions of `letters` in a plain layout. Raises `ShapeError` if they are not those of the
-    layout.
-    """
+    """Return the positions of `letters` in a plain layout. Raises `ShapeError` if they are not those of the layout."""
     if sorted(layout) != sorted(letters):
         raise ShapeError("unknown layout", expected=f"the letters {letters} in some order", found=layout)
     return [layout.index(c) for c in letters]
@@ -121,8 +117,7 @@ def pad_pairs(padding: Any, kernel: Sequence[int]) -> Pairs:
     """Return the padding before and after each dimension of a window of extents `kernel`.
 
     `padding` is a number, one for each dimension, all before followed by all after, or `VALID` or `SAME`.
-    Raises
-    `TiraxError` for anything else.
+    Raises `TiraxError` for anything else.
     """
     rank = len(kernel)
     if isinstance(padding, str):

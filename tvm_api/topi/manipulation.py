@@ -135,9 +135,7 @@ def eye(n: Any, m: Any = None, k: int = 0, dtype: str = "float32") -> Tensor:
 
 
 def trilu(data: Tensor, k: Any, upper: Any) -> Tensor:
-    """Return the upper or lower triangle of the last two dimensions from the diagonal `k` on, with zeros
-    elsewhere.
-    """
+    """Return the upper or lower triangle of the last two dimensions from the diagonal `k` on, with zeros elsewhere."""
     return _topi.trilu(data, k, bool(int(upper)))
 
 
@@ -342,9 +340,7 @@ def argsort(
 def topk(
     data: Tensor, k: Any = 1, axis: int = -1, ret_type: str = "both", is_ascend: Any = False, dtype: str = "int64"
 ) -> Tensor | list[Tensor]:
-    """Return the first `k` elements (all if 0 or less) in sorted order along `axis`: `values`, `indices` or
-    `both`.
-    """
+    """Return the first `k` elements (all if 0 or less) in sorted order along `axis`: `values`, `indices` or `both`."""
     count = dim(k)
     if count.constant is not None and count.constant < 1:
         count = data.dims[integer(axis)]

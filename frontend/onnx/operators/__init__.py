@@ -1,6 +1,4 @@
-"""Converters of ONNX operators, one file for each family; all files are discovered. See `table.py` for their
-form.
-"""
+"""Converters of ONNX operators, one file for each family; all files are discovered. See `table.py` for their form."""
 
 from importlib import import_module
 from pkgutil import iter_modules

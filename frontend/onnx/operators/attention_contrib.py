@@ -137,9 +137,7 @@ def group_query_attention(
     positions: Value | None = None,
     attention_bias: Value | None = None,
 ) -> Any:
-    """Causal attention with a cache: `last` is the position of each sequence's last key, `total` the maximal
-    length.
-    """
+    """Causal attention with a cache: `last` is the position of each sequence's last key, `total` the maximal length."""
     heads, kv_heads = node.attr("num_heads"), node.attr("kv_num_heads")
     if key is None or value is None:
         query, key, value = _unpacked(node, query, heads, kv_heads)

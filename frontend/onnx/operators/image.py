@@ -107,9 +107,7 @@ def nms(
     overlap: Value | None = None,
     least: Value | None = None,
 ) -> Expr:
-    """Return (batch, class, box) of the selected boxes, best first in each class; their number is known at run
-    time.
-    """
+    """Return (batch, class, box) of the selected boxes, best first in each class; their number is known at run time."""
     batch, count, _ = boxes.dims
     rows: SymExpr = batch * scores.dims[1] * count
     limits = [_scalar(node, v, dtype) for v, dtype in ((most, "int64"), (overlap, "float32"), (least, "float32"))]

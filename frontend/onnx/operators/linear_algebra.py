@@ -74,8 +74,8 @@ def integer_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | No
     """Return the 32-bit integer product of int8 matrices minus their zero points, with wrap-around.
 
     The matrices are multiplied as int8, for which processors have instructions, and the contribution of the
-    zero points is
-    subtracted: (a - p) (b - q) = a b - p sum(b) - sum(a - p) q, with sums over the reduction dimension.
+    zero points is subtracted: (a - p) (b - q) = a b - p sum(b) - sum(a - p) q, with sums over the reduction
+    dimension.
     """
     if a.rank < 2 or b.rank < 2:
         return op("matmul", shifted(a, a_zero), shifted(b, b_zero))

@@ -14,9 +14,7 @@ _NO_CLASS = -(2**31)
 
 
 def _nll(node: Node, predictions: Value, target: Value, weights: Value | None) -> Expr:
-    """Return -predictions[…, target, …] * weights[target] over one spatial dimension, reduced as the node
-    specifies.
-    """
+    """Return -predictions[…, target, …] * weights[target] over one spatial dimension, reduced as the node specifies."""
     ignored = node.attr("ignore_index", _NO_CLASS)
     attrs = {"reduction": node.attr("reduction"), "ignore_index": ignored}
     return op("nn.nll_loss", predictions, target, weights, **attrs)

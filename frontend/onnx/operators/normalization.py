@@ -22,9 +22,7 @@ def _along(vector: Value | Expr, rank: int) -> Expr:
 
 @converter("BatchNormalization")
 def batch_norm(node: Node, x: Value, scale: Value, shift: Value, mean: Value, variance: Value) -> Any:
-    """Batch normalization; training mode is implied by additional outputs before version 14, and an attribute
-    since.
-    """
+    """Batch normalization; training mode is implied by additional outputs before version 14, and an attribute since."""
     if node.attr("training_mode", 0) or (node.version < 14 and node.wants(1)):
         return _batch_norm_in_training(node, x, scale, shift, mean, variance)
     return _batch_norm(node, x, scale, shift, mean, variance)

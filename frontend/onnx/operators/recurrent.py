@@ -1,6 +1,4 @@
-"""Recurrent layers `RNN`, `GRU` and `LSTM`: both directions, sequence lengths, peepholes, activations and
-layouts.
-"""
+"""Recurrent layers `RNN`, `GRU` and `LSTM`: both directions, sequence lengths, peepholes, activations and layouts."""
 
 from __future__ import annotations
 

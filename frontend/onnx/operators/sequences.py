@@ -62,9 +62,7 @@ def concat(node: Node, sequence: TensorSequence) -> Output:
 
 @converter("SplitToSequence")
 def split(node: Node, x: Value, sizes: Value | None = None) -> TensorSequence:
-    """Split into parts of these sizes; without sizes into single elements, dropping the dimension unless it is
-    kept.
-    """
+    """Split into parts of these sizes; without sizes into single elements, dropping the dimension unless it is kept."""
     axis = node.attr("axis")
     extent = x.dims[axis].constant
     if extent is None:

@@ -35,9 +35,7 @@ class Window:
 
 
 def spatial_rank(node: Node, x: Value) -> int:
-    """Return the number of spatial dimensions. Raises `UnsupportedOperators` if there are none, or more than
-    three.
-    """
+    """Return the number of spatial dimensions. Raises `UnsupportedOperators` if there are none, or more than three."""
     rank = x.rank - 2
     if rank not in LAYOUTS:
         raise node.unsupported(f"windows over {rank} dimensions")

@@ -1,8 +1,7 @@
 """`torch.compile(model, backend="tirax")`.
 
 TorchDynamo captures graphs; AOTAutograd converts each into a graph of ATen operators without mutation, or
-into two for
-training. Supported operators become compiled functions, and PyTorch runs the rest.
+into two for training. Supported operators become compiled functions, and PyTorch runs the rest.
 """
 
 from .backend import tirax

@@ -37,8 +37,7 @@ def tirax(
     """Compile a graph for the CPU: TorchDynamo's backend "tirax".
 
     `options` are those of `Options`; `mode` is one of PyTorch's (`MODES`), which are all equivalent here.
-    Raises
-    `NameLookupError` and `TiraxError` for invalid ones. PyTorch runs whatever cannot be compiled.
+    Raises `NameLookupError` and `TiraxError` for invalid ones. PyTorch runs whatever cannot be compiled.
     """
     require_mode(mode)
     return compiled(graph_module, example_inputs, Options.of(options))
@@ -130,9 +129,7 @@ def _boxed_call(call: Call) -> Callable[[list[Any]], Any]:
 
 
 def _part(graph_module: Any, *, options: Options, coverage: Coverage) -> Call | None:
-    """Compile a part of a graph, or return None if it turns out to be unsupported, which is recorded in
-    `coverage`.
-    """
+    """Compile a part of a graph, or return None if it turns out to be unsupported, which is recorded in `coverage`."""
     try:
         return _built(GraphConverter(graph_module, returned=0), options)
     except Exception as error:  # noqa: BLE001 - PyTorch runs the part: `_record_fallback` reports why

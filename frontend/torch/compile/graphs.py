@@ -53,8 +53,7 @@ class Signature:
     """The mapping from a graph's calling convention to that of its function.
 
     It records which of the graph's arguments the function takes, their memory orders by position, the outputs,
-    and
-    whether there is a single output instead of a tuple.
+    and whether there is a single output instead of a tuple.
     """
 
     used: tuple[bool, ...]

@@ -7,14 +7,11 @@ from typing import Any
 
 
 def is_plain(graph_module: Any, inputs: Sequence[Any]) -> bool:
-    """Return whether calling this inference graph with the program's `inputs` is equivalent to calling the
-    program.
+    """Return whether calling this inference graph with the program's `inputs` is equivalent to calling the program.
 
     This is so if the graph takes these inputs unchanged and returns only the program's results: it mutates no
-    input, no
-    result is an input or a view of one, and there are no tokens or random states. Call it while AOTAutograd
-    compiles the
-    graph, as it uses AOTAutograd's analysis.
+    input, no result is an input or a view of one, and there are no tokens or random states. Call it while
+    AOTAutograd compiles the graph, as it uses AOTAutograd's analysis.
     """
     from torch._guards import TracingContext
     from torch.utils._python_dispatch import is_traceable_wrapper_subclass

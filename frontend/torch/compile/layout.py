@@ -11,8 +11,7 @@ def memory_order(tensor: Any) -> Order | None:
     """Return the dimensions of a tensor from slowest to fastest, or None if it is row-major.
 
     `x.permute(memory_order(x))` is then dense and row-major. Tensors that are not dense in any order, or have
-    unknown
-    strides, also yield None: they are copied at the call.
+    unknown strides, also yield None: they are copied at the call.
     """
     shape, strides = tuple(tensor.shape), tensor.stride()
     if not all(isinstance(n, int) for n in (*shape, *strides)) or 0 in shape:

@@ -28,14 +28,11 @@ class Options:
     """The options of a compilation.
 
     `target`: a target string, by default this machine. `threads`: the maximal number of cores. `precision`: the
-    dtype of
-    products, convolutions and attention; sums are always float32. `pipeline`: a name in
-    `driver.pipelines.PIPELINES`.
-    `freeze`: make weights constants of inference graphs, laid out for their kernels at compile time; later
-    changes of a
-    weight do not affect the model. `report`: True prints a report of each graph; a function is called with it
-    (`GraphReport`). `transform`: a pass, or another function of modules, applied to each module before it is
-    built.
+    dtype of products, convolutions and attention; sums are always float32. `pipeline`: a name in
+    `driver.pipelines.PIPELINES`. `freeze`: make weights constants of inference graphs, laid out for their
+    kernels at compile time; later changes of a weight do not affect the model. `report`: True prints a report
+    of each graph; a function is called with it (`GraphReport`). `transform`: a pass, or another function of
+    modules, applied to each module before it is built.
     """
 
     target: str | None = None

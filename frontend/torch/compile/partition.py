@@ -18,8 +18,7 @@ _FREE = frozenset(
 
 
 def partitioned(graph_module: Any, refused: Collection[Any], compiled: Callable[[Any], Any]) -> tuple[Any, int]:
-    """Replace the parts without `refused` nodes by the results of `compiled`; return the graph and the number of
-    parts.
+    """Replace the parts without `refused` nodes by the results of `compiled`; return the graph and the number of parts.
 
     `compiled` takes the graph of a part and returns a function, or None to leave the part unchanged.
     """

@@ -191,8 +191,7 @@ def to_the_front(places: list[int], rank: int) -> list[int]:
 
 
 def from_the_front(places: list[int], rank: int, indexed: int) -> list[int]:
-    """Return the order of a result's dimensions, starting with the `indexed` dimensions of positions, as in
-    PyTorch.
+    """Return the order of a result's dimensions, starting with the `indexed` dimensions of positions, as in PyTorch.
 
     The dimensions of positions replace the indexed dimensions if these are adjacent; otherwise they come first.
     """

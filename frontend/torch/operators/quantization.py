@@ -1,8 +1,7 @@
 """Quantization operators of PyTorch's export (pt2e): `quantized_decomposed`, int8 between floats.
 
 Numbers are multiplied by the inverse of the scale, and rounded to nearest even. Scales of
-`relax.dequantize` are
-float32: where PyTorch's are float64 the result may differ in the last place.
+`relax.dequantize` are float32: where PyTorch's are float64 the result may differ in the last place.
 """
 
 from __future__ import annotations

@@ -70,9 +70,7 @@ def _cast(term: Term, args: list[Interval]) -> Interval:
 
 
 def _cast_to_float(term: Term, args: list[Interval]) -> Interval:
-    """Return the bounds of a conversion to a float: rounding is monotonic, so exactly representable bounds are
-    kept.
-    """
+    """Return the bounds of a conversion to a float: rounding is monotonic, so exactly representable bounds are kept."""
     low, high = args[0]
     exact = bit_width(scalar_of(term.dtype)) >= 32 and max(-low, high) <= _EXACT_IN_FLOAT32
     return args[0] if exact and low == trunc(low) and high == trunc(high) else EVERYTHING

@@ -1,10 +1,8 @@
 """`Analyzer.canonical_simplify`: combine sums of digits.
 
 An integer is read as a sum of digits and a constant, `((x % upper) // lower) * scale + … + base`, with
-either rounding.
-Quotients and remainders of such sums by constants are computed digit by digit. The rules hold for all
-integers that do
-not overflow; a sum whose constants exceed its type is unchanged.
+either rounding. Quotients and remainders of such sums by constants are computed digit by digit. The rules
+hold for all integers that do not overflow; a sum whose constants exceed its type is unchanged.
 
 Source: the digits are those of Chen et al., TVM, OSDI 2018, section 4.1, as in TVM's canonical simplifier.
 """

@@ -76,9 +76,7 @@ def _less(s: Simplifier, a: Term, b: Term) -> Term | None:
 
 
 def _product_is_below_sum(s: Simplifier, a: Term, b: Term) -> bool:
-    """Prove x * y * c1 < (x + y) * c2 for positive x and y: c1 < c2 / x + c2 / y, minimal at the maxima of x and
-    y.
-    """
+    """Prove x * y * c1 < (x + y) * c2 for positive x and y: c1 < c2 / x + c2 / y, minimal at the maxima of x and y."""
     if Extension.ComparisonOfProductAndSum not in s.analyzer.enabled_extensions:
         return False
     binding: dict[str, Term] = {}

@@ -29,10 +29,8 @@ class TopologicalSort(Pass):
     a = exp(x); b = exp(y); c = abs(a); output(c, b)  ->  a = exp(x); c = abs(a); b = exp(y); output(c, b)
 
     From the inputs, parameter by parameter, a binding comes as soon as all its operands have come. From the
-    outputs,
-    unused bindings come first; depth first, a binding comes where its first user needs it, breadth first as
-    late as
-    possible. Raises `NameLookupError` for another order or direction.
+    outputs, unused bindings come first; depth first, a binding comes where its first user needs it, breadth
+    first as late as possible. Raises `NameLookupError` for another order or direction.
     """
 
     name = "topological-sort"

@@ -29,12 +29,9 @@ class InlinePrivateFunctions(Pass):
     f(a) {… y = exp(a); return y}; z = f(x)  ->  z = exp(x)
 
     Symbolic variables are replaced as the arguments determine; where the types of a call's arguments and result
-    may not
-    match, `match_cast` checks them. Functions remain if they are recursive, are used other than by calls, have
-    attributes
-    (which mean something to another pass or a code generator), contain closures, or have branches, effects or
-    no purity
-    and are called in a dataflow block.
+    may not match, `match_cast` checks them. Functions remain if they are recursive, are used other than by
+    calls, have attributes (which mean something to another pass or a code generator), contain closures, or have
+    branches, effects or no purity and are called in a dataflow block.
     """
 
     name = "inline-private-functions"

@@ -25,8 +25,7 @@ class RemoveUnusedOutputs(Pass):
     f() {… return (a, b)}; f()[1]  ->  f() {… return b}; f()
 
     A single remaining field is returned by itself. Bindings that only removed fields used are removed as well.
-    Functions
-    whose result is used as a tuple, or nowhere, remain.
+    Functions whose result is used as a tuple, or nowhere, remain.
     """
 
     name = "remove-unused-outputs"

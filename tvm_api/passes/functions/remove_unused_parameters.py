@@ -32,8 +32,7 @@ class RemoveUnusedParameters(Pass):
     f(x: T, unused: tensor<[m]>) {… m …}; f(a, b)  ->  f(x: T, param_m: prim<m>) {… m …}; f(a, prim_value 4)
 
     A symbolic variable that only a removed parameter determined becomes a parameter, in reverse order as in
-    TVM. A
-    parameter remains if the type of an argument does not determine the variable.
+    TVM. A parameter remains if the type of an argument does not determine the variable.
     """
 
     name = "remove-unused-parameters"

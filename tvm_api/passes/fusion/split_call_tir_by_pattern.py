@@ -52,13 +52,10 @@ class SplitCallTIRByPattern(Pass):
     ->  lv = call_dps_packed("fused_matmul_add", (x, w)); q = call_tir(unfused_epilogue, (b, lv))
 
     `patterns` are tensor functions. From the first loop nest of a function on, each matching pattern consumes
-    as many
-    nests as it has; `fcodegen` is called with all matches. Its result is attached to the module under the
-    function's name,
-    as in `RunCodegen`. A function remains if the library's part would return several buffers, if the rest would
-    not
-    determine all sizes of its parameters, if it has scalar parameters, or if it is used other than by
-    `call_tir`.
+    as many nests as it has; `fcodegen` is called with all matches. Its result is attached to the module under
+    the function's name, as in `RunCodegen`. A function remains if the library's part would return several
+    buffers, if the rest would not determine all sizes of its parameters, if it has scalar parameters, or if it
+    is used other than by `call_tir`.
     """
 
     name = "split-call-tir-by-pattern"

@@ -39,12 +39,10 @@ class AlterOpImpl(Pass):
     y = layout_transform(call_tir(relax_add_replacement, (layout_transform(a), layout_transform(b))), inverse)
 
     `op_impl_map` maps operator names to new functions, and `op_buffer_transforms` to an index map for each
-    buffer, inputs
-    before outputs (an `IndexMap`, a function of indices, or None for an unchanged buffer);
+    buffer, inputs before outputs (an `IndexMap`, a function of indices, or None for an unchanged buffer);
     `op_buffer_axis_separators` and `op_buffer_input_axis_separators` are the separators of the
-    `layout_transform` of each
-    buffer, before the call for inputs and after it for outputs. If a layout pads, `remove_pad` crops the
-    result.
+    `layout_transform` of each buffer, before the call for inputs and after it for outputs. If a layout pads,
+    `remove_pad` crops the result.
 
     Raises `TiraxError` if maps and buffers do not agree.
     """

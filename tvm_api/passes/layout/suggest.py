@@ -25,16 +25,12 @@ Layout = list[Var | None]
 def suggest_layout_transforms(
     func: PrimFunc | tir.FuncOp, write_buffer_transforms: Sequence[Any]
 ) -> dict[Stmt, dict[Stmt | Buffer, IndexMap]]:
-    """Return, for each block of `func`, transformations of its iterators and of the buffers that it reads and
-    writes.
+    """Return, for each block of `func`, transformations of its iterators and of the buffers that it reads and writes.
 
     `write_buffer_transforms` are the index maps (or functions of indices) of the outputs, the last parameters.
-    A block is
-    transformed if it writes one buffer in the order of its iterators; a buffer that it reads, if its indices
-    are
-    iterators in their order. Intermediate buffers follow the blocks that read them. Raises `TiraxError` for
-    more maps than
-    parameters.
+    A block is transformed if it writes one buffer in the order of its iterators; a buffer that it reads, if its
+    indices are iterators in their order. Intermediate buffers follow the blocks that read them. Raises
+    `TiraxError` for more maps than parameters.
     """
     op = func.op if isinstance(func, PrimFunc) else func
     outputs = op.params[len(op.params) - len(write_buffer_transforms) :]
@@ -131,8 +127,8 @@ def remapped(source: Layout, mapping: IndexMapping, target: Layout) -> IndexMapp
     """Transfer the index map of a buffer with the layout `source` to one with the layout `target`.
 
     Dimensions that only the source has are dropped, with the results that depend on them alone; those that only
-    the
-    target has are inserted at their positions. Returns None if a result depends on both kinds of dimensions.
+    the target has are inserted at their positions. Returns None if a result depends on both kinds of
+    dimensions.
     """
     params, results = list(mapping.params), list(mapping.results)
     gone = {p for p, v in zip(mapping.params, source, strict=True) if v not in target}

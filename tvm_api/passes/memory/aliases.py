@@ -53,8 +53,7 @@ class Aliases:
         """Return whether the memory of `value`, an operand of `op`, is known and not used after `op`.
 
         False for values that may be computed at compile time, whose memory must not be written, and if another
-        operand may
-        share the memory.
+        operand may share the memory.
         """
         memories = self._of([value])
         if len(memories) != 1 or FOREIGN in memories or value in self._constant:

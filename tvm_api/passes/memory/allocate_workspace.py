@@ -34,10 +34,8 @@ class AllocateWorkspace(Pass):
     y = ext(x)  ->  w = builtin.alloc_tensor(shape([65536]), "uint8", 0, "global"); y = ext1(x, w)
 
     The workspace is a tensor of bytes, of the largest size that one of these functions needs. The calls of a
-    block share
-    one. The functions get new names, since their signature changes. Raises `TiraxError` for a size that is not
-    a number,
-    and `UnsupportedError` if such a function is used as a value.
+    block share one. The functions get new names, since their signature changes. Raises `TiraxError` for a size
+    that is not a number, and `UnsupportedError` if such a function is used as a value.
     """
 
     name = "allocate-workspace"

@@ -32,10 +32,8 @@ class DataflowUseInplaceCalls(Pass):
     z = add(x, y); u = nn.relu(z)  ->  z = add(x, y); u = call_tir_inplace(relu_inplace, (z,), [0])
 
     The operators are `add`, `subtract`, `multiply`, `divide`, `nn.relu` and `nn.silu`; the last suitable
-    operand is used.
-    Parameters and other values from outside of the block, constants and values computed from constants alone,
-    outputs, and
-    values that may share memory with a live value are not overwritten.
+    operand is used. Parameters and other values from outside of the block, constants and values computed from
+    constants alone, outputs, and values that may share memory with a live value are not overwritten.
     """
 
     name = "dataflow-use-inplace-calls"

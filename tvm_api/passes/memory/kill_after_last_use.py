@@ -25,8 +25,7 @@ class KillAfterLastUse(Pass):
     y = exp(x); z = exp(y)  ->  y = exp(x); z = exp(y); memory.kill_tensor(y)
 
     Parameters, constants, results of blocks, and bindings in dataflow blocks are not killed. Trivial bindings
-    are removed
-    first, as in `canonicalize-bindings`. A value that a branch uses is killed after the branch.
+    are removed first, as in `canonicalize-bindings`. A value that a branch uses is killed after the branch.
     """
 
     name = "kill-after-last-use"
@@ -65,8 +64,7 @@ def _in_order_of_use(op: Operation, values: list[SSAValue]) -> list[SSAValue]:
 
 
 def _last_use(value: SSAValue, block: Block, position: dict[Operation, int]) -> Operation | None:
-    """Return the last op of the block that uses the value, directly or nested; None if it is unused or killed
-    there.
+    """Return the last op of the block that uses the value, directly or nested; None if it is unused or killed there.
 
     The fields of an unnamed tuple are used where the tuple is used.
     """

@@ -19,8 +19,7 @@ _BYTE = dtype_of("uint8")
 
 @dataclass(frozen=True)
 class LowerAllocTensor(Pass):
-    """Replaces each `builtin.alloc_tensor` by a storage of its size and a tensor in it; those of unknown shape
-    remain.
+    """Replaces each `builtin.alloc_tensor` by a storage of its size and a tensor in it; those of unknown shape remain.
 
     x = builtin.alloc_tensor(shape([n, 4]), "float32", 0, "global")
     ->  storage = memory.alloc_storage(shape([n * 16]), 0, "global", "uint8")

@@ -36,8 +36,7 @@ class LowerRuntimeBuiltin(Pass):
     reshape(x, shape)                                 ->  call_packed("vm.builtin.reshape", x, shape)
 
     Use it after `to-non-dataflow` and `lower-alloc-tensor`: raises `TiraxError` if such an operator is in a
-    dataflow
-    block, and for remaining `builtin.alloc_tensor`.
+    dataflow block, and for remaining `builtin.alloc_tensor`.
     """
 
     name = "lower-runtime-builtin"

@@ -31,16 +31,12 @@ class StaticPlanBlockMemory(Pass):
         a = memory.alloc_tensor(storage, 0, shape([2, 4]), "float32")
 
     A storage is free after the last call with a tensor in it, or a reshaped one, as an argument. It is reused
-    for tensors
-    of the same dtype and device that are at most 16 times smaller or larger. Symbolic variables in the
-    attribute
-    `tir_var_upper_bound` count as their bound; sizes without a bound must be equal.
+    for tensors of the same dtype and device that are at most 16 times smaller or larger. Symbolic variables in
+    the attribute `tir_var_upper_bound` count as their bound; sizes without a bound must be equal.
 
     Tensors are left alone if anything other than a tensor function or packed function uses them, or another
-    block than
-    that of the allocation: results, arguments of Relax functions, conditions. Packed functions must neither
-    store nor
-    return their arguments. Raises `TiraxError` for bounds that are not numbers.
+    block than that of the allocation: results, arguments of Relax functions, conditions. Packed functions must
+    neither store nor return their arguments. Raises `TiraxError` for bounds that are not numbers.
     """
 
     name = "static-plan-block-memory"

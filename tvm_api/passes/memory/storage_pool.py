@@ -45,8 +45,7 @@ class StoragePool:
         """Take a free storage for a tensor of `size` bytes out of the pool, or return None if none fits.
 
         It is the smallest storage that is large enough, or else the largest smaller one, which grows. Sizes that
-        are not
-        constant must be equal.
+        are not constant must be equal.
         """
         free = self._free.setdefault(kind, _Free())
         if isinstance(size, SymExpr):

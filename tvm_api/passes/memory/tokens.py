@@ -77,9 +77,8 @@ class TokenTable:
     """The tokens of a function's values.
 
     A token belongs to one block: tensors used in another block, or by anything but calls of tensor functions
-    and packed
-    functions, are kept. Closures run at another time: tensors used in them are kept, and their own are not
-    shared.
+    and packed functions, are kept. Closures run at another time: tensors used in them are kept, and their own
+    are not shared.
     """
 
     def __init__(self, func: relax.FuncOp, kernels: set[str], plan_results: bool):

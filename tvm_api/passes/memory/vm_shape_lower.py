@@ -43,16 +43,12 @@ class VMShapeLower(Pass):
       s = shape([n + 1, 2])              s = call_packed("vm.builtin.make_shape", heap, 2, LOAD, 1, IMM, 2)
 
     Struct info and `tir_vars` remain. With `emit_err_ctx` the error messages of checks describe the checked
-    value.
-    Functions with the attribute `num_input`, the number of inputs, check only the symbolic parts of other
-    parameters. The
-    result is meant for inspection and interpretation: native code computes shapes itself, and the default
-    pipelines omit
-    this pass.
+    value. Functions with the attribute `num_input`, the number of inputs, check only the symbolic parts of
+    other parameters. The result is meant for inspection and interpretation: native code computes shapes itself,
+    and the default pipelines omit this pass.
 
     Use it after `to-non-dataflow` and `remove-purity-checking`: raises `TiraxError` if a function has a
-    dataflow block,
-    or is pure without `relax.force_pure`.
+    dataflow block, or is pure without `relax.force_pure`.
     """
 
     name = "vm-shape-lower"
@@ -149,9 +145,7 @@ def _bindings(block: Block) -> Iterable[Operation]:
 
 @dataclass(frozen=True)
 class _Check:
-    """How a value is checked: `always`, or only if its struct info is not specific enough; `context` is for
-    errors.
-    """
+    """How a value is checked: `always`, or only if its struct info is not specific enough; `context` is for errors."""
 
     context: str
     always: bool = False

@@ -30,16 +30,11 @@ class AdjustMatmulOrder(Pass):
     y = matmul(x, matmul(a, b))  ->  y = matmul(matmul(x, a), b), and back
 
     The inner product may be transposed, `matmul(x, permute_dims(matmul(b, a)))`; then `a` and `b` are
-    transposed. The cost
-    of an order is its number of multiplications, an expression in symbolic sizes, which are non-negative and
-    within the
-    function's attributes `tir_var_lower_bound` and `tir_var_upper_bound`; an inner product with other users is
-    free. A
-    product of weights (the parameters after the first `num_input`) remains, since it is computed ahead of time,
-    and so
-    does a product that does not accumulate in the dtype of its factors. Without `batches` a batched product
-    counts as a
-    single one.
+    transposed. The cost of an order is its number of multiplications, an expression in symbolic sizes, which
+    are non-negative and within the function's attributes `tir_var_lower_bound` and `tir_var_upper_bound`; an
+    inner product with other users is free. A product of weights (the parameters after the first `num_input`)
+    remains, since it is computed ahead of time, and so does a product that does not accumulate in the dtype of
+    its factors. Without `batches` a batched product counts as a single one.
     """
 
     name = "adjust-matmul-order"
@@ -111,9 +106,7 @@ def _factor(op: Operator, value: SSAValue) -> _Factor | None:
 
 
 def _inner(op: Operator, value: SSAValue) -> tuple[_Factor, _Factor, bool] | None:
-    """Return the factors of a product, possibly transposed, that is a factor itself, and whether it has other
-    users.
-    """
+    """Return the factors of a product, possibly transposed, that is a factor itself, and whether it has other users."""
     if is_of_weights(value):
         return None
     shared = not value.has_one_use()

@@ -1,10 +1,9 @@
 """TVM's pattern of explicit attention, and the rewriter that turns it into `nn.attention`.
 
 The pattern matches exactly the form that its options describe. The definition of attention, and its
-conversion to the
-operator, are in `attention_form.py`, which the pass `fuse-attention` uses to find all forms. (The file of
-the same name
-in `schedule/cpu/library/` works on loops: it matches the lowered `nn.attention` of `topi`.)
+conversion to the operator, are in `attention_form.py`, which the pass `fuse-attention` uses to find all
+forms. (The file of the same name in `schedule/cpu/library/` works on loops: it matches the lowered
+`nn.attention` of `topi`.)
 """
 
 from __future__ import annotations
@@ -33,10 +32,8 @@ def make_attention_rewrite_pattern(
     """Return a pattern of explicit attention, and the rewriter that turns a match into `nn.attention`.
 
     Layouts are `BSNH` (batch, length, heads, size) or `BSH`, for the inputs and the result. `with_cast`: the
-    softmax is
-    computed in another dtype. `with_kv_repeat`: keys and values are repeated first. The rewriter rejects
-    matches whose
-    axes or shapes are not those of attention. Raises `ValueError` for other layouts.
+    softmax is computed in another dtype. `with_kv_repeat`: keys and values are repeated first. The rewriter
+    rejects matches whose axes or shapes are not those of attention. Raises `ValueError` for other layouts.
     """
     for layout in (qkv_layout, out_layout):
         if layout not in _LAYOUTS:

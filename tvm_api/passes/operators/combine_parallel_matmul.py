@@ -37,14 +37,11 @@ class CombineParallelMatmul(Pass):
     ->  y = split(matmul(x, concat((a, b), axis=1)), [4], axis=1); p = y[0]; q = y[1]
 
     If all of them are followed by a bias addition it is combined as well, and so is a following relu, gelu or
-    silu that is
-    the same for all. The matrices must be distinct, of the same rank, dtype and batch, and independent of the
-    other
-    products. One of them, which comes last, may have a symbolic number of columns, since `split` takes constant
-    positions.
-    `check(x, weights, biases, bindings)`, with handles, may decline. Only products in one dataflow block are
-    combined.
-    Without `mixed_batches`, matrices of one rank are not combined if their batches differ.
+    silu that is the same for all. The matrices must be distinct, of the same rank, dtype and batch, and
+    independent of the other products. One of them, which comes last, may have a symbolic number of columns,
+    since `split` takes constant positions. `check(x, weights, biases, bindings)`, with handles, may decline.
+    Only products in one dataflow block are combined. Without `mixed_batches`, matrices of one rank are not
+    combined if their batches differ.
     """
 
     name = "combine-parallel-matmul"

@@ -25,8 +25,7 @@ class ExpandMatmulOfSum(Pass):
     y = matmul(x, permute_dims(a + b))  ->  y = matmul(x, permute_dims(a)) + matmul(x, permute_dims(b))
 
     Sums of several terms are supported. A sum remains if it broadcasts, or if both of its terms are constants
-    or weights
-    (the parameters after the first `num_input`).
+    or weights (the parameters after the first `num_input`).
     """
 
     name = "expand-matmul-of-sum"

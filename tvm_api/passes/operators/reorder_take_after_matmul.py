@@ -24,8 +24,8 @@ class ReorderTakeAfterMatmul(Pass):
     y = matmul(x, take(w, i, axis=1))  ->  y = take(matmul(x, w), i, axis=-1)
 
     `i` is a vector; x and w are of known rank, and w is a matrix, or has the batch of x. If one of the matrices
-    w is taken
-    for each matrix in the batch x, `take(w, i, axis=0)`, x is multiplied by all matrices concatenated:
+    w is taken for each matrix in the batch x, `take(w, i, axis=0)`, x is multiplied by all matrices
+    concatenated:
 
     y = einsum("ijik->ijk", take(reshape(matmul(x, w'), …), i, axis=2)), w' of shape [K, E * N] for w of [E, K,
     N]

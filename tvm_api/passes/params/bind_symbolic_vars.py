@@ -20,10 +20,9 @@ class BindSymbolicVars(Pass):
     """Replace symbolic variables of Relax functions by values.
 
     In Python: `BindSymbolicVars({"n": 4, "m": n_expr}, func_name="main")`. In text: parallel lists `names` and
-    `values`.
-    `func_name` restricts the pass to one function; otherwise it applies to all functions with these variables,
-    where a
-    variable given by its handle is that of its own function. Raises if no function has a variable of a name.
+    `values`. `func_name` restricts the pass to one function; otherwise it applies to all functions with these
+    variables, where a variable given by its handle is that of its own function. Raises if no function has a
+    variable of a name.
     """
 
     name = "bind-symbolic-vars"

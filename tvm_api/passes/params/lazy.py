@@ -127,10 +127,8 @@ class LazyGetInput(Pass):
     f(x, w) {… w …}  ->  f(x, fget_param) {… w = match_cast(fget_param(0, "w")); w …}
 
     `fget_param(index, name)` is a pure function passed by the caller; unused weights are not fetched. Each is
-    fetched
-    once, or once in each branch that is the first to use it. Without the attribute `num_input` all parameters
-    are weights;
-    otherwise it is increased to count `fget_param`.
+    fetched once, or once in each branch that is the first to use it. Without the attribute `num_input` all
+    parameters are weights; otherwise it is increased to count `fget_param`.
     """
 
     name = "lazy-get-input"
@@ -175,8 +173,7 @@ class LazySetOutput(Pass):
     ->  f(x, fset_output) {fset_output(1, x); y = exp(x); fset_output(0, y); return ()}
 
     `fset_output` returns the empty tuple. It is the last parameter, or with the attribute `num_input` the last
-    input,
-    which increases that number. Dataflow blocks become plain bindings, since its calls have effects.
+    input, which increases that number. Dataflow blocks become plain bindings, since its calls have effects.
     """
 
     name = "lazy-set-output"

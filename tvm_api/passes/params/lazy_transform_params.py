@@ -30,19 +30,15 @@ _SUFFIX = "transform_params"
 
 @dataclass(frozen=True, init=False)
 class LazyTransformParams(Pass):
-    """Lets functions named `…transform_params` load weights where they use them, and store results as soon as
-    possible.
+    """Lets functions named `…transform_params` load weights where they use them, and store results as soon as possible.
 
     f(params) {w = params[0]; t = exp(w); return (t,)}
     ->  f() {w = match_cast(get_item(0)); t = exp(w); kill(w); set_item(0, t); kill(t); return ()}
 
     `fget_item` and `fset_item` are the names of packed functions; `fset_item=None` keeps the results as return
-    values.
-    `extra_get_item_params`, `extra_set_item_params`: variables that become parameters of the function and are
-    passed
-    before the index. A weight is loaded once (once in each branch that is the first to use it) and killed after
-    its
-    last use. Parameters other than tensors remain, such as `symbolic_var_holder`.
+    values. `extra_get_item_params`, `extra_set_item_params`: variables that become parameters of the function
+    and are passed before the index. A weight is loaded once (once in each branch that is the first to use it)
+    and killed after its last use. Parameters other than tensors remain, such as `symbolic_var_holder`.
     """
 
     name = "lazy-transform-params"

@@ -3,8 +3,8 @@
     load %A[%i * 16 + %j]; store %x, %B[%i * 16 + %j]   ->   %cse_var_1 = let %i * 16 + %j; load %A[%cse_var_1]; …
 
 A name is bound at the beginning of the innermost body that contains all its uses, after its operands.
-Expressions that
-read memory are not shared, and neither are divisions, whose divisor may be 0 where they do not run.
+Expressions that read memory are not shared, and neither are divisions, whose divisor may be 0 where they do
+not run.
 """
 
 from __future__ import annotations

@@ -31,8 +31,7 @@ def legalize(func: tir.FuncOp, is_narrow: Callable[[Attribute], bool], wide: Att
     """Compute in `wide` what the function computes in the types selected by `is_narrow`.
 
     Operands are converted, and results are converted back where they are stored: intermediate values remain in
-    the wide
-    type, and so do their names and the function's own buffers, as in TVM.
+    the wide type, and so do their names and the function's own buffers, as in TVM.
     """
     if any(is_narrow(scalar_of(v.type)) for op in operations(func) for v in op.results) or _buffers(func, is_narrow):
         _Legalizer(is_narrow, wide).function(func)
@@ -197,8 +196,7 @@ class BF16ComputeLegalize(Pass):
 
 @dataclass(frozen=True)
 class FP8ComputeLegalize(Pass):
-    """Convert 8-bit floats to `promote_dtype` before arithmetic and back after it; loads, stores and buffers
-    remain.
+    """Convert 8-bit floats to `promote_dtype` before arithmetic and back after it; loads, stores and buffers remain.
 
     Functions whose target computes in them remain unchanged.
     """

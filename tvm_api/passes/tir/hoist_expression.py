@@ -7,9 +7,8 @@
     }                                                }
 
 Conditions are hoisted if the branch, or the expression that evaluates one of two sides, is the only content
-of a loop:
-each side gets a copy of the loop with the condition resolved. `hoist-if-then-else` does so for branches
-only:
+of a loop: each side gets a copy of the loop with the condition resolved. `hoist-if-then-else` does so for
+branches only:
 
     for %i {if %c {S(%i)} else {T(%i)}}     ->     if %c {for %i {S(%i)}} else {for %i {T(%i)}}
 """
@@ -65,9 +64,8 @@ class HoistExpression(Pass):
     """Hoist conditions and values out of loops as far as possible.
 
     The options are sums of flags, as in TVM's `tir.HoistExpression`. Hoisted values read no memory (which may
-    change in the
-    loop) and divide only by constants (the loop may not run at all). Conditions on thread-bound loops require
-    `UsingBlockVar`.
+    change in the loop) and divide only by constants (the loop may not run at all). Conditions on thread-bound
+    loops require `UsingBlockVar`.
     """
 
     name = "hoist-expression"
@@ -317,10 +315,8 @@ class HoistIfThenElse(Pass):
     """Hoist branches that are the only content of a loop out of it, as far as their conditions allow.
 
     The condition must not read memory, which may change in the loop. Conditions on thread-bound loop variables
-    are not
-    hoisted, except with `support_block_scope_hoisting` and without the variant "basic". Raises
-    `NameLookupError` for other
-    variants.
+    are not hoisted, except with `support_block_scope_hoisting` and without the variant "basic". Raises
+    `NameLookupError` for other variants.
     """
 
     name = "hoist-if-then-else"

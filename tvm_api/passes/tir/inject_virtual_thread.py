@@ -4,10 +4,9 @@
       ->  B = allocate [8]; B[i + 0 * 4] = A[i * 2 + 0]; B[i + 1 * 4] = A[i * 2 + 1]; C[i * 2 + 0] = B[i + 0 * 4]; …
 
 Statements are repeated for each thread if they depend on the thread: on its index, or on memory that does.
-Others run
-once. A statement that contains loops, or for 16 or more threads, becomes a loop over the threads instead.
-Threads with
-the tag `vthread` share memory that is equal in all of them; those of `cthread` share nothing.
+Others run once. A statement that contains loops, or for 16 or more threads, becomes a loop over the threads
+instead. Threads with the tag `vthread` share memory that is equal in all of them; those of `cthread` share
+nothing.
 """
 
 from __future__ import annotations
@@ -201,9 +200,7 @@ class _Threads:
 
 
 def _full_dims(declaration: tir.DeclBufferOp, size: SymExpr) -> Sequence[SymExpr]:
-    """Return the dimensions of a buffer that covers its memory. Raises `UnsupportedError` if it covers only a
-    part.
-    """
+    """Return the dimensions of a buffer that covers its memory. Raises `UnsupportedError` if it covers only a part."""
     t = declaration.result.type
     if product(t.dims) != size or t.with_shape(t.dims).offset != t.offset or t.strides != t.with_shape(t.dims).strides:
         where = location_of(declaration)

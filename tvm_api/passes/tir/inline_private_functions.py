@@ -38,10 +38,9 @@ class InlinePrivateFunctions(Pass):
     """Inline private tensor functions at their calls in tensor functions.
 
     Buffers of the callee become those of the caller, or views of them; symbolic sizes are replaced by those of
-    the call.
-    A function that returns a scalar is inlined if its body is a single expression. Functions remain if they are
-    recursive,
-    have a target of their own, or have sizes that are computed at the call; unused ones are removed.
+    the call. A function that returns a scalar is inlined if its body is a single expression. Functions remain
+    if they are recursive, have a target of their own, or have sizes that are computed at the call; unused ones
+    are removed.
     """
 
     name = "tir-inline-private-functions"

@@ -1,11 +1,9 @@
-"""`loop-partition`: split off the iterations for which a condition always holds, and drop the condition in
-them.
+"""`loop-partition`: split off the iterations for which a condition always holds, and drop the condition in them.
 
     for %i to n {if likely(%i < 11) {S}}     ->     for %i to min(n, 11) {S};  for %i = min(n, 11) to n {if … {S}}
 
 Candidates are loops of unknown extent with conditions marked as likely, and all conditions in loops
-annotated with
-`pragma_loop_partition_hint`.
+annotated with `pragma_loop_partition_hint`.
 """
 
 from __future__ import annotations
@@ -186,9 +184,7 @@ def _plain(condition: SSAValue) -> tuple[SSAValue, bool]:
 
 
 def _narrow(range_: _Range, condition: SSAValue, loop: tir.ForOp, branch: _Branch) -> bool:
-    """Narrow the range to where `condition` holds for all iterations of the inner loops; return False if
-    impossible.
-    """
+    """Narrow the range to where `condition` holds for all iterations of the inner loops; return False if impossible."""
     parts = _conjunction(sym_expr_of(condition))
     limits = [_limit(part, loop, branch) for part in parts]
     if not parts or any(limit is None for limit in limits):

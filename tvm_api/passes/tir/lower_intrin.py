@@ -36,8 +36,7 @@ class LowerIntrin(Pass):
     once
 
     As in TVM's pass of this name for the target `llvm`. Other intrinsics, and these without the pass, are
-    lowered during
-    code generation.
+    lowered during code generation.
     """
 
     name = "lower-intrin"

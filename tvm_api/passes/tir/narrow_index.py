@@ -1,5 +1,4 @@
-"""`narrow-data-type` and `force-narrow-index-to-int32`: int64 loop variables, indices and extents become
-int32.
+"""`narrow-data-type` and `force-narrow-index-to-int32`: int64 loop variables, indices and extents become int32.
 
 for %i : i64 = 0 to 16 {load %A[%i * 8]}     ->     for %i : i32 = 0 to 16 {load %A[%i * 8]}
 
@@ -85,8 +84,7 @@ class NarrowDataType(Pass):
     """Narrow the index arithmetic of a function to `target_bits`, 32 (64 changes nothing), if all of it fits.
 
     A function remains unchanged if something may not fit, or if int64 is also data: loaded, stored or passed.
-    Raises
-    `UnsupportedError` for other widths.
+    Raises `UnsupportedError` for other widths.
     """
 
     name = "narrow-data-type"
@@ -159,8 +157,7 @@ class ForceNarrowIndexToInt32(Pass):
     """Convert all int64 to int32. The caller must ensure that all values are below 2**31.
 
     Scalar parameters become int32 as well. Raises `UnsupportedError` if a function computes with int64 data:
-    for buffers
-    and results of int64, and for scalars that other functions of the module pass.
+    for buffers and results of int64, and for scalars that other functions of the module pass.
     """
 
     name = "force-narrow-index-to-int32"

@@ -25,8 +25,7 @@ def oob_checker() -> Callable[[Any], Any]:
     accesses.
 
     Accesses that may be in bounds are accepted: those under conditions, in loops of unknown extent, and with
-    indices that
-    are not sums of distinct loop variables, whose bounds may not be attained.
+    indices that are not sums of distinct loop variables, whose bounds may not be attained.
     """
 
     def check(mod: Any) -> Any:

@@ -37,9 +37,8 @@ class PointerValueTypeRewrite(Pass):
     """Give memory, including parameters, the type of the vectors that are loaded from it and stored to it.
 
     All vectors must have the same number of lanes and start at its multiples; single elements may be read, by
-    extraction
-    from a vector, but not written. The last extent must be a multiple of the lanes. Memory whose address is
-    taken remains.
+    extraction from a vector, but not written. The last extent must be a multiple of the lanes. Memory whose
+    address is taken remains.
     """
 
     name = "pointer-value-type-rewrite"

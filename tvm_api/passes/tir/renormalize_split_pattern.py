@@ -1,13 +1,11 @@
-"""`renormalize-split-pattern`: divide first in index arithmetic of split loops, and take remainders of
-quotients.
+"""`renormalize-split-pattern`: divide first in index arithmetic of split loops, and take remainders of quotients.
 
     (i * 128 + t) % 256 // 8   ->   (i * 16 + t // 8) % 32
     (i * 128 + t) // 256       ->   (i + t // 128) // 2
     i * 128 + t < 640          ->   (i + t // 128) // 5 < 1
 
 With the range of `t` (`t < 128`), `simplify` then reduces these to the loop variable `i`, as TVM's
-schedules for GPUs
-expect.
+schedules for GPUs expect.
 """
 
 from __future__ import annotations

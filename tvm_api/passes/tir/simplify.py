@@ -1,6 +1,4 @@
-"""`simplify`: TVM's `tir.transform.Simplify`, which brings conditions to the normal forms of
-`rewrite_simplify`.
-"""
+"""`simplify`: TVM's `tir.transform.Simplify`, which brings conditions to the normal forms of `rewrite_simplify`."""
 
 from __future__ import annotations
 

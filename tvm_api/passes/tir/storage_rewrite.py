@@ -1,6 +1,4 @@
-"""`storage-rewrite`: like `share-buffers`, but buffers remain declared in place, at addresses in shared
-memory.
-"""
+"""`storage-rewrite`: like `share-buffers`, but buffers remain declared in place, at addresses in shared memory."""
 
 from __future__ import annotations
 
@@ -27,8 +25,8 @@ class StorageRewrite(Pass):
     `flatten-buffer`.
 
     Buffers remain declared in place, at the addresses that they share. Allocations of memory with a tag are
-    merged into one
-    (`tagged_memory`). Memory accessed only by vectors of one width then gets a vector element type.
+    merged into one (`tagged_memory`). Memory accessed only by vectors of one width then gets a vector element
+    type.
     """
 
     name = "storage-rewrite"

@@ -1,12 +1,9 @@
 """Contents of buffers, propagated from stores and assumptions to later loads.
 
 A fact states that the elements `B[q]`, for all `q` that satisfy conditions, equal `value`, an expression of
-`q` and of
-variables. A store adds a fact and removes the element from others; a branch makes facts depend on its
-condition; a loop
-generalizes the facts of an iteration to all iterations. Anything unsupported (a buffer whose address is
-taken, stores
-at indices shared by several iterations) is forgotten.
+`q` and of variables. A store adds a fact and removes the element from others; a branch makes facts depend
+on its condition; a loop generalizes the facts of an iteration to all iterations. Anything unsupported (a
+buffer whose address is taken, stores at indices shared by several iterations) is forgotten.
 """
 
 from __future__ import annotations
@@ -222,9 +219,7 @@ def _minus(term: Term, number: int) -> Term:
 
 
 def _shifts(buffer: SSAValue, loop: tir.ForOp) -> list[_Shift] | None:
-    """Return the stores of a loop to a buffer, or None if one is not at the variable plus a constant along one
-    axis.
-    """
+    """Return the stores of a loop to a buffer, or None if one is not at the variable plus a constant along one axis."""
     variable = term_of(loop.loop_var)
     shifts: list[_Shift] = []
     for store in _stores(loop):
