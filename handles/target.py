@@ -58,7 +58,7 @@ class Target(_cpu.Target):
     kind: TargetKind
     attrs: dict[str, Any]
     keys: list[str]
-    host: Any = None  # of the class it is how this machine is asked for
+    host: Any = None  # on the class: the constructor for this machine
     _wrong: Exception | None = None
 
     def __init__(self, target: Any = "llvm", host: Any = None):

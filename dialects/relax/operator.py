@@ -1,21 +1,22 @@
-"""Relax operators: what they share, and how one is declared.
+"""Relax operators: their common base, and how they are declared.
 
     @operator("relax.permute_dims", "x", axes=INTS)
     class PermuteDims(Operator):
-        \"\"\"Transpose: dimension i of the result is dimension axes[i] of x; all reversed when axes is None.\"\"\"
+        \"\"\"Transpose: dimension i of the result is dimension axes[i] of x; all reversed if axes is None.\"\"\"
 
         def infer(self) -> Attribute: ...
 
-An operand specification is a list of names: `x` is one value, `xs*` a tuple of values, `bias?` may be absent, and so
-may `xs*?`, a tuple that is not empty where it is there.
+An operand specification is a list of names: `x` is one value, `xs*` a tuple of values, `bias?` an optional value, and
+`xs*?` an optional tuple, which is nonempty if present.
 Attributes are declared by name with a kind and a default; they print in TVMScript in this order. The text form is
 
     %y = relax.permute_dims %x {axes = [0, 2, 1]} : !relax.tensor<[4, 3, 5], f32>
 
-with attributes that have their default left out.
+where attributes with their default value are omitted.
 
-Operators of the core have their reference semantics and their legalization in the tables of other rooms. One of a
-plug-in (`registry`) brings them along: `reference` computes in numpy, `compute` in `te`. `docs/extending/` shows one.
+Core operators have their reference semantics and their legalization in tables of other packages. An operator of a
+plug-in (`plugins`) defines them itself: `reference` computes in numpy, `compute` in `te`. `docs/extending/` has an
+example.
 """
 
 from __future__ import annotations

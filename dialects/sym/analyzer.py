@@ -363,7 +363,7 @@ class Analyzer:
         if not isinstance(condition, Op) or not isinstance(quotient, Op) or quotient.kind != "floordiv":
             return None
         x, divisor = quotient.args
-        if divisor.constant is not None or self.bounds(divisor).low < 0:  # dividing by it says that it is not 0
+        if divisor.constant is not None or self.bounds(divisor).low < 0:  # the division implies that it is not 0
             return None
         kind, more = _OF_PRODUCTS[condition.kind]
         return OPS[kind](x, mul(condition.args[1] + more, divisor))

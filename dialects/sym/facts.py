@@ -68,7 +68,7 @@ class Facts:
             return e
         try:
             return e.substitute(self.values)
-        except ZeroDivisionError:  # it has no value: anything may be said of it
+        except ZeroDivisionError:  # it is undefined: any value is valid
             return e
 
     def bind_value(self, var: Var, value: SymExpr) -> None:

@@ -65,7 +65,7 @@ def _with_simple_parts(known: Knowing, e: SymExpr) -> SymExpr:
     return OPS[e.kind](*parts) if isinstance(e, Op) and not undefined else e
 
 
-# Conditions: what is evaluated only where something holds is simplified knowing it
+# Conditions: operands that are evaluated under a condition are simplified assuming it
 
 
 def _simple_under(known: Knowing, condition: SymExpr, e: SymExpr) -> SymExpr:

@@ -91,8 +91,8 @@ def _integer(value: int, dtype: IntegerType) -> IntegerAttr:
     return IntegerAttr(value, dtype, truncate_bits=True)
 
 
-# The operations that are made most are initialised as xDSL's `create` does it: its builders, which find out what
-# belongs to which operand, take longer than all the rest.
+# The most frequent operations are initialized like xDSL's `create`: its builders, which assign arguments to operands,
+# take longer than everything else.
 
 
 @irdl_op_definition

@@ -70,8 +70,8 @@ class PrimExpr:
     part_of: ClassVar[Callable[[Any, str], Any]]
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> Self:
-        # Python asks the right operand of a comparison first where its class is derived from the left one's: what is
-        # computed is of a class beside those of variables, so that `x + 1 < y` is not built as `y > x + 1`.
+        # Python calls the right operand's comparison first if its class is derived from the left one's: computed
+        # expressions have a sibling class of the variables', so that `x + 1 < y` is not built as `y > x + 1`.
         return object.__new__(cast_type(type[Self], _Computed) if cls is PrimExpr else cls)
 
     def __init__(self, value: SSAValue):

@@ -95,7 +95,7 @@ def _in_single(build: Builder) -> Builder:
 
 @_in_single
 def _sigmoid(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """1 / (1 + exp(-x))"""
+    """Return 1 / (1 + exp(-x))."""
     x = args[0]
     one = emit.constant(1.0, x.type)
     minus = emit.pure(arith.NegfOp, (x,), x.type, {"fastmath": NO_FLAGS})
@@ -153,7 +153,7 @@ def _exp10(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
 
 @_in_single
 def _hypot(emit: Emitter, op: Call, args: Sequence[SSAValue]) -> SSAValue:
-    """big * sqrt(1 + (small / big)^2), which does not overflow; 0 where both are 0"""
+    """Return big * sqrt(1 + (small / big)^2), which does not overflow; 0 if both are 0."""
     a, b = (emit.pure(math.AbsFOp, (v,), v.type, {"fastmath": NO_FLAGS}) for v in args)
     big, small = emit.binary(arith.MaximumfOp, a, b), emit.binary(arith.MinimumfOp, a, b)
     is_zero = emit.compare("oeq", big, emit.constant(0.0, big.type))

@@ -5,7 +5,7 @@ For each function of the executable, `NAME` being that of the library:
     int NAME_main(const DLTensor *x, DLManagedTensor **result);          tensors of DLPack; the results are the caller's
     int NAME_main_raw(const float *x, int64_t n, float *result);         plain memory, where sizes say all there is
 
-Both give 0, or -1 where `NAME_error()` says why.
+Both return 0, or -1 with the reason in `NAME_error()`.
 """
 
 from __future__ import annotations
