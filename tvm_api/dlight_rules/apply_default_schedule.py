@@ -1,7 +1,6 @@
 """`ApplyDefaultSchedule`: schedule the tensor functions of a module by rules.
 
-ApplyDefaultSchedule(GEMV()): y = A @ x in plain loops  ->  the same in parallel, vectorized and unrolled
-loops
+ApplyDefaultSchedule(GEMV()): y = A @ x in plain loops  ->  the same in parallel, vectorized and unrolled loops
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ from ....ir.rewriting.infer import infer_function
 class UpdateParamStructInfo(Pass):
     """Replaces the struct info of parameters of Relax functions by the result of `sinfo_func(var)`, unless it is None.
 
-    f(x: tensor<[n], f32>) {… exp(x) : tensor<[n], f32>}  ->  f(x: tensor<[4], f32>) {… exp(x) : tensor<[4],
-    f32>}
+    f(x: tensor<[n], f32>) {… exp(x) : tensor<[n], f32>}  ->  f(x: tensor<[4], f32>) {… exp(x) : tensor<[4], f32>}
 
     The struct info of bindings and results is inferred again; declarations of calls and casts remain. Raises
     `ShapeError` or `DTypeError` if an operator does not accept the new types.

@@ -27,8 +27,7 @@ class ReorderTakeAfterMatmul(Pass):
     w is taken for each matrix in the batch x, `take(w, i, axis=0)`, x is multiplied by all matrices
     concatenated:
 
-    y = einsum("ijik->ijk", take(reshape(matmul(x, w'), …), i, axis=2)), w' of shape [K, E * N] for w of [E, K,
-    N]
+    y = einsum("ijik->ijk", take(reshape(matmul(x, w'), …), i, axis=2)), w' of shape [K, E * N] for w of [E, K, N]
     """
 
     name = "reorder-take-after-matmul"

@@ -32,8 +32,7 @@ class LowerIntrin(Pass):
     """Replace intrinsics of 32- and 64-bit floats by LLVM's, and contract multiply-adds.
 
     y = T.sqrt(a)   ->  y = T.call_llvm_pure_intrin("float32", "llvm.sqrt", 1, a)
-    y = a * b + c   ->  y = T.call_llvm_pure_intrin("float32", "llvm.fmuladd", 3, a, b, c), which is rounded
-    once
+    y = a * b + c   ->  y = T.call_llvm_pure_intrin("float32", "llvm.fmuladd", 3, a, b, c), which is rounded once
 
     As in TVM's pass of this name for the target `llvm`. Other intrinsics, and these without the pass, are
     lowered during code generation.
