@@ -218,7 +218,7 @@ def full_universe() -> Universe:
     for entry in entry_points(group="xdsl.universe"):
         if not isinstance(load_plugin(entry), Universe):
             expected = "an xdsl.universe.Universe"
-            raise PluginError(f"the plug-in '{entry.name}' is no universe", expected=expected, found=entry.value)
+            raise PluginError(f"the plug-in '{entry.name}' is not a universe", expected=expected, found=entry.value)
     try:
         return Universe.get_multiverse()
     except ValueError as error:

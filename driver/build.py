@@ -198,7 +198,7 @@ def _passes(pipeline: str | Sequence[Any] | Any | None, target: Target) -> list[
 
 def _pass(step: Any) -> Any:
     if not callable(step):
-        raise TiraxError("this is no pass", expected="a pipeline's name, a pass, a list of passes", found=repr(step))
+        raise TiraxError("this is not a pass", expected="a pipeline's name, a pass, a list of passes", found=repr(step))
     return step
 
 

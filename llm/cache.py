@@ -197,7 +197,7 @@ class PagedKVCache:
     def end_forward(self) -> None:
         """End the step and keep what it appended. Raises `ArgumentError` outside of a step."""
         if self._forward is None:
-            raise ArgumentError("there is no step to be ended", hint="begin_forward comes before end_forward")
+            raise ArgumentError("no step is active", hint="begin_forward comes before end_forward")
         self._forward = None
 
     @contextmanager

@@ -77,7 +77,7 @@ def _header(name: str, data: memoryview) -> tuple[dict[str, object], int]:
         raise WeightsError(f"'{name}' is no file of weights, or was cut off", expected="safetensors")
     header = read_json(bytes(data[8 : 8 + size]), f"'{name}' is damaged: its header", WeightsError)
     if not isinstance(header, dict):
-        raise WeightsError(f"'{name}' is damaged: its header is no JSON object")
+        raise WeightsError(f"'{name}' is damaged: its header is not a JSON object")
     return cast("dict[str, object]", header), 8 + size
 
 

@@ -54,7 +54,7 @@ def _path(text: str) -> str:
     try:
         return check_name(text) if text else text
     except FileError as error:
-        raise UsageError(f"this is no path: {error.strerror}", found=error.filename) from error
+        raise UsageError(f"invalid path: {error.strerror}", found=error.filename) from error
 
 
 def count(text: str) -> int:

@@ -90,7 +90,7 @@ def import_model(path: str, shapes: Shapes) -> ModuleOp:
     """Import a model as a program. Raises `TiraxError` for any problem of the file."""
     model = format_of(path)
     if model is None:
-        raise UsageError("this is no model", expected=f"a file {' or '.join(FORMATS)}", found=path)
+        raise UsageError("this is not a model", expected=f"a file {' or '.join(FORMATS)}", found=path)
     with stage(f"import {os.path.basename(path)}"):
         return model.read(path, shapes)
 

@@ -37,7 +37,7 @@ def configured(path: str) -> list[str]:
         with open(path, encoding="utf-8") as file:
             words = [word for line in file if line.startswith(_HEAD) for word in shlex.split(line[len(_HEAD) :])]
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not a text"
         raise TiraxError(f"cannot read '{path}': {reason}") from error
     except ValueError as error:  # a quotation that does not end
         raise TiraxError(f"the configuration in '{path}' is not understood: {error}", expected=_HINT) from error

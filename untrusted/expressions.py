@@ -51,11 +51,11 @@ def read_expression(text: object, functions: Mapping[str, str], operators: Colle
     operators, by default all. Raises `ExpressionError`.
     """
     if not isinstance(text, str) or len(text) > MOST_TEXT:
-        raise ExpressionError("the size is no text of limited length", found=brief(text))
+        raise ExpressionError("the size is not a text of limited length", found=brief(text))
     try:
         syntax = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ExpressionError("the size is no expression", found=brief(text)) from error
+        raise ExpressionError("the size is not an expression", found=brief(text)) from error
     tree = _Reader(text, functions, operators).tree(syntax, 0)
     _Cost.check(tree, text)
     return tree
@@ -89,7 +89,7 @@ class _Reader:
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords):
                 return self._called(name, arguments, keywords, depth)
             case _:
-                raise self._error("the size is no arithmetic")
+                raise self._error("the size is not arithmetic")
 
     def _error(self, problem: str) -> ExpressionError:
         return ExpressionError(problem, found=brief(self._text))

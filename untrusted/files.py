@@ -68,7 +68,7 @@ def checked_path(path: Path, folder: Path | None = None, *, missing: bool = Fals
 def check_name(name: str) -> str:
     """Return the path if the file system can represent it, whether or not it exists. Raises `FileError`."""
     if not isinstance(name, str):
-        raise FileError("its path is no text", brief(name), errno.EINVAL, found=type(name).__name__)
+        raise FileError("its path is not a text", brief(name), errno.EINVAL, found=type(name).__name__)
     if not name:
         raise FileError("its path is empty", name, errno.EINVAL)
     if "\0" in name:
@@ -76,7 +76,7 @@ def check_name(name: str) -> str:
     try:
         size = len(os.fsencode(name))
     except UnicodeEncodeError:
-        raise FileError("its path is no text in UTF-8", name, errno.EILSEQ) from None
+        raise FileError("its path is not UTF-8 text", name, errno.EILSEQ) from None
     if size >= MOST_PATH or any(len(os.fsencode(part)) > MOST_NAME for part in name.split("/")):
         expected = f"at most {MOST_NAME} bytes in a name, {MOST_PATH - 1} in a path"
         raise FileError("its path is too long", name, errno.ENAMETOOLONG, expected=expected)

@@ -83,9 +83,9 @@ def _read(path: Path) -> tuple[str, list[int], str, str]:
     try:
         head, kind, choices, message, *text = path.read_text().split("\n")
     except (OSError, ValueError, UnicodeDecodeError) as error:
-        raise TiraxError(f"'{path}' is no finding of a fuzzer", notes=[str(error)]) from error
+        raise TiraxError(f"'{path}' is not a finding of the fuzzer", notes=[str(error)]) from error
     if head != _HEAD or kind not in KINDS:
-        raise TiraxError(f"'{path}' is no finding of a fuzzer", expected=_HEAD, found=head)
+        raise TiraxError(f"'{path}' is not a finding of the fuzzer", expected=_HEAD, found=head)
     return kind, [int(c) for c in choices.split()], message, "\n".join(text)
 
 

@@ -103,7 +103,7 @@ def _problems(message: Message) -> list[str]:
         return ["it has not just a role and a content"]
     if not isinstance(message["role"], str) or not _ROLE.fullmatch(message["role"]):
         return [f"its role is no name of up to 32 letters: {str(message['role'])[:40]!r}"]
-    return [] if isinstance(message["content"], str) else ["its content is no text"]
+    return [] if isinstance(message["content"], str) else ["its content is not a text"]
 
 
 def _chatml(messages: Sequence[Message], reply: bool) -> str:

@@ -33,7 +33,7 @@ def read_gguf_model(path: str | os.PathLike[str]) -> tuple[TransformerConfig, We
     if file.architecture not in ARCHITECTURES:
         expected = ", ".join(ARCHITECTURES)
         raise UnsupportedError(
-            f"'{file.path}' is no model of a family that is read", expected=expected, found=file.architecture
+            f"'{file.path}' belongs to an unsupported model family", expected=expected, found=file.architecture
         )
     weights, unknown = _weights(file)
     factors = weights.pop(_FACTORS, None)

@@ -72,7 +72,7 @@ def huggingface_template(folder: str | os.PathLike[str]) -> str | None:
         named = [each for each in entry if isinstance(each, dict) and each.get("name") == "default"]
         entry = named[0].get("template") if named else entry
     if entry is not None and not isinstance(entry, str):
-        raise ModelError(f"'chat_template' of '{settings}' is no text", found=repr(entry)[:80])
+        raise ModelError(f"'chat_template' of '{settings}' is not a text", found=repr(entry)[:80])
     return entry
 
 
@@ -80,7 +80,7 @@ def _family(path: Path, entries: Mapping[str, Any]) -> str:
     kind = entries.get("model_type")
     if not isinstance(kind, str) or kind not in _FAMILY_OF:
         raise UnsupportedError(
-            f"'{path}' is no model of a family that is read", expected=", ".join(_FAMILY_OF), found=repr(kind)[:80]
+            f"'{path}' belongs to an unsupported model family", expected=", ".join(_FAMILY_OF), found=repr(kind)[:80]
         )
     if entries.get("num_local_experts") is not None:
         raise UnsupportedError(f"'{path}' has 'num_local_experts'", expected="one MLP a layer")

@@ -57,7 +57,7 @@ class LanguageModelFile:
         """The chat template of the model. Raises as `tokenizer` does, and `ModelError` for invalid settings."""
         text = huggingface_template(self.path) if self.metadata is None else self.metadata.get(_TEMPLATE)
         if text is not None and not isinstance(text, str):
-            raise ModelError(f"'{_TEMPLATE}' of '{self.path}' is no text", found=repr(text)[:80])
+            raise ModelError(f"'{_TEMPLATE}' of '{self.path}' is not a text", found=repr(text)[:80])
         return ChatTemplate(text, self.tokenizer)
 
 
@@ -71,7 +71,7 @@ def load_language_model(path: str | os.PathLike[str]) -> LanguageModelFile:
     name = os.fspath(path)
     if os.path.isdir(path):
         if not Path(path, "config.json").exists():
-            raise ModelError(f"'{name}' is no folder of a language model", expected="config.json and *.safetensors")
+            raise ModelError(f"'{name}' is not a language model folder", expected="config.json and *.safetensors")
         return LanguageModelFile(name, *read_huggingface_model(path))
     config, weights, file = read_gguf_model(path)
     return LanguageModelFile(name, config, weights, file.metadata)

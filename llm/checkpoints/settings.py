@@ -17,7 +17,7 @@ def read_object(path: Path, most: int = _MOST_JSON) -> dict[str, Any]:
     """Return the JSON object in a file. Raises `FileError`; `ModelError` if it is none or larger than `most` bytes."""
     value = read_json(read_text(path, most), f"'{brief(os.fspath(path))}'", ModelError, halves=True)
     if not isinstance(value, dict):
-        raise ModelError(f"'{path}' is no JSON object")
+        raise ModelError(f"'{path}' is not a JSON object")
     return value
 
 
@@ -26,4 +26,4 @@ def read_text(path: Path, most: int = _MOST_JSON) -> str:
     try:
         return read_file(path, most, ModelError).decode()
     except UnicodeDecodeError as error:
-        raise ModelError(f"'{path}' is no text in UTF-8") from error
+        raise ModelError(f"'{path}' is not UTF-8 text") from error

@@ -82,7 +82,7 @@ class Cursor:
         try:
             return str(self.take(size, what), "utf-8")
         except UnicodeDecodeError as error:
-            raise self.fail(f"is damaged: {what} is no text in UTF-8") from error
+            raise self.fail(f"is damaged: {what} is not UTF-8 text") from error
 
     def value(self, what: str) -> Value:
         """Read a metadata value, preceded by its type."""

@@ -78,7 +78,7 @@ def open_gguf(path: str | os.PathLike[str]) -> GgufFile:
     name = os.fspath(path)
     data = mapped_file(path)
     if len(data) < len(MAGIC) + 20:
-        raise GgufError(f"'{name}' is no GGUF file", expected="GGUF and a header", found="a file that is too short")
+        raise GgufError(f"'{name}' is not a GGUF file", expected="GGUF and a header", found="a file that is too short")
     return _File(Cursor(name, data)).read()
 
 
@@ -117,7 +117,7 @@ class _File:
         cursor = self.cursor
         magic = bytes(cursor.take(4, "the magic"))
         if magic != MAGIC:
-            raise GgufError(f"'{cursor.name}' is no GGUF file", expected=MAGIC, found=magic)
+            raise GgufError(f"'{cursor.name}' is not a GGUF file", expected=MAGIC, found=magic)
         version = int(cursor.number(4, "the version"))
         if version in VERSIONS:
             return version

@@ -71,7 +71,7 @@ def _numbers(fields: Fields, key: str, count: int, kind: str, default: float) ->
         or len(numbers) != count
         or not np.isfinite(numbers).all()
     ):
-        fields.problems.append(f"'{_PREFIX}{key}' is no number for each of {count} tokens")
+        fields.problems.append(f"'{_PREFIX}{key}' is not one number for each of {count} tokens")
         return [default] * count
     return numbers.tolist()
 

@@ -74,7 +74,7 @@ class HuggingFaceTokenizer(Tokenizer):
         text = entry.get("content") if isinstance(entry, Mapping) else entry
         if not isinstance(text, str):
             return None
-        with _as_tokenizer_error(f"'{name}' is no text"):
+        with _as_tokenizer_error(f"'{name}' is not a text"):
             return self._tokenizer.token_to_id(text)
 
     def _begins_with(self, bos: int | None) -> bool:

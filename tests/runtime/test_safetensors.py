@@ -69,7 +69,7 @@ def row(dtype="F32", shape=(4,), offsets=(0, 16)):
     "header, message",
     [
         (b"{", "its header is not JSON"),
-        (b"[]", "no JSON object"),
+        (b"[]", "not a JSON object"),
         (b"[" * 100_000, "its header is not JSON"),
         ({"x": 3}, "must have dtype"),
         ({"x": {"dtype": "F32"}}, "must have dtype"),

@@ -34,6 +34,6 @@ def test_another_model(tmp_path):
 def test_what_is_none(cli, tmp_path):
     (tmp_path / "m.gguf").write_bytes(b"GGUF" + bytes(10))
     result = cli("inspect", tmp_path / "m.gguf")
-    assert result.code == 1 and "is no GGUF file" in result.err
+    assert result.code == 1 and "is not a GGUF file" in result.err
     result = cli("inspect", tmp_path / "absent.gguf")
     assert result.code == 1 and "cannot read" in result.err

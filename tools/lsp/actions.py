@@ -100,7 +100,7 @@ def _script_lines(piece: Piece, module: ModuleOp, op: Operation) -> list[str]:
         message = "the pass works on a module of several functions"
         raise TiraxError(message, hint="put the functions into a class with @I.ir_module")
     if any("metadata[" in line for line in lines):
-        raise TiraxError("a function has a constant that is no literal of TVMScript", hint="tirax-opt writes MLIR")
+        raise TiraxError("a function has a constant that is not a TVMScript literal", hint="tirax-opt writes MLIR")
     start = next(i for i, line in enumerate(lines) if line.lstrip().startswith(("@R.", "@T.")))
     width = len(lines[start]) - len(lines[start].lstrip())
     return [line[width:] for line in lines[start:]]

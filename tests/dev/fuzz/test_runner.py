@@ -104,7 +104,7 @@ def test_bad_arguments_are_reported(tmp_path: Path, capsys: pytest.CaptureFixtur
     other = tmp_path / "other.case"
     other.write_text("hello")
     assert main(["--replay", str(other)]) == 1
-    assert "is no finding of a fuzzer" in capsys.readouterr().err
+    assert "is not a finding of the fuzzer" in capsys.readouterr().err
     assert main(["relx"]) == 1
     assert "did you mean 'relax'" in capsys.readouterr().err
 

@@ -72,7 +72,7 @@ def test_tokens_that_texts_begin_with_are_there_once() -> None:
         ([{"role": "user"}], "message 0: it has not just a role and a content"),
         (["hello"], "message 0: it has not just"),
         ([*HELLO, {"role": "<|im_end|>", "content": ""}], "message 1: its role is no name"),
-        ([{"role": "user", "content": 3}], "message 0: its content is no text"),
+        ([{"role": "user", "content": 3}], "message 0: its content is not a text"),
     ],
 )
 def test_what_is_no_conversation(messages: Any, problem: str) -> None:
@@ -119,7 +119,7 @@ def test_templates_of_folders(tmp_path: Path) -> None:
     (tmp_path / "chat_template.jinja").write_text("j")
     assert huggingface_template(tmp_path) == "j"
     (tmp_path / "chat_template.jinja").write_bytes(b"\xff")
-    with pytest.raises(ModelError, match="no text in UTF-8"):
+    with pytest.raises(ModelError, match="not UTF-8 text"):
         huggingface_template(tmp_path)
 
 

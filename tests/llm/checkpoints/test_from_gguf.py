@@ -144,9 +144,9 @@ def test_all_that_is_wrong_of_weights_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "metadata, tensors, message",
     [
-        ({"general.architecture": "mamba"}, {}, "no model of a family"),
-        ({"general.architecture": None}, {}, "no model of a family"),
-        ({"general.architecture": np.array([1])}, {}, "no model of a family"),
+        ({"general.architecture": "mamba"}, {}, "an unsupported model family"),
+        ({"general.architecture": None}, {}, "an unsupported model family"),
+        ({"general.architecture": np.array([1])}, {}, "an unsupported model family"),
         ({"llama.expert_count": 8}, {}, "a mixture of experts"),
         ({"llama.attention.head_count_kv": 3}, {}, "4 heads of queries cannot share 3"),
         ({"llama.rope.dimension_count": 10}, {}, "10 numbers of a head of 8"),

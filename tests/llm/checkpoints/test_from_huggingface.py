@@ -82,8 +82,8 @@ def test_all_that_is_wrong_of_settings_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "settings, message",
     [
-        ({"model_type": "mamba"}, "no model of a family"),
-        ({"model_type": 3}, "no model of a family"),
+        ({"model_type": "mamba"}, "an unsupported model family"),
+        ({"model_type": 3}, "an unsupported model family"),
         ({"quantization_config": {"bits": 4}}, "has a 'quantization_config' of another method"),
         ({"rope_scaling": 4}, "'rope_scaling' is no mapping"),
         (
@@ -126,7 +126,7 @@ def test_settings_that_are_none(tmp_path: Path, text: str) -> None:
 
 
 def test_a_folder_of_something_else(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="no folder of a language model"):
+    with pytest.raises(ModelError, match="not a language model folder"):
         load_language_model(tmp_path)
 
 

@@ -131,8 +131,8 @@ def file_of(
 
 HUGE = (1 << 64) - 1
 LIES = [
-    (b"", "no GGUF file"),
-    (b"GGML" + bytes(40), "no GGUF file"),
+    (b"", "not a GGUF file"),
+    (b"GGML" + bytes(40), "not a GGUF file"),
     (file_of(version=1), "has a version that is not read"),
     (file_of(version=3 << 24), "big endian"),
     (file_of(tensors=HUGE), "number of tensors is 18446744073709551615, more than"),
@@ -140,8 +140,8 @@ LIES = [
     (file_of([text("k" * 70_000) + bytes(5)]), "a text that is too long: a key"),
     (file_of([entry("k", 8, struct.pack("<Q", HUGE))]), "a text that is too long: 'k'"),
     (file_of([entry("k", 8, struct.pack("<Q", 1 << 20))]), "'k' does not fit"),
-    (file_of([entry("k", 8, text(b"\xff\xfe"))]), "'k' is no text in UTF-8"),
-    (file_of([entry("k", 9, struct.pack("<IQ", 8, 2) + text(b"\xc3") + text(b"\x9f"))]), "element of 'k' is no text"),
+    (file_of([entry("k", 8, text(b"\xff\xfe"))]), "'k' is not UTF-8 text"),
+    (file_of([entry("k", 9, struct.pack("<IQ", 8, 2) + text(b"\xc3") + text(b"\x9f"))]), "of 'k' is not UTF-8 text"),
     (file_of([entry("k", 13, bytes(8))]), "of an unknown kind"),
     (file_of([entry("k", 7, b"\2")]), "'k' is no bool"),
     (file_of([entry("k", 9, struct.pack("<IQ", 7, 2) + b"\1\3")]), "an element of 'k' is no bool"),

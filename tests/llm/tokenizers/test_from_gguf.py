@@ -132,8 +132,8 @@ KINDS = np.ones(267 + 4, "int32")
 @pytest.mark.parametrize(
     "entries, message",
     [
-        ({"token_type": KINDS[:5]}, "'tokenizer.ggml.token_type' is no number for each of 271 tokens"),
-        ({"token_type": KINDS.astype("float32")}, "'tokenizer.ggml.token_type' is no number"),
+        ({"token_type": KINDS[:5]}, "'tokenizer.ggml.token_type' is not one number for each of 271 tokens"),
+        ({"token_type": KINDS.astype("float32")}, "'tokenizer.ggml.token_type' is not one number"),
         ({"token_type": KINDS * 9}, "has kinds other than 1 … 6"),
         ({"token_type": KINDS * 6}, "has bytes that are none"),
         ({"tokens": None}, "lists no tokens"),
@@ -154,7 +154,7 @@ def test_lists_of_tokens_that_lie(entries: dict[str, Any], message: str) -> None
 
 
 def test_scores_that_are_none() -> None:
-    with pytest.raises(TokenizerError, match=r"'tokenizer.ggml.scores' is no number"):
+    with pytest.raises(TokenizerError, match=r"'tokenizer.ggml.scores' is not one number"):
         sentence_pieces(scores=np.full(277, np.nan, "float32"))
 
 

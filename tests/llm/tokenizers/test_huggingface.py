@@ -109,7 +109,7 @@ def test_errors_and_panics_of_the_package_are_reported(
 
 
 def test_settings_with_half_a_surrogate_pair(folder: Callable[..., Path]) -> None:
-    with pytest.raises(TokenizerError, match="'bos_token' is no text"):
+    with pytest.raises(TokenizerError, match="'bos_token' is not a text"):
         huggingface_tokenizer(folder(bos_token="\ud800"))
 
 
