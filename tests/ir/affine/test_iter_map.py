@@ -125,13 +125,13 @@ def maps(draw):
 
 @settings(max_examples=150, derandomize=True, deadline=None, database=None)
 @given(maps())
-def test_random_maps(case) -> None:
-    inputs, digits = case
+def test_random_maps(made) -> None:
+    inputs, digits = made
     indices = [e for e, _ in digits]
-    iter_map = detect_iter_map(indices, inputs, level=IterMapLevel.BIJECTIVE)
+    found = detect_iter_map(indices, inputs, level=IterMapLevel.BIJECTIVE)
     outputs = [Var(f"o{k}") for k in range(len(indices))]
-    inverse = iter_map.inverse(outputs)
-    simple = [to_expr(s) for s in iter_map.indices]
+    inverse = found.inverse(outputs)
+    simple = [to_expr(s) for s in found.indices]
     for point in points(inputs):
         values = [e.evaluate(point) for e in indices]
         assert [e.evaluate(point) for e in simple] == values
