@@ -19,3 +19,4 @@ class Options:
     target: Any = None
     pipeline: Any = "default-cpu"
     function: str | None = None
+    fallback: str = "torch"

@@ -48,11 +48,11 @@ def read_program(
 
     Raises `UnsupportedError` for a program that changes buffers or inputs, and what `from_exported_program` raises.
     """
-    program = expanded(program)
+    program = expanded(program, fallback=options.fallback == "torch")
     _require_pure(program)
     signature = _signature(program, forward)
     dims = dict(_dimension_names(program, signature, options.dynamic_shapes))
-    return from_exported_program(program, dimension_names=dims), signature
+    return from_exported_program(program, dimension_names=dims, fallback=options.fallback), signature
 
 
 def _require_pure(program: Any) -> None:

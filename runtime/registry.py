@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar, overload, runtime_checkable
 
 from ..tables import Table
 from .errors import ArgumentError, RegistryError
+from .torch_operators import PREFIX, torch_operator
 
 PackedFunction = Callable[..., Any]
 
@@ -57,8 +58,12 @@ def register_func(name: str | PackedFunction, f: PackedFunction | None = None, o
 
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunction | None:
     """Return the function registered under `name`. If there is none, return None if `allow_missing`, else raise
-    `NameLookupError`.
+    `NameLookupError`. Names of operators of PyTorch (`torch_operators.py`) need no registration.
     """
+    if name.startswith(PREFIX) and name not in FUNCTIONS:
+        function = torch_operator(name)
+        if function is not None or allow_missing:
+            return function
     return FUNCTIONS.get(name) if allow_missing else FUNCTIONS.find(name)
 
 

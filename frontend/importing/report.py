@@ -22,6 +22,7 @@ class Status(Enum):
     CONVERTED = "converted"
     EXPANDED = "expanded"
     """Imported by expanding its definition in terms of other operators."""
+    FALLBACK = "runs in PyTorch"
     UNSUPPORTED = "unsupported"
 
 
@@ -65,6 +66,11 @@ class Coverage:
     def unsupported(self) -> list[OperatorUse]:
         """The operators without a converter."""
         return [use for use in self if use.status is Status.UNSUPPORTED]
+
+    @property
+    def fallbacks(self) -> list[OperatorUse]:
+        """The operators that run in the model's framework."""
+        return [use for use in self if use.status is Status.FALLBACK]
 
     @property
     def percent(self) -> float:

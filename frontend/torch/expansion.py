@@ -13,7 +13,7 @@ from .graph import DROPPED
 from .table import lookup
 
 
-def expanded(program: Any, custom: frozenset[str] = frozenset()) -> Any:
+def expanded(program: Any, custom: frozenset[str] = frozenset(), fallback: bool = False) -> Any:
     """Decompose the operators of an exported program, except those with a converter in the table or in `custom`.
 
     In-place operators are replaced by functional ones, if there are any such nodes.
@@ -22,7 +22,9 @@ def expanded(program: Any, custom: frozenset[str] = frozenset()) -> Any:
         return program
     _require_inputs_of_their_own(program)
     try:
-        return program.run_decompositions(_all_decompositions(custom))
+        return program.run_decompositions(
+            _kept_whole(_all_decompositions(custom)) if fallback else _all_decompositions(custom)
+        )
     except Exception as error:  # noqa: BLE001 - torch raises what comes to it where a decomposition does not fit
         raise ModelError(f"PyTorch cannot write out operators of the program: {error}") from error
 
@@ -93,6 +95,16 @@ def _all_decompositions(custom: frozenset[str]) -> dict[Any, Any]:
     from torch._decomp import decomposition_table
 
     return {**_without_rows(decomposition_table, custom), **decompositions(custom)}
+
+
+_WHOLE = ("complex", "polar", "fft_", "linalg_", "_linalg_", "stft", "istft", "inverse", "cholesky", "unique_dim")
+"""Names of operators, by their beginnings, that PyTorch computes whole if it computes them: in parts they would be
+several calls, and checks of a matrix would be lost.
+"""
+
+
+def _kept_whole(table: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {op: how for op, how in table.items() if not op.__name__.startswith(_WHOLE)}
 
 
 def _without_rows(table: Mapping[Any, Any], custom: frozenset[str]) -> dict[Any, Any]:

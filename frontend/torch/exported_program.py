@@ -20,6 +20,7 @@ from ..importing.random_numbers import RandomNumbers, Seed
 from ..importing.report import Coverage
 from .arguments import dtype_name
 from .expansion import expanded
+from .fallback import as_pairs, is_complex
 from .graph import CustomConverter, GraphReader
 from .symbols import finite_bounds
 from .tensors import array_of, constant
@@ -35,6 +36,7 @@ def from_exported_program(
     custom_convert_map: Mapping[str, CustomConverter] | None = None,
     seed: Seed = None,
     dimension_names: Mapping[str, str] | None = None,
+    fallback: str = "error",
 ) -> IRModule:
     """Convert a program traced by `torch.export.export` to a module with the function `main`.
 
@@ -55,14 +57,17 @@ def from_exported_program(
     call draws different numbers, reproducible with `runtime.manual_seed`. With an integer all calls draw the
     same numbers. `"input"` adds the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
 
+    `fallback` "torch" lets PyTorch compute operators without a converter when the program runs, with a
+    `FallbackWarning` that lists them; "error" reports them.
+
     `dimension_names` gives symbolic sizes other names than PyTorch's: `{"s77": "batch"}`.
 
     Raises `UnsupportedOperators` with all operators without a converter and their places; `ModelError` for an
     invalid program, and `ArgumentsError` for objects that are not programs.
     """
     _require_program(exported_program, custom_convert_map)
-    program = expanded(exported_program, frozenset(custom_convert_map or ()))
-    return _Importer(program, custom_convert_map, keep_params_as_input, seed, dimension_names).module(
+    program = expanded(exported_program, frozenset(custom_convert_map or ()), fallback == "torch")
+    return _Importer(program, custom_convert_map, keep_params_as_input, seed, dimension_names, fallback).module(
         unwrap_unit_return_tuple, no_bind_return_tuple
     )
 
@@ -116,8 +121,9 @@ class ProgramReader(GraphReader):
         module: Any,
         custom: Mapping[str, CustomConverter] | None = None,
         random: RandomNumbers | None = None,
+        fallback: bool = False,
     ):
-        super().__init__(builder, custom, root=module, random=random)
+        super().__init__(builder, custom, root=module, random=random, fallback=fallback)
 
 
 class _Importer:
@@ -128,12 +134,15 @@ class _Importer:
         keep_params: bool,
         seed: Seed = None,
         names: Mapping[str, str] | None = None,
+        fallback: str = "error",
     ):
         self._program = program
         self._keep_params = keep_params
         self._builder = BlockBuilder()
         self._random = RandomNumbers(self._builder, seed)
-        self._reader = ProgramReader(self._builder, program.graph_module, custom, self._random)
+        if fallback not in ("error", "torch"):
+            raise ArgumentsError(f"unknown fallback '{fallback}'", expected="error or torch")
+        self._reader = ProgramReader(self._builder, program.graph_module, custom, self._random, fallback == "torch")
         self._reader.symbols.names.update(names or {})
         self._placeholders = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
         self._inputs = self._read_inputs()
@@ -160,7 +169,8 @@ class _Importer:
                     inputs.weights[name] = Var(name, self._info(tensor))
                     inputs.arrays[name] = array_of(tensor, spec.target)
                 else:
-                    inputs.values[name] = constant(tensor, spec.target)
+                    pairs = as_pairs(tensor) if self._reader.fallback else tensor
+                    inputs.values[name] = constant(pairs, spec.target)
             elif spec.kind is InputKind.TOKEN:  # a token for ordering effects, which is not needed here
                 inputs.values[name] = None
             else:
@@ -200,6 +210,7 @@ class _Importer:
             with self._reader.blocks():
                 self._reader.read(n for n in self._program.graph.nodes if n.op in ("call_function", "get_attr"))
                 self._reader.coverage.require_supported(hint=_HINT)
+                self._reader.warn_of_fallbacks()
                 output = self._emit_output(unwrap, no_bind)
             bb.emit_func_output(output)
         mod = bb.get()
@@ -240,6 +251,8 @@ class _Importer:
         (node,) = (n for n in self._program.graph.nodes if n.op == "output")
         specs = self._program.graph_signature.output_specs
         pairs = list(zip(specs, node.args[0], strict=True))
+        if any(is_complex(v.meta.get("val")) for v in node.all_input_nodes):
+            raise UnsupportedError("a result of the program is complex", hint="return torch.view_as_real(x)")
         outputs = [v for spec, v in pairs if spec.kind is OutputKind.USER_OUTPUT]
         changed = [v for spec, v in pairs if spec.kind is not OutputKind.USER_OUTPUT and v not in outputs]
         return [self._reader.value(v) for v in [*outputs, *changed]]

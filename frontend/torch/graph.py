@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
@@ -15,9 +16,10 @@ from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError
 from ..importing.random_numbers import RandomNumbers
 from ..importing.report import Coverage, Status
-from .arguments import dtype_name, leaves, mapped, normalized, operator_name, plain_argument, takes_tensor
+from .arguments import dtype_name, mapped, normalized, operator_name, plain_argument, takes_tensor
 from .control_flow import CONTROL_FLOW
 from .emitter import Emitter
+from .fallback import FallbackWarning, as_pairs, call_torch, is_complex, warning_text
 from .places import location_of, place_of
 from .promotion import dtype_beside
 from .symbols import Symbols, is_symbolic
@@ -60,8 +62,10 @@ class GraphReader:
         custom: Mapping[str, CustomConverter] | None = None,
         root: Any = None,
         random: RandomNumbers | None = None,
+        fallback: bool = False,
     ):
         self.block_builder = builder
+        self.fallback = fallback
         self.root = root
         self.env: dict[Any, Any] = {}
         self.symbols = Symbols()
@@ -152,6 +156,8 @@ class GraphReader:
                 self.env[node] = self._converted(node)
                 self.coverage.add(target_name(node.target), Status.CONVERTED)
             except UnsupportedError as error:
+                if self._falls_back(node):
+                    continue
                 reason = "" if isinstance(error, NoConverter) else _reason(error)
                 self.coverage.add(target_name(node.target), Status.UNSUPPORTED, place_of(node), reason)
                 self.env[node] = self._stand_in(node)
@@ -161,9 +167,30 @@ class GraphReader:
                     expected=error.expected, found=error.found, hint=error.hint,
                 ) from error  # fmt: skip
 
+    def _falls_back(self, node: Any) -> bool:
+        """Let PyTorch compute a node that cannot be converted; return whether it can."""
+        if not (self.fallback and hasattr(node.target, "_schema")):
+            return False
+        try:
+            self.env[node] = call_torch(self, node)
+        except UnsupportedError:
+            return False
+        self.coverage.add(target_name(node.target), Status.FALLBACK, place_of(node))
+        return True
+
+    def warn_of_fallbacks(self) -> None:
+        """Warn of the operators that run in PyTorch, if there are any."""
+        names = [use.operator for use in self.coverage.fallbacks]
+        if names:
+            warnings.warn(warning_text(names), FallbackWarning, stacklevel=2)
+
     def _converted(self, node: Any) -> Any:
         value = node.meta.get("val")
-        if any(getattr(v, "is_complex", bool)() for v in leaves(value)):
+        if is_complex(value) or any(is_complex(n.meta.get("val")) for n in node.all_input_nodes):
+            if getattr(node.target, "__name__", "") == "getitem" and self.fallback:
+                return self._item(*self.retrieve_args(node))
+            if node.op == "get_attr" and self.fallback:
+                return constant(as_pairs(self._attribute_value(node)))
             raise UnsupportedError("complex numbers are not supported")
         if is_symbolic(value) and not _defines_symbol(node):
             return self.symbols.extent(value)
@@ -182,10 +209,14 @@ class GraphReader:
 
     def attribute(self, node: Any) -> Any:
         """Return a constant or submodule of the graph's module."""
+        value = self._attribute_value(node)
+        return constant(value) if hasattr(value, "is_complex") else value
+
+    def _attribute_value(self, node: Any) -> Any:
         value: Any = self.root
         for part in node.target.split("."):
             value = getattr(value, part)
-        return constant(value) if hasattr(value, "is_complex") else value
+        return value
 
     def _convert_control_flow(self, node: Any, name: str) -> Any:
         convert = CONTROL_FLOW.get(name)

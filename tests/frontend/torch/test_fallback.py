@@ -1,0 +1,131 @@
+"""Operators without a converter run in PyTorch: results, symbolic sizes, complex numbers, files, refusals."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tirax  # noqa: E402
+from tirax.diagnostics import TiraxError, UnsupportedError  # noqa: E402
+from tirax.frontend.importing.errors import UnsupportedOperators  # noqa: E402
+from tirax.frontend.torch.exported_program import coverage_of, from_exported_program  # noqa: E402
+from tirax.frontend.torch.fallback import FallbackWarning  # noqa: E402
+from tirax.runtime.errors import NameLookupError  # noqa: E402
+from tirax.runtime.registry import get_global_func  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*LeafSpec:FutureWarning")
+
+
+class Factor(torch.nn.Module):
+    def forward(self, x):
+        return torch.geqrf(x)[0]
+
+
+class Model(torch.nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+        self.register_buffer("weight", torch.randn(5, dtype=torch.complex64))
+
+    def forward(self, x):
+        return self.function(x, self)
+
+
+def spectrum(x, model):
+    return torch.fft.irfft(torch.fft.rfft(x) * model.weight, n=8) + x
+
+
+def rows(*shape, dtype=torch.float32):
+    x = torch.linspace(-2, 3, int(torch.tensor(shape).prod())).reshape(shape) * 7 % 3
+    return x.to(dtype)
+
+
+CASES = {
+    "geqrf": (lambda x, _: torch.geqrf(x), (4, 4), {"aten.geqrf.default"}),
+    "a result that others use": (lambda x, _: torch.geqrf(x)[0].relu() + 1, (4, 4), {"aten.geqrf.default"}),
+    "fft": (spectrum, (3, 8), {"aten.fft_rfft.default", "aten.fft_irfft.default", "aten.mul.Tensor"}),
+    "complex arithmetic": (lambda x, _: torch.view_as_real(torch.polar(x, x) * 2j + 1), (3, 4), None),
+    "stft": (lambda x, _: torch.stft(x, 16, window=torch.hann_window(16), return_complex=True).abs(), (2, 64), None),
+    "linalg": (lambda x, _: torch.linalg.inv(x @ x.mT + torch.eye(4)), (4, 4), {"aten.linalg_inv.default"}),
+    "a size that data says": (lambda x, _: torch.unique_consecutive(x.round()) * 2, (20,), None),
+    "constants of all kinds": (lambda x, _: torch.special.zeta(x.abs() + 2, 3.0), (5,), None),
+    "a list of tensors": (lambda x, _: torch.block_diag(x, x + 1), (2, 3), None),
+}
+
+
+def compiled(function, x, **options):
+    with pytest.warns(FallbackWarning, match="run in PyTorch"):
+        return tirax.compile(Model(function).eval(), x, **options)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pytorch_computes_what_tirax_has_no_code_for(case):
+    function, shape, operators = CASES[case]
+    x = rows(*shape)
+    model = Model(function).eval()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        f = tirax.compile(model, x)
+    if operators is not None:
+        assert set(f.fallbacks) == operators
+    torch.testing.assert_close(f(x), model(x), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_sizes_stay_symbolic(count):
+    model = Model(spectrum).eval()
+    with pytest.warns(FallbackWarning):
+        f = tirax.compile(model, rows(3, 8), dynamic_shapes={"x": {0: "batch"}})
+    assert f.outputs == {"": "float32[batch, 8]"}
+    x = rows(count, 8)
+    torch.testing.assert_close(f(x), model(x), rtol=1e-4, atol=1e-4)
+
+
+def test_a_saved_model_finds_the_operators_again(tmp_path):
+    f = compiled(lambda x, _: torch.geqrf(x)[1], rows(4, 4))
+    f.save(tmp_path / "f.tirax")
+    for g in (tirax.load(tmp_path / "f.tirax"), pickle.loads(pickle.dumps(f))):  # noqa: S301
+        assert g.fallbacks == ["aten.geqrf.default"]
+        torch.testing.assert_close(g(rows(4, 4)), torch.geqrf(rows(4, 4))[1])
+
+
+def test_a_library_says_what_keeps_it_from_shipping(tmp_path):
+    f = compiled(lambda x, _: torch.geqrf(x)[1], rows(4, 4))
+    with pytest.raises(TiraxError, match=r"aten\.geqrf\.default"):
+        f.export_library(tmp_path / "f.so")
+
+
+def test_the_profile_names_the_operator():
+    f = compiled(lambda x, _: torch.geqrf(x)[1], rows(4, 4))
+    assert "geqrf" in str(f.profile(rows(4, 4)))
+
+
+def test_purists_get_an_error():
+    with pytest.raises(UnsupportedOperators, match="geqrf"):
+        tirax.compile(Factor(), rows(4, 4), fallback="error")
+    program = torch.export.export(Factor(), (rows(4, 4),))
+    with pytest.raises(UnsupportedOperators):
+        from_exported_program(program)
+    with pytest.raises(TiraxError, match="unknown fallback 'numpy'"):
+        from_exported_program(program, fallback="numpy")
+    assert coverage_of(program).unsupported
+
+
+def test_complex_results_are_refused():
+    with pytest.raises(UnsupportedError, match="a result of the program is complex"):
+        tirax.compile(Model(lambda x, _: torch.fft.rfft(x)).eval(), rows(3, 8))
+
+
+def test_errors_of_pytorch_reach_the_caller():
+    f = compiled(lambda x, _: torch.linalg.inv(x), rows(4, 4))
+    with pytest.raises(RuntimeError, match="singular"):
+        f(torch.zeros(4, 4))
+
+
+def test_an_operator_that_this_version_lacks():
+    with pytest.raises(NameLookupError, match=r"has no operator aten\.no_such\.default"):
+        get_global_func('torch.ops.aten.no_such.default([{"tensor": 0}])')
