@@ -32,8 +32,8 @@ class Conversation:
     """The messages of a conversation, after a `system` message if there is one. With `raw`, texts are
     concatenated without a template.
 
-    Answers also end before the texts of `stop`. Raises as `LanguageModel.session` does, and `TiraxError` for an
-    empty stop text.
+    Answers also end before the texts of `stop`. Raises as `LanguageModel.session` does, `TiraxError` for an
+    empty stop text, and `MissingPackage` if the template needs jinja2, before anything is compiled.
     """
 
     model: LanguageModel
@@ -48,6 +48,8 @@ class Conversation:
 
     def __post_init__(self) -> None:
         StopTexts(self.stop)
+        if not self.raw:
+            self.model.file.chat_template.require_packages()
         self._session: Session = self.model.session(self.context)
         self.restart()
 

@@ -200,7 +200,10 @@ def message_of(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "error: out of memory"
     if isinstance(error, ModuleNotFoundError):
-        return str(TiraxError(f"a package is not installed: {error.name}", hint=f"pip install {error.name}"))
+        from ..frontend.importing.extras import pip_line
+
+        package = str(error.name).partition(".")[0]
+        return str(TiraxError(f"a package is not installed: {error.name}", hint=pip_line(package)))
     if isinstance(error, OSError):
         name = "" if error.filename is None else f": '{error.filename}'"
         return f"error: {error.strerror or error}{name}"

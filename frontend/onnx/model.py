@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...untrusted import FileError, MissingFileError, brief
+from ...untrusted import FileError, MissingFileError, brief, checked_path
 from ..importing.errors import InputError, ModelError
 from ..importing.extras import require_onnx
 from .mapped import Contents, read_message
@@ -34,8 +35,11 @@ class OpenedModel:
 def open_model(model: Any) -> OpenedModel:
     """Open a model, a `ModelProto` or a path. The file must not be changed while the module is in use.
 
-    Raises `InputError` for other arguments, and `ModelError` for a missing file or one that is not a model.
+    Raises `InputError` for other arguments, `ModelError` for a missing file or one that is not a model, and
+    `MissingPackage` without the package onnx.
     """
+    if isinstance(model, str | os.PathLike):
+        _require_file(model)
     require_onnx()
     from google.protobuf.message import DecodeError
     from onnx import ModelProto
@@ -47,17 +51,30 @@ def open_model(model: Any) -> OpenedModel:
         raise InputError("not a model", expected="an onnx.ModelProto or a path", found=type(model).__name__)
     path, shown = Path(model), brief(os.fspath(model))
     proto = ModelProto()
-    try:
+    with _reading(model):
         message, contents = read_message(path)
-    except FileError as error:
-        problem = "there is no such file" if isinstance(error, MissingFileError) else error.message
-        raise ModelError(problem, expected=error.expected, found=shown) from error
     try:
         proto.ParseFromString(message)
     except DecodeError as error:
         raise ModelError("the file is not an ONNX model, or is corrupted", found=shown, notes=[str(error)]) from error
     _require_text(proto)
     return OpenedModel(proto, path.resolve().parent, contents)
+
+
+def _require_file(path: str | os.PathLike[str]) -> None:
+    """Raise `ModelError` if a file cannot be read, whatever packages are installed."""
+    with _reading(path):
+        checked_path(path)
+
+
+@contextmanager
+def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Convert a `FileError` inside to a `ModelError`."""
+    try:
+        yield
+    except FileError as error:
+        problem = "there is no such file" if isinstance(error, MissingFileError) else error.message
+        raise ModelError(problem, expected=error.expected, found=brief(os.fspath(path))) from error
 
 
 def _require_text(model: ModelProto) -> None:

@@ -13,9 +13,10 @@ import re
 import struct
 import zipfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
-from ...untrusted import ExpressionError, brief, open_file, read_expression, read_json
+from ...untrusted import ExpressionError, brief, checked_path, open_file, read_expression, read_json
 from ..importing.errors import ModelError
 from ..importing.extras import require_torch
 
@@ -52,15 +53,15 @@ def load_exported_program(path: str | os.PathLike[str]) -> ExportedProgram:
     Raises `ModelError` for files that are invalid or damaged, or whose contents require code execution to be
     read.
     """
+    name = brief(os.fspath(path))
+    with _reading(name):
+        checked_path(path)
     require_torch()
     import torch
 
-    name = brief(os.fspath(path))
     try:
-        with open_file(path) as file, zipfile.ZipFile(file) as archive:
+        with _reading(name), open_file(path) as file, zipfile.ZipFile(file) as archive:
             _require_harmless(name, archive, os.fstat(file.fileno()).st_size)
-    except OSError as error:
-        raise ModelError(f"cannot read '{name}': {error.strerror}") from error
     except (zipfile.BadZipFile, ValueError, NotImplementedError, EOFError, RuntimeError, struct.error) as error:
         if isinstance(error, ModelError):
             raise
@@ -69,6 +70,15 @@ def load_exported_program(path: str | os.PathLike[str]) -> ExportedProgram:
         return torch.export.load(path)
     except Exception as error:  # noqa: BLE001 - torch raises what comes to it for damaged files
         raise ModelError(f"torch cannot read '{name}': {_first_line(error)}", hint=_SAVE_AGAIN) from error
+
+
+@contextmanager
+def _reading(name: str) -> Iterator[None]:
+    """Convert an `OSError` inside to a `ModelError`."""
+    try:
+        yield
+    except OSError as error:
+        raise ModelError(f"cannot read '{name}': {error.strerror}") from error
 
 
 def _require_harmless(name: str, archive: zipfile.ZipFile, size: int) -> None:

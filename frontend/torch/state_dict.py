@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...untrusted import checked_path
 from ..importing.errors import ModelError
 from ..importing.extras import require_torch
 from .tensors import array_of
@@ -19,6 +20,7 @@ def read_state_dict(path: str | os.PathLike[str]) -> dict[str, np.ndarray[Any, A
     PyTorch's weights-only mode is used: no code of the file is executed. Raises `ModelError` for any other
     file, and `OSError`.
     """
+    checked_path(path)
     require_torch()
     import torch
 

@@ -41,15 +41,21 @@ class ChatTemplate:
         text = self._text()
         if text == CHATML:
             return _chatml(messages, reply)
+        self.require_packages()
+        from .sandbox import rendered
+
+        variables = {"messages": [dict(m) for m in messages], "add_generation_prompt": reply, "tools": None}
+        return rendered(text, variables | self._tokens())
+
+    def require_packages(self) -> None:
+        """Raise `MissingPackage` if the template is Jinja and jinja2 is not installed."""
+        if self.text in (None, CHATML):
+            return
         try:
             require("jinja2", "language")
         except MissingPackage as error:
             hint = f"{error.hint}, or take the template '{CHATML}'"
             raise MissingPackage(f"{error.message}, which chat templates are written for", hint=hint) from error
-        from .sandbox import rendered
-
-        variables = {"messages": [dict(m) for m in messages], "add_generation_prompt": reply, "tools": None}
-        return rendered(text, variables | self._tokens())
 
     def tokens(self, messages: Sequence[Message], reply: bool = True) -> list[int]:
         """Return the conversation as tokens.

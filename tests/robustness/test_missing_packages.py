@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_language_models import SPEAKING, byte_pair_metadata, write_tiny_gguf
 
 from tirax.diagnostics import TiraxError
 from tirax.frontend.importing.extras import MissingPackage
-from tirax.frontend.onnx import from_onnx
-from tirax.frontend.torch.exported_program import from_exported_program
 from tirax.llm.chat.template import ChatTemplate
 from tirax.llm.tokenizers.huggingface import huggingface_tokenizer
 from tirax.runtime.library import toolchain
@@ -42,8 +42,6 @@ def digits(folder: Path) -> None:
 DOORS: list[tuple[str, str, Callable[[Path], Any], type[BaseException]]] = [
     ("jinja2", "language", chat, MissingPackage),
     ("tokenizers", "language", huggingface_tokenizer, MissingPackage),
-    ("onnx", "onnx", lambda folder: from_onnx(str(folder / "a.onnx")), MissingPackage),
-    ("torch", "torch", lambda folder: from_exported_program(None), MissingPackage),
     ("xgboost", "xgboost", lambda folder: XGBModel(), TiraxError),
     ("matplotlib", "plot", lambda folder: plot_trials(folder, folder / "a.png"), TiraxError),
     ("ziglang", "library", toolchain_of_nothing, TiraxError),
@@ -86,3 +84,120 @@ def test_the_workbench(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     monkeypatch.setitem(sys.modules, "xdsl.interactive.app", None)
     assert tirax_cli.main(["gui"]) == 1
     assert "pip install 'tirax[gui]'" in capsys.readouterr().err
+
+
+BLOCKED = """
+import contextlib, io, sys
+for name in {blocked}:
+    sys.modules[name] = None
+from tirax.diagnostics import TiraxError
+from tirax.tools import tirax_cli, tirax_lsp
+
+def command(main, *words):
+    error = io.StringIO()
+    with contextlib.redirect_stderr(error):
+        code = main(list(words))
+    if code:
+        raise TiraxError(error.getvalue())
+
+def tirax(line):
+    command(tirax_cli.main, *line.split())
+
+failed = []
+for text in {entries}:
+    try:
+        exec(text, globals())
+    except TiraxError as error:
+        if {expected!r} not in str(error) or "internal error" in str(error):
+            failed.append((text, str(error)))
+    except BaseException as error:
+        failed.append((text, repr(error)))
+    else:
+        failed.append((text, "no error"))
+print("\\n".join(map(str, failed)))
+"""
+COMMANDS = ("run {}", "build {} -o out", "explain {} -o out.html", "graph {}", "import {} -o out.mlir", "inspect {}",
+            "inspect --stubs {}", "bisect {}", "reduce {} --predicate crash")  # fmt: skip
+PYTHON = {
+    "onnx": [
+        "from tirax.frontend.onnx import from_onnx; from_onnx({!r})",
+        "from tirax.frontend.onnx import summary_of; summary_of({!r})",
+        "from tirax.tvm_api.relax.frontend.onnx import from_onnx; from_onnx({!r})",
+        "import tirax; tirax.compile({!r})",
+    ],
+    "torch": [
+        "from tirax.frontend.torch.archive import load_exported_program; load_exported_program({!r})",
+        "from tirax.frontend.torch.state_dict import read_state_dict; read_state_dict({!r})",
+        "import tirax; tirax.compile({!r})",
+    ],
+}
+OBJECTS = {
+    "onnx": [
+        "from tirax.frontend.onnx import converter_stub; converter_stub('Foo')",
+        "import tirax.frontend.onnx.backend",
+        "import tirax; tirax.compile(bytes(range(256)))",
+    ],
+    "torch": [
+        "from tirax.frontend.torch.exported_program import from_exported_program; from_exported_program(None)",
+        "from tirax.frontend.torch.fx import from_fx; from_fx(None, [])",
+        "from tirax.frontend.torch.stub import converter_stub; converter_stub('aten.add.Tensor')",
+        "import tirax; tirax.compile(b'PK' + bytes((3, 4)))",
+    ],
+}
+FILES = {"onnx": "model.onnx", "torch": "model.pt2"}
+
+
+def entries(extra: str, file: str) -> list[str]:
+    """The ways to read a file of a framework, as Python code."""
+    return [f"tirax({line.format(file)!r})" for line in COMMANDS] + [text.format(file) for text in PYTHON[extra]]
+
+
+def failures(blocked: tuple[str, ...], texts: list[str], expected: str, folder: Path) -> str:
+    """Which of these do not raise an error with the expected text, in a process where packages are blocked."""
+    program = BLOCKED.format(blocked=blocked, entries=texts, expected=expected)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=folder)
+    return done.stdout.strip() + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("extra", "blocked"),
+    [("onnx", ("onnx",)), ("onnx", ("google",)), ("onnx", ("google.protobuf",)), ("torch", ("torch",))],
+)
+def test_every_way_to_read_a_model_names_the_extra(extra: str, blocked: tuple[str, ...], tmp_path: Path) -> None:
+    if blocked != ("onnx",) and extra == "onnx":
+        pytest.importorskip("onnx")
+    (tmp_path / FILES[extra]).write_bytes(b"")
+    texts = entries(extra, FILES[extra]) + OBJECTS[extra]
+    assert failures(blocked, texts, f"pip install 'tirax[{extra}]'", tmp_path) == ""
+
+
+@pytest.mark.parametrize("extra", FILES)
+def test_a_missing_file_is_reported_before_a_missing_package(extra: str, tmp_path: Path) -> None:
+    texts = [text for text in entries(extra, FILES[extra]) if "tirax.compile" not in text]
+    said = failures((extra,), texts, "o such file", tmp_path)
+    assert said == ""
+    assert "there is no file" in failures((extra,), entries(extra, FILES[extra])[-1:], "", tmp_path)
+
+
+def test_a_chat_names_the_extra_before_it_compiles(tmp_path: Path) -> None:
+    metadata = {**byte_pair_metadata(), "tokenizer.chat_template": "{{ messages }}"}
+    write_tiny_gguf(tmp_path / "model.gguf", SPEAKING, metadata)
+    texts = [
+        "import tirax.llm.compiled as compiled; compiled.CompiledDecoder.prepare = lambda self: print('compiled')",
+        "tirax('chat model.gguf --prompt hello')",
+        "from tirax.llm import Conversation, LanguageModel; Conversation(LanguageModel.load('model.gguf'))",
+    ]
+    said = failures(("jinja2",), texts, "pip install 'tirax[language]'", tmp_path)
+    assert said == str((texts[0], "no error"))
+
+
+@pytest.mark.parametrize(
+    ("extra", "blocked", "text"),
+    [
+        ("lsp", "pygls", "command(tirax_lsp.main)"),
+        ("lsp", "lsprotocol", "command(tirax_lsp.main)"),
+        ("gui", "textual", "tirax('gui')"),
+    ],
+)
+def test_a_program_of_its_own_packages(extra: str, blocked: str, text: str, tmp_path: Path) -> None:
+    assert failures((blocked,), [text], f"pip install 'tirax[{extra}]'", tmp_path) == ""
