@@ -25,6 +25,9 @@ from .scalars import InterpreterError
 SIZES = (2, 5, 1, 0)
 """The values that symbolic variables take, one after the other."""
 
+Sizes = Sequence[int] | Mapping[str, int]
+"""Values that all symbolic variables take one after the other, or values by name."""
+
 _TOLERANCE = {"float64": 1e-9, "float32": 2e-4, "float16": 2e-2, "bfloat16": 1e-1}
 """Relative and absolute tolerance by dtype: transforms may reassociate sums, so results may differ by a few roundings.
 """
@@ -46,12 +49,21 @@ def symbolic_vars(func: Function) -> list[Var]:
     return list(variables)
 
 
-def symbolic_sizes(func: Function, sizes: Sequence[int] = SIZES) -> Iterator[dict[str, int]]:
+def symbolic_sizes(func: Function, sizes: Sizes = SIZES) -> Iterator[dict[str, int]]:
     """Yield assignments to the symbolic variables: one for each of `sizes`, with a different value for each variable.
 
     If 0 is a size, each second one of several variables is also set to 0 alone, for points that sum over nothing.
+    A mapping fixes variables by name; the others take the values of `SIZES`.
     """
     names = [str(v.name) for v in symbolic_vars(func)]
+    if isinstance(sizes, Mapping):
+        fixed = {n: sizes[n] for n in names if n in sizes}
+        yield from (fixed | others for others in _assignments([n for n in names if n not in fixed], SIZES))
+    else:
+        yield from _assignments(names, sizes)
+
+
+def _assignments(names: Sequence[str], sizes: Sequence[int]) -> Iterator[dict[str, int]]:
     if not names:
         yield {}
         return
@@ -146,7 +158,7 @@ def compare(
     *,
     functions: Sequence[str] | None = None,
     private: bool = False,
-    sizes: Sequence[int] = SIZES,
+    sizes: Sizes = SIZES,
     seed: int = 0,
     packed: Mapping[str, Callable[..., Any]] | None = None,
     inputs: Callable[[Function, Mapping[str, int], int], list[Any]] = random_inputs,

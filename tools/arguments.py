@@ -19,8 +19,6 @@ from .guard import UsageError
 DEFAULT_SIZE = 4
 """Default value of symbolic sizes."""
 
-_DIGITS = 19
-"""Limit on the digits of a size."""
 _LARGEST = 2**48
 """Elements of a tensor that no machine has memory for; numpy raises different errors for these."""
 
@@ -149,25 +147,3 @@ def load_array(path: str) -> np.ndarray[Any, Any]:
     if not isinstance(value, np.ndarray):
         raise TiraxError(f"'{brief(path)}' holds several arrays", hint=hint)
     return value
-
-
-def named(texts: Iterable[str], option: str) -> dict[str, str]:
-    """Parse `name=value` texts into a mapping. Raises `UsageError`."""
-    result: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals and value):
-            raise UsageError(f"{option} is not understood", expected="name=value", found=text)
-        if name in result:
-            raise UsageError(f"{option} names '{name}' twice")
-        result[name] = value
-    return result
-
-
-def sizes_of(texts: Iterable[str]) -> dict[str, int]:
-    """Parse `n=4,m=8` texts into sizes. Raises `UsageError`."""
-    sizes = named((part for text in texts for part in text.split(",")), "--sizes")
-    wrong = [f"{name}={value}" for name, value in sizes.items() if not value.isdecimal() or len(value) > _DIGITS]
-    if wrong:
-        raise UsageError("--sizes is not understood", expected="integers of at least 0", found=", ".join(wrong))
-    return {name: int(value) for name, value in sizes.items()}

@@ -23,10 +23,11 @@ from ..lowering.host.symbols import KERNEL_PREFIX
 from ..script.mlir_text import reading_context
 from ..universe import full_universe
 from .bisect_schedule import first_wrong_step
-from .checking import MeaningCheck, interpreted, plain_name, save_reproducer
+from .checking import MeaningCheck, interpreted, plain_name, require_sizes, save_reproducer
 from .driver import all_passes
 from .guard import OK
 from .models import program_of
+from .options import Sizes, sizes_text
 from .reproducer import PROGRAM
 
 _PIPELINE = ("pipeline", "default-cpu")
@@ -51,7 +52,7 @@ class Stages:
     """A program after each pass, up to the first ill-formed one (`error`)."""
 
     passes: Sequence[ModulePass]
-    sizes: Sequence[int]
+    sizes: Sizes
     programs: list[ModuleOp] = field(default_factory=list[ModuleOp])
     error: VerifyError | None = None
     broken: ModuleOp | None = None
@@ -145,6 +146,7 @@ def bisect(options: Namespace) -> int:
     stages = Stages(passes, options.sizes)
     module = program_of(options.file, options.format)
     Verifier().verify(module)
+    require_sizes(module, options.sizes)
     stages.run(module)
     change = stages.first_change()
     if change is not None:
@@ -206,7 +208,7 @@ def _is_well_formed(func: Any) -> bool:
 def _reproducer(stages: Stages, since: int, at: int, inputs: Sequence[Any], predicate: str) -> Iterator[str]:
     """Save the program after `since` passes; yield the commands that run the passes up to `at` and reduce it."""
     specs = ",".join(str(p.pipeline_pass_spec()) for p in stages.passes[since:at])
-    sizes = ",".join(map(str, stages.sizes))
+    sizes = sizes_text(stages.sizes)
     options = ["-p", specs, "--check-each", "--check-sizes", sizes]
     command = f"tirax-opt {PROGRAM} {shlex.join(options)}"
     folder = save_reproducer(str(stages.programs[since]), inputs, command, options)

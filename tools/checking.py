@@ -19,12 +19,22 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
 
-from ..diagnostics import TiraxError
+from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax, tir
 from ..interpreter import InterpreterError, MeaningError, compare, random_inputs, symbolic_sizes
-from ..interpreter.compare import Disagreement, Function, copied, observe, same_values, widening_tolerance
+from ..interpreter.compare import (
+    Disagreement,
+    Function,
+    copied,
+    observe,
+    same_values,
+    symbolic_vars,
+    widening_tolerance,
+)
 from ..lowering.host.symbols import kernel_symbol, rename_kernels
+from .guard import as_usage
 from .native import NativeModule
+from .options import Sizes, sizes_text
 from .reproducer import PROGRAM, configuration
 
 _INTERPRETED = frozenset(("builtin", "relax", "tir", "sym"))
@@ -55,6 +65,16 @@ class _Case:
             return str(error)
 
 
+def require_sizes(module: ModuleOp, sizes: Sizes) -> None:
+    """Raise `UsageError` for names of sizes that no function of a program has."""
+    if not isinstance(sizes, Mapping):
+        return
+    known = {str(v.name) for func in interpreted(module).values() for v in symbolic_vars(func)}
+    for name in sizes:
+        if name not in known:
+            raise as_usage(unknown_name("size", name, known))
+
+
 @dataclass
 class MeaningCheck:
     """Runs a program before and after each pass; `sizes` are those of symbolic variables, `only` restricts the
@@ -63,7 +83,7 @@ class MeaningCheck:
     Call `start` first, `check` after each pass, and `summary` at the end.
     """
 
-    sizes: Sequence[int]
+    sizes: Sizes
     only: Collection[str] | None = None
     counts: dict[str, int] = field(default_factory=dict[str, int])
     _cases: list[_Case] = field(default_factory=list[_Case])
@@ -72,7 +92,8 @@ class MeaningCheck:
     _program: str = ""
 
     def start(self, module: ModuleOp) -> None:
-        """Begin with a new program."""
+        """Begin with a new program. Raises `UsageError` for names of sizes that it does not have."""
+        require_sizes(module, self.sizes)
         self._program, self._cases, self._passes = str(module), [], []
 
     def summary(self) -> str:
@@ -164,7 +185,7 @@ class MeaningCheck:
                 print(f"note: check-each: '{name}' is not compared on {reason}", file=sys.stderr)
 
     def _changed(self, difference: Disagreement, number: int, name: str) -> MeaningChangedError:
-        sizes = ",".join(map(str, self.sizes))
+        sizes = sizes_text(self.sizes)
         options = ["-p", ",".join(self._passes), "--check-each", "--check-sizes", sizes]
         command = f"tirax-opt {PROGRAM} {shlex.join(options)}"
         folder = save_reproducer(self._program, difference.inputs, command, options)

@@ -22,9 +22,10 @@ from ..runtime.errors import ArgumentError
 from ..runtime.executable import SUFFIXES
 from ..runtime.profiling.report import Report, form_of
 from ..untrusted import open_file
-from .arguments import Arguments, named, sizes_of
+from .arguments import Arguments
 from .compiling import compile_program, function_name, read_module
 from .guard import OK, UsageError, as_usage, reading
+from .options import named, sizes_of
 from .outputs import folder_of, write_output
 from .progress import Progress
 from .versions import version_of

@@ -22,6 +22,7 @@ from ..dialects.relax.data import elided_contents, printed_for
 from ..universe import full_universe
 from .guard import FAILED, OK, as_usage, report, schedule_notes
 from .internal_errors import reproducing
+from .options import Sizes
 from .outputs import OWN_TARGETS, emit, folder_of, join_pieces, make_target, write_output
 from .source import FORMATS, Program, check_expected, expected_errors, read_program, split_program
 from .steps import Passes, Step, inserted, pipeline_text, running, steps_of, stopped
@@ -174,7 +175,7 @@ def _job(options: argparse.Namespace, universe: Universe) -> Job:
     )
 
 
-def _meaning_check(sizes: Sequence[int]) -> MeaningCheck:
+def _meaning_check(sizes: Sizes) -> MeaningCheck:
     from .checking import MeaningCheck  # with the interpreter and the way down to native code
 
     return MeaningCheck(sizes)

@@ -18,10 +18,11 @@ from ..ir.passes.transform import naming_pass
 from ..runtime import Executable
 from ..script.mlir_text import reading_context
 from ..target import Target
-from .arguments import Arguments, named, sizes_of
+from .arguments import Arguments
 from .checking import MeaningChangedError, MeaningCheck
 from .compiling import compile_program, function_name, own_passes, read_source
 from .guard import OK, UsageError, report
+from .options import named, sizes_of
 
 _CALLS = 5
 """Calls to time, of which the fastest is reported."""

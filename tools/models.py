@@ -15,6 +15,7 @@ from ..dialects.relax.data import TensorDataAttr
 from ..driver.timings import stage
 from ..frontend.importing.summary import Summary
 from .guard import UsageError
+from .options import named
 from .source import read_program
 
 Shapes = Mapping[str, list[int | str]]
@@ -145,8 +146,6 @@ def _free(key: str, taken: Mapping[str, Any]) -> str:
 
 def shapes_of(texts: list[str]) -> dict[str, list[int | str]]:
     """Parse `x=1,3,h,w` or `x=1x3x8x8` into shapes of numbers and symbolic sizes. Raises `UsageError`."""
-    from .arguments import named
-
     shapes: dict[str, list[int | str]] = {}
     for name, text in named(texts, "--shape").items():
         parts = text.split("," if "," in text else "x") if text != "()" else []

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from .guard import OK, ArgumentParser, run_guarded
-from .tirax_opt import AddPasses, sizes
+from .options import sizes
+from .tirax_opt import AddPasses
 
 _PROGRAMS = "a .py (TVMScript; file.py:NAME) or .mlir file, or a model (.onnx, .pt2)"
 
@@ -121,8 +122,8 @@ def _add_explain(commands: Any) -> None:
         "--check-sizes",
         type="sizes",
         default=(2, 5, 1, 0),
-        metavar="N,N",
-        help="values of symbolic sizes in these comparisons (default: 2,5,1,0)",
+        metavar="N=2,M=3",
+        help="symbolic sizes in these comparisons, by name, or values that all take (default: 2,5,1,0)",
     )
 
 
@@ -198,7 +199,11 @@ def _add_fault_options(parser: argparse.ArgumentParser) -> None:
     add("-p", "--passes", metavar="PASSES", help="passes to run, in the syntax of tirax-opt", **passes)
     add("--pipeline", metavar="NAME", help="run a named pipeline", **passes)
     add(
-        "--sizes", type="sizes", default=(2, 5, 1, 0), metavar="N,N", help="values of symbolic sizes (default: 2,5,1,0)"
+        "--sizes",
+        type="sizes",
+        default=(2, 5, 1, 0),
+        metavar="N=2,M=3",
+        help="symbolic sizes by name, or values that all of them take (default: 2,5,1,0)",
     )
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .guard import ArgumentParser, UsageError, count, run_guarded
+from .options import sizes
 
 _EPILOG = """\
 Pass syntax: name{option=value option=value,value}; names and options accept - or _. -p and --pipeline can be
@@ -38,14 +39,6 @@ class _Version(argparse.Action):
 
 def _names(text: str) -> list[str]:
     return [name for name in text.replace(" ", "").split(",") if name]
-
-
-def sizes(text: str) -> tuple[int, ...]:
-    """Parse sizes such as `2,5,0`. Raises `ValueError`."""
-    numbers = tuple(int(n) for n in _names(text))
-    if not numbers or min(numbers) < 0:
-        raise ValueError
-    return numbers
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -138,8 +131,8 @@ def _add_checking(parser: argparse.ArgumentParser) -> None:
         "--check-sizes",
         type="sizes",
         default=(2, 5, 1, 0),
-        metavar="N,N",
-        help="values of symbolic sizes in these comparisons (default: 2,5,1,0)",
+        metavar="N=2,M=3",
+        help="symbolic sizes in these comparisons, by name, or values that all take (default: 2,5,1,0)",
     )
 
 

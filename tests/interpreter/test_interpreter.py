@@ -264,6 +264,8 @@ def test_a_changed_meaning_is_detected_and_shown(parse):
 def test_sizes_reach_zero_and_one(parse):
     func = next(iter(parse(MATMUL).ops))
     assert [s["n"] for s in symbolic_sizes(func)] == [2, 5, 1, 0]
+    assert list(symbolic_sizes(func, {"n": 7, "unknown": 1})) == [{"n": 7}]
+    assert [s["n"] for s in symbolic_sizes(func, {})] == [2, 5, 1, 0]
     shapes = [random_inputs(func, s)[0].shape for s in symbolic_sizes(func)]
     assert shapes == [(2, 4), (5, 4), (1, 4), (0, 4)]
 

@@ -190,7 +190,10 @@ def test_passes_that_change_nothing_are_sound(cli, model):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [(("-p", "normalise"), "did you mean 'normalize'?"), (("--sizes", "a"), "argument --sizes: invalid 'sizes' value")],
+    [
+        (("-p", "normalise"), "did you mean 'normalize'?"),
+        (("--sizes", "a"), "argument --sizes: invalid sizes: 'a' (expected: n=2,m=3, or 2,5,0"),
+    ],
 )
 def test_command_lines_that_make_no_sense(cli, model, options, message):
     result = cli("bisect", model, *options)

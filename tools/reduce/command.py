@@ -17,6 +17,7 @@ from ...driver.pipelines import PIPELINES
 from ...hardware import usable_cores
 from ...ir.verification.verify import Verifier
 from ...universe import full_universe
+from ..checking import require_sizes
 from ..driver import all_passes
 from ..guard import OK, UsageError, as_usage, report
 from ..models import program_of
@@ -41,6 +42,7 @@ def reduce(options: Namespace) -> int:
     jobs = _jobs(options)
     module = program_of(options.file, options.format)
     Verifier().verify(module)
+    require_sizes(module, options.sizes)
     start = time.monotonic()
     (sign,) = predicate([module])
     if sign is None:

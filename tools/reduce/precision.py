@@ -19,9 +19,10 @@ from ...ir.functions.lookup import functions
 from ...ir.rewriting.edit import set_type
 from ...script.mlir_text import reading_context
 from ..native import NativeModule
+from ..options import Sizes
 
 
-def differs(module: ModuleOp, passes: Sequence[ModulePass], sizes: Sequence[int], tolerance: float) -> bool:
+def differs(module: ModuleOp, passes: Sequence[ModulePass], sizes: Sizes, tolerance: float) -> bool:
     """Return whether a public function's native result is further than `tolerance`, relative and absolute, from
     numpy's.
 

@@ -25,6 +25,7 @@ from ...driver.build import run_passes
 from ...script.mlir_text import reading_context
 from ..checking import MeaningCheck
 from ..forks import Outcome, in_forks
+from ..options import Sizes
 from .precision import differs
 from .search import gist
 from .speed import times
@@ -41,7 +42,7 @@ class Question:
     """
 
     passes: tuple[ModulePass, ...]
-    sizes: tuple[int, ...]
+    sizes: Sizes
     than: tuple[ModulePass, ...] = ()
     limit: float | None = None
     ratio: float = 2.0

@@ -18,6 +18,7 @@ from ...ir.functions.lookup import functions
 from ...script.mlir_text import reading_context
 from ..guard import UsageError
 from ..native import NativeModule
+from ..options import Sizes
 
 _ROUNDS = 15
 _SECONDS = 2e-3
@@ -26,7 +27,7 @@ _SECONDS = 2e-3
 Call = Callable[[], object]
 
 
-def times(module: ModuleOp, pipelines: Sequence[Sequence[ModulePass]], sizes: Sequence[int]) -> list[float]:
+def times(module: ModuleOp, pipelines: Sequence[Sequence[ModulePass]], sizes: Sizes) -> list[float]:
     """Return the seconds that calls of all public functions take, for each of several pipelines.
 
     Measurements are interleaved, and the minimum is returned, since other load only makes calls slower. Raises
@@ -38,7 +39,7 @@ def times(module: ModuleOp, pipelines: Sequence[Sequence[ModulePass]], sizes: Se
     return [min(column) for column in zip(*rounds, strict=True)]
 
 
-def _calls(module: ModuleOp, passes: Sequence[ModulePass], sizes: Sequence[int]) -> list[Call]:
+def _calls(module: ModuleOp, passes: Sequence[ModulePass], sizes: Sizes) -> list[Call]:
     """Build a call of each public function after the passes, at the first of `sizes`."""
     copy = module.clone()
     public = {name: func for name, func in functions(module).items() if not func.private}
@@ -54,7 +55,7 @@ def _call(native: NativeModule, func: Function, args: list[Any]) -> Call:
     return functools.partial(native.call, func.sym_name.data, args)
 
 
-def _inputs(func: Function, sizes: Sequence[int]) -> list[Any]:
+def _inputs(func: Function, sizes: Sizes) -> list[Any]:
     return random_inputs(func, next(iter(symbolic_sizes(func, sizes))))
 
 
