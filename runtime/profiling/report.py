@@ -20,9 +20,11 @@ from .recorder import Recording
 from .roofline import roofline
 from .rows import Row, Segment
 from .sites import Site
+from .table import rich_table, short, time_text
 from .trace import chrome_trace
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
     from rich.table import Table
 
 _HOST = "host code of "
@@ -180,31 +182,27 @@ class Report:
         console.print(self.rich_table(sort, aggregate, col_sums))
         return "\n".join(line.rstrip() for line in console.file.getvalue().rstrip("\n").split("\n"))  # type: ignore[attr-defined]
 
-    def rich_table(self, sort: bool = True, aggregate: bool = True, col_sums: bool = True) -> Table:
-        """Return the table for a terminal; arguments as for `table`."""
-        from rich import box
-        from rich.table import Table
-
+    def rich_table(
+        self, sort: bool = True, aggregate: bool = True, col_sums: bool = True, width: int | None = None
+    ) -> Table:
+        """Return the table for a terminal of `width` characters (None: any); other arguments as for `table`."""
         rows = self.rows if aggregate else self.by_call
         if not sort:
             order = {site.name: i for i, site in reversed(list(enumerate(self.sites)))}
             rows = sorted(rows, key=lambda row: order.get(row.name, len(order)))
         what = self.function if self.recording.single else f"{self.recording.calls:,} calls of {self.function}"
-        table = Table(box=box.SIMPLE_HEAD, title=f"profile of {what}: {_time(self.seconds)}")
-        for name, (justify, _) in _COLUMNS.items():
-            table.add_column(name, justify=justify, overflow="fold")
-        for row in rows:
-            table.add_row(*(text(row) for _, text in _COLUMNS.values()))
-        if col_sums:
-            table.add_section()
-            seconds = sum(row.seconds for row in rows)
-            table.add_row("sum", str(sum(row.count for row in rows)), _time(seconds), f"{seconds / self.seconds:.1%}")
+        table = rich_table(rows, self._sum(rows) if col_sums else None, width)
+        table.title = f"profile of {what}: {time_text(self.seconds)}"
         table.caption = self._caption()
         return table
 
+    def _sum(self, rows: Sequence[Row]) -> Row:
+        site = Site("python", "sum", "")
+        return _plain_row(site, sum(row.count for row in rows), sum(row.seconds for row in rows), self.seconds)
+
     def _caption(self) -> str:
         limits = self.limits
-        speeds = ", ".join(f"{speed / 1e9:.0f} GB/s up to {_short(size)}B" for size, speed in limits.bandwidth[:-1])
+        speeds = ", ".join(f"{speed / 1e9:.0f} GB/s up to {short(size)}B" for size, speed in limits.bandwidth[:-1])
         lost = f"; {self.recording.lost} events were lost" if self.recording.lost else ""
         if self.measured < self.recording.calls and not self.recording.single:
             each = self.recording.calls / max(self.measured, 1)
@@ -214,8 +212,8 @@ class Report:
             f"{limits.bandwidth[-1][1] / 1e9:.0f} GB/s above{lost}"
         )
 
-    def __rich__(self) -> Table:
-        return self.rich_table()
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        yield self.rich_table(width=options.max_width if console.is_terminal else None)
 
     def __str__(self) -> str:
         return self.table()
@@ -292,48 +290,10 @@ def _total(counts: np.ndarray, weight: np.ndarray) -> int | None:
     return None if (counts < 0).any() else round(float((counts * weight).sum()))
 
 
-def _short(number: float) -> str:
-    """Return a number with a metric prefix: 1.2 M."""
-    for prefix in ("", "k", "M", "G", "T"):
-        if number < 1000 or prefix == "T":
-            break
-        number /= 1000
-    return f"{number:.3g} {prefix}"
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1e6:.1f} us" if seconds < 1e-2 else f"{seconds * 1e3:.2f} ms"
-
-
-def _optional(text: Callable[[Any], str], name: str) -> Callable[[Row], str]:
-    def of(row: Row) -> str:
-        value = getattr(row, name)
-        return "" if value is None else text(value)
-
-    return of
-
-
 def _threads(count: int) -> str:
     return f"{count} thread" + "s" * (count != 1)
 
 
-def _percent(part: float) -> str:
-    return f"{part:.0%}"
-
-
-_COLUMNS: Mapping[str, tuple[Any, Callable[[Row], str]]] = {
-    "name": ("left", lambda row: row.name),
-    "count": ("right", lambda row: str(row.count)),
-    "time": ("right", lambda row: _time(row.seconds)),
-    "share": ("right", lambda row: f"{row.share:.1%}"),
-    "operations": ("right", _optional(_short, "operations")),
-    "bytes": ("right", _optional(_short, "bytes")),
-    "% of peak": ("right", _optional(_percent, "limit")),
-    "threads": ("right", _optional(str, "threads")),
-    "balance": ("right", _optional(_percent, "balance")),
-    "result": ("left", lambda row: row.result),
-    "source": ("left", lambda row: os.path.basename(row.place)),
-}
 _TVM_COLUMNS: Mapping[str, Callable[[Row], Any]] = {
     "Name": lambda row: row.name,
     "Duration (us)": lambda row: round(row.seconds * 1e6, 3),
