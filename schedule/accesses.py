@@ -77,16 +77,16 @@ def loads_of(buffer: SSAValue) -> list[tir.LoadOp]:
 def stored_iters(store: tir.StoreOp, iters: Collection[Var]) -> list[Var | None] | None:
     """The iterator that is the index of each dimension of a store, each once (None: 0); None where another index is."""
     left = set(iters)
-    found: list[Var | None] = []
+    result: list[Var | None] = []
     for index in map(sym_expr_of, store.indices):
         if isinstance(index, Var) and index in left:
             left.remove(index)
-            found.append(index)
+            result.append(index)
         elif index.constant == 0:
-            found.append(None)
+            result.append(None)
         else:
             return None
-    return found
+    return result
 
 
 def is_intermediate(buffer: SSAValue) -> bool:

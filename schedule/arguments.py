@@ -147,7 +147,7 @@ def index_dtype(block: tir.BlockOp) -> IntegerType:
     return dims[0].dtype if dims else i64
 
 
-def given_map(block: tir.BlockOp, value: Any) -> IndexMapping:
+def checked_map(block: tir.BlockOp, value: Any) -> IndexMapping:
     """The index map that a trace holds, over indices of the block's integer type. Raises `TiraxError` where it is none.
 
     A trace that was written by hand may have one over indices of another type.

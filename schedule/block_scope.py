@@ -78,10 +78,10 @@ def _dependencies(scope: st.BlockLike) -> Iterator[Dependency]:
     writers: defaultdict[SSAValue, list[tir.BlockOp]] = defaultdict(list)
     for block in st.blocks_below(scope):
         reads, writes = set(st.buffers_read(block)), set(st.buffers_written(block))
-        found = [(src, DepKind.RAW) for b in reads for src in writers[b]]
-        found += [(src, DepKind.WAW) for b in writes for src in writers[b]]
-        found += [(src, DepKind.WAR) for b in writes for src in readers[b]]
-        for src, kind in dict.fromkeys(found):
+        dependencies = [(src, DepKind.RAW) for b in reads for src in writers[b]]
+        dependencies += [(src, DepKind.WAW) for b in writes for src in writers[b]]
+        dependencies += [(src, DepKind.WAR) for b in writes for src in readers[b]]
+        for src, kind in dict.fromkeys(dependencies):
             yield Dependency(StmtSRef(src), StmtSRef(block), kind)
         for buffers, table in ((reads, readers), (writes, writers)):
             for buffer in buffers:
@@ -129,14 +129,14 @@ def _covers(producers: Sequence[tir.BlockOp], consumer: tir.BlockOp, buffer: SSA
     known = Analyzer()
     for var, (least, extent) in loop_ranges(common).items():
         known.bind_range(var, least, extent)
-    given = [
+    written = [
         box
         for producer in producers
         for region in producer.writes
         if region.buffer is buffer and (box := _written(producer, region, common)) is not None
     ]
     taken = [_read(consumer, region, common, known) for region in consumer.reads if region.buffer is buffer]
-    return all(_is_within(_clipped(box, shape, known), given, known) for box in taken)
+    return all(_is_within(_clipped(box, shape, known), written, known) for box in taken)
 
 
 def _common_loops(blocks: Sequence[tir.BlockOp]) -> list[tir.ForOp]:
@@ -182,9 +182,9 @@ def _clipped(box: Box, shape: Sequence[SymExpr], known: Analyzer) -> Box:
     return [dim.intersect(SymInterval(Const(0, e.dtype), e - 1), known) for dim, e in zip(box, shape, strict=True)]
 
 
-def _is_within(box: Box, given: Sequence[Box], known: Analyzer) -> bool:
+def _is_within(box: Box, cover: Sequence[Box], known: Analyzer) -> bool:
     """Whether one of the boxes holds it, or several that follow each other in one dimension."""
-    left = list(given)
+    left = list(cover)
     while left:
         if any(all(_holds(i, o, known) for i, o in zip(box, outer, strict=True)) for outer in left):
             return True

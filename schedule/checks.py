@@ -289,24 +289,24 @@ def _is_injective(indices: Sequence[SymExpr], ranges: Ranges) -> bool:
         return False
     digits: dict[IterMark, list[IterSplit]] = {}
     for total in iter_map.indices:
-        for split in total.splits if _tells_its_splits(total) else ():
+        for split in total.splits if _determines_splits(total) else ():
             digits.setdefault(split.mark, []).append(split)
-    told: set[Var] = set()
+    determined: set[Var] = set()
     todo = list(digits)
     while todo:
         mark = todo.pop()
-        if not _tell_the_mark(mark, digits[mark]):
+        if not _determine_mark(mark, digits[mark]):
             continue
         if isinstance(mark.source, Var):
-            told.add(mark.source)
+            determined.add(mark.source)
             continue
         for split in mark.source.splits:
             digits.setdefault(split.mark, []).append(split)
             todo.append(split.mark)
-    return all(v in told for v, (_, extent) in ranges.items() if extent.constant != 1)
+    return all(v in determined for v, (_, extent) in ranges.items() if extent.constant != 1)
 
 
-def _tells_its_splits(total: IterSum) -> bool:
+def _determines_splits(total: IterSum) -> bool:
     """Whether the value of a sum says that of each split: each counts in steps greater than all below come to."""
     reached = 0
     pairs = [(s.scale.constant, s.extent.constant) for s in total.splits]
@@ -317,7 +317,7 @@ def _tells_its_splits(total: IterSum) -> bool:
     return len(pairs) == 1 or all(a is not None and b is not None for a, b in pairs)
 
 
-def _tell_the_mark(mark: IterMark, digits: Sequence[IterSplit]) -> bool:
+def _determine_mark(mark: IterMark, digits: Sequence[IterSplit]) -> bool:
     """Whether digits of an iterator say which value it has: there are no places between them."""
     end, extent = 1, mark.extent.constant
     for lower, size in sorted((s.lower.constant or 0, s.extent.constant or 0) for s in digits):
@@ -326,7 +326,7 @@ def _tell_the_mark(mark: IterMark, digits: Sequence[IterSplit]) -> bool:
     return extent is not None and end >= extent
 
 
-def require_whole(block: tir.BlockOp) -> None:
+def require_full_domains(block: tir.BlockOp) -> None:
     """Refuse a block whose loops are known to run over less than its domains: a step that runs over these does more."""
     loops = st.loops_above(block)
     ranges, known = loop_ranges(loops), analyzer_of(loops)

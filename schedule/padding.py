@@ -132,12 +132,12 @@ def _loops_in_order(block: tir.BlockOp, indices: Sequence[SSAValue], dims: Seque
     first = above.index(bound[0]) if len(bound) == rank else -1
     if first < 0 or above[first : first + rank] != bound or not all(map(_plain, bound)):
         return None
-    whole = all(
+    covers_all = all(
         st.extent_of(lp) == d or st.constant_extent(lp) == d.constant is not None
         for lp, d in zip(bound, dims, strict=True)
     )
     alone = all(len(st.children(lp.body.block)) == 1 for lp in above[first:])
-    return bound if whole and alone and st.blocks_below(bound[0]) == [block] else None
+    return bound if covers_all and alone and st.blocks_below(bound[0]) == [block] else None
 
 
 def _widened_loops(

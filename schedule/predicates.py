@@ -158,9 +158,9 @@ class _Domain:
         if not limits_of([e]):
             return False
         others = [sym_expr_of(c) for c in rw.conditions(self.block) if c is not condition]
-        return self._is_whole([*others, e]) and not self._is_whole(others)
+        return self._is_covered([*others, e]) and not self._is_covered(others)
 
-    def _is_whole(self, conditions: Sequence[SymExpr]) -> bool:
+    def _is_covered(self, conditions: Sequence[SymExpr]) -> bool:
         try:
             bindings = checks.bindings_of(self.block)
             iter_map = detect_iter_map(bindings, checks.loop_ranges(self.loops), conditions)

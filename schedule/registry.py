@@ -134,7 +134,7 @@ _HANDLES = {
 }
 """What users give for what a primitive gets."""
 
-_GIVEN = {
+_ACCEPTED_TYPES = {
     "factors": "Sequence[int | ExprRV | None]",
     "buffer": "tuple[str, int] | str | Buffer",
     "pad_value": "int | float | PrimExpr | IndexMap | Callable[..., Any] | None",
@@ -149,7 +149,7 @@ def shown_signature(spec: Spec, signature: inspect.Signature) -> inspect.Signatu
     self, *params = signature.parameters.values()
     shown = [self]
     for p in params:
-        text = _GIVEN.get(p.name, str(p.annotation))
+        text = _ACCEPTED_TYPES.get(p.name, str(p.annotation))
         for pattern, handle in _HANDLES.items():
             text = re.sub(rf"\b(?:{pattern})\b", handle, text)
         kind = p.kind

@@ -38,20 +38,20 @@ def replace_statement(
     `TiraxError` where a root block is to have iterators or annotations.
     """
     stmt = _realized(old, new)
-    held = _held()
+    held = _referenced()
     kept = next((op for op in reversed(list(_around(old))) if op in held), None)
     now: Successors = {}
     mapping: dict[SSAValue, SSAValue] = {}
     place = old
     if kept is not None:
-        copy = _left_behind(kept, mapping)
+        copy = _detach_copy(kept, mapping)
         pairs = dict(zip(kept.walk(), copy.walk(), strict=True))
         now.update(pairs)
         place = pairs[old]
         module = cast(ModuleOp, copy) if kept is module else module
     now.update((op, None) for op in old.walk() if op is not module)
     parts = _put(place, stmt, mapping)
-    now.update(_standing_for(old, new, parts, reused))
+    now.update(_counterparts(old, new, parts, reused))
     return module, now
 
 
@@ -80,13 +80,13 @@ def _around(op: Operation) -> Iterator[Operation]:
         op = parent
 
 
-def _held() -> set[Operation | None]:
+def _referenced() -> set[Operation | None]:
     """The operations that handles are alive on; a sequence is held with what it is in."""
     handles = [h for h in gc.get_objects() if isinstance(h, Stmt | BaseFunc | IRModule)]
     return {h.op.parent_op() if isinstance(h, SeqStmt) else h.op for h in handles}
 
 
-def _left_behind(op: Operation, mapping: dict[SSAValue, SSAValue]) -> Operation:
+def _detach_copy(op: Operation, mapping: dict[SSAValue, SSAValue]) -> Operation:
     """A copy in the place of an operation, which belongs to nothing any more."""
     copy = op.clone(mapping)
     for value, same in mapping.items():
@@ -134,7 +134,7 @@ def _set_body(block: IRBlock, ops: list[Operation]) -> None:
     block.add_ops(ops)
 
 
-def _standing_for(
+def _counterparts(
     old: Operation, new: Stmt, parts: list[Operation], reused: Mapping[Operation, Operation]
 ) -> Iterator[tuple[Operation, Operation]]:
     """The loops and blocks in the new statements that stand for some of the old ones."""

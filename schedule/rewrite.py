@@ -322,7 +322,7 @@ class _SumWriter:
 
     def _split(self, split: IterSplit, dtype: IntegerType) -> SSAValue:
         source = split.mark.source
-        if not isinstance(source, IterSum) or not _is_whole(split):
+        if not isinstance(source, IterSum) or not _is_full_split(split):
             return self.plain(to_expr(split), dtype)
         inner = self(source, to_expr(source), dtype)
         if split.scale.constant == 1:
@@ -331,12 +331,12 @@ class _SumWriter:
         return scaled.result
 
 
-def _is_whole(split: IterSplit) -> bool:
+def _is_full_split(split: IterSplit) -> bool:
     return split.lower.constant == 1 and is_same(split.extent, split.mark.extent)
 
 
 def _has_scaled_fusion(total: IterSum) -> bool:
-    fusions = [s for s in total.splits if isinstance(s.mark.source, IterSum) and _is_whole(s)]
+    fusions = [s for s in total.splits if isinstance(s.mark.source, IterSum) and _is_full_split(s)]
     return any(s.scale.constant != 1 or _has_scaled_fusion(cast(IterSum, s.mark.source)) for s in fusions)
 
 

@@ -156,10 +156,10 @@ class Schedule(Steps):
 
         Raises `ScheduleError` where it is gone.
         """
-        found = self.operation(rand_var_or_sref)
-        if not isinstance(found, Operation):
-            return found
-        stmt = stmt_of(found)
+        target_op = self.operation(rand_var_or_sref)
+        if not isinstance(target_op, Operation):
+            return target_op
+        stmt = stmt_of(target_op)
         return stmt.block if isinstance(stmt, BlockRealize) else stmt
 
     def operation(self, rv: RV | StmtSRef) -> Any:

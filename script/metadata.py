@@ -53,10 +53,10 @@ def _row(value: Attribute) -> object:
 
 def decode_metadata(text: str) -> dict[str, list[TensorDataAttr | str]]:
     """The tables of a metadata text by key. Raises `MetadataError` for what `encode_metadata` did not write."""
-    found: object = read_json(text, "the metadata", MetadataError)
-    if not isinstance(found, dict):
-        raise MetadataError("the metadata must be a JSON object", found=type(found).__name__)
-    table = cast("dict[str, object]", found)
+    content: object = read_json(text, "the metadata", MetadataError)
+    if not isinstance(content, dict):
+        raise MetadataError("the metadata must be a JSON object", found=type(content).__name__)
+    table = cast("dict[str, object]", content)
     if table.get("format") != FORMAT or table.get("version") != VERSION:
         raise MetadataError(
             "the metadata has another format",
@@ -82,9 +82,9 @@ def _constant(index: int, row: object) -> TensorDataAttr:
         raise MetadataError(f"constant {index} of the metadata must have dtype, shape and data") from error
     what = f"constant {index} of the metadata must have dtype, shape and data"
     shape = checked_shape(extents, byte_size(dtype), what, MetadataError)
-    wanted = prod(shape) * byte_size(dtype)
-    if len(raw) != wanted:
-        raise MetadataError(f"constant {index} of the metadata has the wrong size", expected=wanted, found=len(raw))
+    size = prod(shape) * byte_size(dtype)
+    if len(raw) != size:
+        raise MetadataError(f"constant {index} of the metadata has the wrong size", expected=size, found=len(raw))
     return TensorDataAttr(TensorData(dtype, shape, raw))
 
 

@@ -78,9 +78,9 @@ class LocatedParser(TextParser):
         return op
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
-        found = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
-        if found is not None:
-            return found
+        op_type = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
+        if op_type is not None:
+            return op_type
         token = self._previous_place(name)
         dialect_name, _, rest = name.partition(".")
         dialect = self.ctx.get_optional_dialect(dialect_name) if rest else None

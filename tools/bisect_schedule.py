@@ -53,7 +53,7 @@ class _Rules:
     def after(self, number: int) -> ModuleOp:
         module, decisions = self._decisions()
         for decision in decisions[:number]:
-            decision.put()
+            decision.apply()
         for func in self._functions(module):
             if number > len(decisions):
                 merge_loops(func)

@@ -19,7 +19,7 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...transforms.tir.walk import erase_with_tree
 from .. import state as st
 from ..accesses import accesses_with_windows, change_type, change_window, require_allocated, windows_of
-from ..arguments import buffers_of, given_map, index_dtype, nth
+from ..arguments import buffers_of, checked_map, index_dtype, nth
 from ..registry import primitive
 from ..rewrite import before
 from ..state import State, fail
@@ -131,7 +131,7 @@ def annotate_buffer_access(
     another one, or an extent is no expression of sizes.
     """
     buffer = nth(block, buffers_of(block, buf_type), buffer_index, f"{buf_type}s")
-    mapping = given_map(block, gen_new_ranges)
+    mapping = checked_map(block, gen_new_ranges)
     rank = cast(BufferType, buffer.type).rank
     if len(mapping.results) != 2 * rank:
         fail("there is a range for each dimension of the buffer", block, expected=rank, found=len(mapping.results) // 2)

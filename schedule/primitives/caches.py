@@ -52,7 +52,7 @@ def cache_read(
     if writer is block:
         fail("the block writes what it reads", block)
     outside = [b for b in _blocks(scope) if writer is None or not writer.is_ancestor(b)]
-    readers = _wanted([b for b in outside if buffer in st.buffers_read(b)], consumer_blocks)
+    readers = _selected_readers([b for b in outside if buffer in st.buffers_read(b)], consumer_blocks)
     if writer is None:
         own, region = None, _region_of(scope, buffer)
         place: Operation | None = st.children(st.body_of(scope))[0]
@@ -164,7 +164,7 @@ def _blocks(scope: BlockLike) -> list[tir.BlockOp]:
     return [op for op in scope.walk() if isinstance(op, tir.BlockOp) and op is not scope]
 
 
-def _wanted(readers: list[tir.BlockOp], consumers: Sequence[tir.BlockOp] | None) -> list[tir.BlockOp]:
+def _selected_readers(readers: list[tir.BlockOp], consumers: Sequence[tir.BlockOp] | None) -> list[tir.BlockOp]:
     """The readers that are consumers, or in one; all where no consumers are given."""
     if not consumers:
         return readers
@@ -248,17 +248,17 @@ class _Stage:
 def rows_of(buffer: SSAValue, region: Sequence[Ends | None]) -> list[Row]:
     """A region as first index and extent for each dimension, within the buffer; all of one where it is not known."""
     out: list[Row] = []
-    for whole, interval in zip(cast(BufferType, buffer.type).dims, region, strict=True):
-        first, extent = Const(0, whole.dtype), whole
+    for size, interval in zip(cast(BufferType, buffer.type).dims, region, strict=True):
+        first, extent = Const(0, size.dtype), size
         if interval is not None and checks.is_of_loops(interval):
             first, extent = _row(interval)
         if any(v.value is not None for v in extent.free_vars()):
-            first, extent = Const(0, whole.dtype), whole
-        if first.constant is not None and whole.constant is not None and extent.constant is not None:
-            start, end = max(first.constant, 0), min(first.constant + extent.constant, whole.constant)
-            first, extent = Const(start, whole.dtype), Const(end - start, whole.dtype)
-        elif first.constant is not None and not Analyzer().can_prove(OPS["le"](first + extent, whole)):
-            extent = minimum(first + extent, whole) - first  # a split that does not divide reaches behind the end
+            first, extent = Const(0, size.dtype), size
+        if first.constant is not None and size.constant is not None and extent.constant is not None:
+            start, end = max(first.constant, 0), min(first.constant + extent.constant, size.constant)
+            first, extent = Const(start, size.dtype), Const(end - start, size.dtype)
+        elif first.constant is not None and not Analyzer().can_prove(OPS["le"](first + extent, size)):
+            extent = minimum(first + extent, size) - first  # a split that does not divide reaches behind the end
         out.append((first, extent))
     return out
 
@@ -299,16 +299,16 @@ def copy_loops(
     stand in; where they could lead outside of the buffer, the block has a predicate. So it has where not all elements
     are copied, but those `under` conditions.
     """
-    whole = [e for _, e in rows] if any(o.constant != 0 for o in offsets) else cast(BufferType, source.type).dims
+    sizes = [e for _, e in rows] if any(o.constant != 0 for o in offsets) else cast(BufferType, source.type).dims
     loops = [new_loop(f"ax{k}", extent, extent.dtype) for k, (_, extent) in enumerate(rows)]
     place = insert_nest(loops, insert)
     build = Materializer(place)
     values = [first + st.loop_expr(lp) for lp, (first, _) in zip(loops, rows, strict=True)]
     iters = [
         (IterKind.SPATIAL, build(value, extent.dtype), (Const(0, extent.dtype), extent))
-        for value, extent in zip(values, whole, strict=True)
+        for value, extent in zip(values, sizes, strict=True)
     ]
-    ends = zip(values, whole, rows, strict=True)
+    ends = zip(values, sizes, rows, strict=True)
     moving = [c for value, end, (first, _) in ends if first.constant is None for c in checks.within(value, end)]
     if moved is not None:
         far_ends = zip(offsets, values, cast(BufferType, moved.type).dims, strict=False)

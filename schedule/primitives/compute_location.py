@@ -95,7 +95,7 @@ def reverse_compute_at(
         _check_unused_before(block, loop)
     for one in (block, *producers):
         checks.require_affine(one)
-    checks.require_whole(block)
+    checks.require_full_domains(block)
     place = _position(loop, producers, st.consumers(block), index)
     _, writes = accessed(loop.body.block)
     provided = [(r, writes[r.buffer]) for r in block.reads if r.buffer in writes]
@@ -162,12 +162,12 @@ def _producers(block: tir.BlockOp, loop: tir.ForOp) -> list[tir.BlockOp]:
 def _check_unused_before(block: tir.BlockOp, loop: tir.ForOp) -> None:
     """A block that nothing produces for may be moved to where its consumers have not run."""
     top = [*st.loops_above(loop), loop][0]
-    early = [c for c in st.consumers(block) if not (loop.is_ancestor(c) or _stands_before(top, c))]
+    early = [c for c in st.consumers(block) if not (loop.is_ancestor(c) or _comes_before(top, c))]
     if early:
         fail("a consumer of the block stands before the loop", *early, loop)
 
 
-def _stands_before(first: Operation, second: Operation) -> bool:
+def _comes_before(first: Operation, second: Operation) -> bool:
     """Whether the statement `first` stands before the one that `second` is in."""
     statement: Operation | None = first
     while statement is not None and not statement.is_ancestor(second):
@@ -254,7 +254,7 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
     domains: dict[SSAValue, Domain] = {}
     iters = set(block.iter_vars)
     known = checks.analyzer_with(checks.iter_ranges(block))
-    whole: set[SSAValue] = set()
+    unlimited: set[SSAValue] = set()
     for region, dims in regions:
         composed: list[tuple[SymExpr, Ends | None]] = []
         for start, size, ends in zip(region.starts, region.extents, dims, strict=True):
@@ -271,10 +271,10 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
         for var, domain in solved.items():
             _widen(domains, var, domain)
         rest = {cast(SSAValue, v.value) for e, _ in composed for v in e.free_vars() if v.value in iters} - set(solved)
-        whole |= rest
+        unlimited |= rest
         if rest and not lenient and any(v.value for _, i in composed if i is not None for v in _vars(i)):
             fail("an index of the block is no iterator by itself", block, found=composed[0][0])
-    return {v: d for v, d in domains.items() if v not in whole}
+    return {v: d for v, d in domains.items() if v not in unlimited}
 
 
 def _solved(e: SymExpr, var: Var, interval: Ends, width: int | None) -> Domain | None:
@@ -426,21 +426,21 @@ def _extent(extent: SymExpr, loop: tir.ForOp) -> SymExpr:
     return extent
 
 
-def _limited(analyzer: Analyzer, needed: Domain | None, whole: Domain) -> Domain:
+def _limited(analyzer: Analyzer, needed: Domain | None, full: Domain) -> Domain:
     """What is needed of a domain: all of it where nothing is said, or where that is known to be needed.
 
     What is needed beyond the domain is left out where numbers say what that is.
     """
     if needed is None:
-        return whole
-    first, extent = (_typed(analyzer.simplify(e), whole[1]) for e in needed)
-    inside = (OPS["le"](first, whole[0]), OPS["le"](whole[0] + whole[1], first + extent))
-    if analyzer.bounds(extent - whole[1]).low > 0 and all(map(analyzer.can_prove, inside)):
-        return whole
-    low = analyzer.simplify(OPS["max"](first, whole[0]))
-    high = analyzer.simplify(OPS["min"](first + extent, whole[0] + whole[1]))
+        return full
+    first, extent = (_typed(analyzer.simplify(e), full[1]) for e in needed)
+    inside = (OPS["le"](first, full[0]), OPS["le"](full[0] + full[1], first + extent))
+    if analyzer.bounds(extent - full[1]).low > 0 and all(map(analyzer.can_prove, inside)):
+        return full
+    low = analyzer.simplify(OPS["max"](first, full[0]))
+    high = analyzer.simplify(OPS["min"](first + extent, full[0] + full[1]))
     if low.constant is not None and high.constant is not None and low.constant < high.constant:
-        return _typed(low, whole[1]), _typed(high - low, whole[1])
+        return _typed(low, full[1]), _typed(high - low, full[1])
     return _with_remainders(first), extent
 
 

@@ -67,7 +67,7 @@ def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue | None], li
     indices = stored_iters(store, iters)
     if indices is None or any(v is None and extent.constant != 1 for v, extent in zip(indices, dims, strict=True)):
         fail("the block does not store at its own iterators", block)
-    if {v for v in iters if v not in indices} & set(_used(store)):
+    if {v for v in iters if v not in indices} & set(_used_variables(store)):
         fail("the block stores the same element several times", block)
     variables = [None if v is None else v.value for v in indices]
     return store, variables, _element_loads(block, store.buffer)
@@ -90,7 +90,7 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     predicates.require_unguarded(block, "the branch does not go with it")
     for condition in rw.conditions(block):
         predicates.refuse(block, condition, "its producer stores more")
-    checks.require_whole(block)
+    checks.require_full_domains(block)
     store, final = checks.only_store(producer), checks.only_store(block)
     loads = [op for op in block.walk() if isinstance(op, tir.LoadOp) and op.buffer is store.buffer]
     _require_only_used(store.buffer, [producer, block])
@@ -133,7 +133,7 @@ def _check_reads(block: tir.BlockOp, store: tir.StoreOp) -> None:
             predicates.require_none(block, f"it may not read {label(load.buffer)} elsewhere")
 
 
-def _used(store: tir.StoreOp) -> list[Var]:
+def _used_variables(store: tir.StoreOp) -> list[Var]:
     """The variables of loops and blocks that a store's value is computed from."""
     variables: dict[Var, None] = {}
     todo, seen = [store.value], set[SSAValue]()

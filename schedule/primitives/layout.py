@@ -32,7 +32,7 @@ from ..accesses import (
     substitute_iters,
     windows_of,
 )
-from ..arguments import chosen, given_map, index_dtype, separators_of, with_buffer, with_index_map, with_layout
+from ..arguments import checked_map, chosen, index_dtype, separators_of, with_buffer, with_index_map, with_layout
 from ..padding import Padding, PadFunction, fill, replace_writer
 from ..registry import primitive
 from ..state import State, fail
@@ -67,7 +67,7 @@ def transform_layout(
     among the results of `index_map` is a step `set_axis_separator` that follows.
     """
     target = chosen(block, buffer)
-    mapping, old = given_map(block, index_map), cast(BufferType, target.type)
+    mapping, old = checked_map(block, index_map), cast(BufferType, target.type)
     if mapping.results == mapping.params and len(mapping.params) == old.rank:
         return
     accesses_of(target)
@@ -106,7 +106,7 @@ def _padding(
     if value is None:
         fail("the index map pads the buffer", block, found=f"padding where {inverse.padding}", hint="give pad_value")
     if isinstance(value, IndexMapAttr):
-        function, dtype = given_map(block, value), dtype_name(value.data.results[0].dtype)
+        function, dtype = checked_map(block, value), dtype_name(value.data.results[0].dtype)
     elif isinstance(value, str):
         function = PadFunction(value, index_dtype(block))
         dtype = dtype_name(function.type)
@@ -140,7 +140,7 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
     one to one, and where a new iterator would be made of iterators of several kinds.
     """
     loops = _own_loops(block)
-    mapping = given_map(block, index_map)
+    mapping = checked_map(block, index_map)
     try:
         inverse = mapping.inverse(block.extents)
     except ShapeError as error:

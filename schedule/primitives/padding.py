@@ -132,9 +132,9 @@ def _check_covered(block: tir.BlockOp) -> None:
     loops = st.loops_above(block)
     ranges, analyzer = checks.loop_ranges(loops), checks.analyzer_of(loops)
     for binding, extent in zip(checks.bindings_of(block), block.extents, strict=True):
-        whole = isinstance(binding, Var) and binding in ranges and ranges[binding][1] == extent
+        is_full = isinstance(binding, Var) and binding in ranges and ranges[binding][1] == extent
         bounds = analyzer.bounds(binding)
-        if not whole and (bounds.low != 0 or extent.constant is None or bounds.high != extent.constant - 1):
+        if not is_full and (bounds.low != 0 or extent.constant is None or bounds.high != extent.constant - 1):
             fail("the loops of the block do not run over all of its domain", block, found=binding)
 
 
@@ -270,7 +270,7 @@ def _bounds(block: tir.BlockOp, condition: SSAValue) -> tuple[list[SymExpr], lis
     """The range of each iterator in which the condition holds."""
     analyzer = Analyzer()
     variables = {checks.iter_expr(v): k for k, v in enumerate(block.iter_vars)}
-    lows, highs = _reached(block)
+    lows, highs = _bound_ranges(block)
     for part in map(sym_expr_of, conjuncts(condition)):
         k, is_low, bound = _bound(part, variables, block)
         if is_low:
@@ -280,7 +280,7 @@ def _bounds(block: tir.BlockOp, condition: SSAValue) -> tuple[list[SymExpr], lis
     return lows, highs
 
 
-def _reached(block: tir.BlockOp) -> tuple[list[SymExpr], list[SymExpr]]:
+def _bound_ranges(block: tir.BlockOp) -> tuple[list[SymExpr], list[SymExpr]]:
     """The range of each iterator: its domain, or less where its binding does not reach all of that."""
     analyzer = checks.analyzer_of(st.loops_above(block))
     lows, highs = list(block.mins), [least + e for least, e in zip(block.mins, block.extents, strict=True)]

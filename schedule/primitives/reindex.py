@@ -20,7 +20,7 @@ from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices, simplified
-from ..arguments import BufferIndex, both, buffers_of, chosen, given_map, nth, with_buffer, with_index, with_index_map
+from ..arguments import BufferIndex, both, buffers_of, checked_map, chosen, nth, with_buffer, with_index, with_index_map
 from ..loop_builder import Cloner
 from ..registry import primitive
 from ..state import BlockLike, State, fail
@@ -76,7 +76,7 @@ def reindex_cache_read(
     the map uses other iterators than the indices do, and where two iterations would share a place.
     """
     target = nth(block, buffers_of(block, "read"), read_buffer_index, "reads")
-    return _cache(block, target, storage_scope, given_map(block, index_map), "read")
+    return _cache(block, target, storage_scope, checked_map(block, index_map), "read")
 
 
 @primitive(adapt=both(with_index_map, with_index("write_buffer_index", "write")))
@@ -92,7 +92,7 @@ def reindex_cache_write(
     iterations could write one element, and where the block is a reduction with steps outside of its scope.
     """
     target = nth(block, buffers_of(block, "write"), write_buffer_index, "writes")
-    return _cache(block, target, storage_scope, given_map(block, index_map), "write")
+    return _cache(block, target, storage_scope, checked_map(block, index_map), "write")
 
 
 def _cache(block: tir.BlockOp, target: SSAValue, storage_scope: str, mapping: IndexMapping, side: str) -> tir.BlockOp:

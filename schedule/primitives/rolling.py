@@ -90,12 +90,12 @@ def _check_covered(
 ) -> None:
     """Refuse where an iteration reads more than the block provides, or reads it before."""
     statements = st.children(loop.body.block)
-    behind = statements[statements.index(own) + 1 :]
+    later = statements[statements.index(own) + 1 :]
     users = [op for op in accesses_of(buffer) if not block.is_ancestor(op)]
-    early = [st.scope_of(op) for op in users if not any(s.is_ancestor(op) for s in behind)]
+    early = [st.scope_of(op) for op in users if not any(s.is_ancestor(op) for s in later)]
     if early:
         fail("a block reads the buffer before it is written", block, *early)
-    read = accessed_by(behind)[0].get(buffer, [])
+    read = accessed_by(later)[0].get(buffer, [])
     known = checks.analyzer_of([*st.loops_above(loop), loop])
     for needed, written in zip(read, region, strict=True):
         if needed is None or written is None or not _within(needed, written, known):

@@ -49,9 +49,9 @@ def cache_inplace(
         (a[0], a[1]) if a == b else (minimum(a[0], b[0]), maximum(a[1], b[1]))
         for a, b in zip(read, written, strict=True)
     ]
-    name, behind = label(new), rw.after(block)
+    name, after = label(new), rw.after(block)
     first = copy_loops(buffer, new, rows_of(buffer, both), rw.before(block), name, around=loops)
-    last = copy_loops(new, buffer, rows_of(buffer, list(written)), behind, name, around=loops)
+    last = copy_loops(new, buffer, rows_of(buffer, list(written)), after, name, around=loops)
     return [first, last]
 
 
@@ -249,11 +249,11 @@ def _check_all_written(
             if (split is not None and split.scale.constant != 1) or not known.can_prove_equal(count, extent):
                 fail("an iteration of the loop does not write all of a region", block, loop)
     checks.require_affine(block)
-    whole = cast(BufferType, buffer.type).dims
+    dims = cast(BufferType, buffer.type).dims
     if block.predicate is not None and any(
         e not in bindings or block.extents[list(bindings).index(cast(Var, e))].constant != d.constant
         for store in stores
-        for e, d in zip(map(sym_expr_of, store.indices), whole, strict=True)
+        for e, d in zip(map(sym_expr_of, store.indices), dims, strict=True)
     ):
         predicates.refuse(block, block.predicate, "the block has a predicate, and does not run over the buffer")
 

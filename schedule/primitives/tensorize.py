@@ -257,13 +257,13 @@ class _Region:
     def __init__(self, block: tir.BlockOp, param: SSAValue, source: SSAValue, starts: Sequence[SymExpr]):
         self.block, self.param, self.source, self.starts = block, param, source, starts
         self.type = cast(BufferType, param.type)
-        self.whole = cast(BufferType, source.type)
-        self.missing = self.whole.rank - self.type.rank
+        self.source_type = cast(BufferType, source.type)
+        self.missing = self.source_type.rank - self.type.rank
 
     def symbols(self) -> dict[Var, SymExpr]:
         """What the variables of the parameter's strides and offset are. Refused where a stride is another."""
         values: dict[Var, SymExpr] = {}
-        strides = self.whole.layout_strides()
+        strides = self.source_type.layout_strides()
         for described, actual in zip(self.type.explicit_strides or (), strides[self.missing :], strict=False):
             if isinstance(described, Var) and described not in values:
                 values[described] = actual
@@ -272,7 +272,7 @@ class _Region:
                 fail(what, self.block, expected=described.substitute(values), found=actual)
         offset = self.type.elem_offset
         if isinstance(offset, Var):
-            first: SymExpr = self.whole.elem_offset or Const(0)
+            first: SymExpr = self.source_type.elem_offset or Const(0)
             for start, stride in zip(self.starts, strides, strict=True):
                 first = first + start * stride
             values[offset] = first

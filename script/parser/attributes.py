@@ -82,10 +82,10 @@ def read_vdevice(site: CallSite) -> StringAttr:
     Struct info holds it as a text.
     """
     target, number, scope = site.bind("target= vdevice_id= memory_scope=")
-    given = target.config if isinstance(target, tir.TargetAttr) else target
+    config = target.config if isinstance(target, tir.TargetAttr) else target
     index = 0 if number is None else plain_value(number)
-    if not isinstance(given, str | dict | None) or type(index) is not int or not isinstance(scope, str | None):
+    if not isinstance(config, str | dict | None) or type(index) is not int or not isinstance(scope, str | None):
         raise site.error("a virtual device is a target, a number and a kind of memory", found=describe(target))
-    text = vdevice_text(given, index, scope or "global")
+    text = vdevice_text(config, index, scope or "global")
     tir.TargetAttr.of(text.partition(":")[0])  # which knows all kinds
     return StringAttr(text)

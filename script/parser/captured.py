@@ -56,18 +56,18 @@ def text_of(function: FunctionType) -> Text:
     line = function.__code__.co_firstlineno
     source, tree = file_tree(function.__code__.co_filename, function.__name__)
     named = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function.__name__)
-    found = [n for n in named if n.lineno == line and not n.decorator_list]
-    if len(found) != 1:
+    matches = [n for n in named if n.lineno == line and not n.decorator_list]
+    if len(matches) != 1:
         raise NotSimpleError
-    return Text(source, found[0].args, found[0].body)
+    return Text(source, matches[0].args, matches[0].body)
 
 
 def bound(text: Text, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
     """The values of the parameters; None where the call does not fit."""
     a = text.arguments
     names, every = [p.arg for p in (*a.posonlyargs, *a.args)], [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
-    given = function.__defaults__ or ()
-    values = dict(zip(names[len(names) - len(given) :], given, strict=True)) | (function.__kwdefaults__ or {})
+    defaults = function.__defaults__ or ()
+    values = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True)) | (function.__kwdefaults__ or {})
     values.update(zip(names, args, strict=False))
     more = {k: v for k, v in kwargs.items() if k not in every}
     values.update((k, v) for k, v in kwargs.items() if k in every)

@@ -38,9 +38,9 @@ def parse_source(
     text = text.removeprefix("\ufeff")  # what some editors put at the head of a file
     source = Source(register_text(filename, text))
     tree = parse_text(text, source)
-    given = extra_vars or {}
+    explicit = extra_vars or {}
     names: dict[str, Any] = {**header_names(text), "metadata": _NO_METADATA}
-    environment = Environment(given, {n: v for n, v in names.items() if n not in given})
+    environment = Environment(explicit, {n: v for n, v in names.items() if n not in explicit})
     return _guarded(source, tree, lambda: read_file(source, environment, tree, program))
 
 
@@ -69,8 +69,8 @@ def parse_class(cls: type) -> ModuleOp:
     source, tree = file_tree(filename, cls.__name__)
     around = _frames_around(filename, cls.__qualname__)
     line = codes[0].co_firstlineno if codes else around[-1].f_lineno if around else 0
-    found = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and _is_name_of(n, cls.__name__)]
-    node = next((n for n in reversed(found) if _first_line(n) <= line <= (n.end_lineno or line)), None)
+    candidates = [n for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and _is_name_of(n, cls.__name__)]
+    node = next((n for n in reversed(candidates) if _first_line(n) <= line <= (n.end_lineno or line)), None)
     if node is None:
         raise no_source(cls.__name__)
     names = around[-1].f_globals if around else vars(sys.modules.get(cls.__module__, builtins))
@@ -121,15 +121,15 @@ def _frames_around(filename: str | None, qualname: str) -> list[FrameType]:
     """
     parts = qualname.split(".")[:-1]
     around = {"<module>", *(".".join(parts[:i]).removesuffix(".<locals>") for i in range(1, len(parts) + 1))}
-    found: list[FrameType] = []
+    frames: list[FrameType] = []
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and around:
         name = frame.f_code.co_qualname
         if frame.f_code.co_filename == filename and name in around:
             around.remove(name)
-            found.append(frame)
+            frames.append(frame)
         frame = frame.f_back
-    return found[::-1]
+    return frames[::-1]
 
 
 def _captured(names: Mapping[str, Any], around: Sequence[FrameType], functions: Iterable[Any]) -> dict[str, Any]:
@@ -144,8 +144,8 @@ def _captured(names: Mapping[str, Any], around: Sequence[FrameType], functions: 
 
 def _node_of(function: Callable[..., Any], tree: ast.Module) -> ast.FunctionDef:
     code = function.__code__
-    found = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and _is_name_of(n, code.co_name))
-    node = next((n for n in found if _first_line(n) == code.co_firstlineno), None)
+    candidates = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and _is_name_of(n, code.co_name))
+    node = next((n for n in candidates if _first_line(n) == code.co_firstlineno), None)
     if node is None:
         raise no_source(code.co_name)
     return node

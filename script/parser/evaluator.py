@@ -67,12 +67,12 @@ def no_operator(p: Evaluator[Any], kind: str, value: Any, node: ast.AST) -> NoRe
 
 def symbolic_binary(p: Evaluator[Any], kind: str, a: Any, b: Any, node: ast.AST) -> Any:
     """An operator on symbolic integers."""
-    found = fold_symbolic(kind, a, b)
-    if found is None:
+    result = fold_symbolic(kind, a, b)
+    if result is None:
         raise p.error(
             node, f"operator '{SYMBOLS.get(kind, kind)}' cannot be applied", found=f"{describe(a)} and {describe(b)}"
         )
-    return found
+    return result
 
 
 def _no_attribute(p: Evaluator[Any], value: Any, name: str, node: ast.AST) -> NoReturn:
@@ -105,11 +105,11 @@ def inlined(p: Evaluator[Any], function: Any, site: CallSite) -> Any:
         )
     try:
         text = text_of(function)
-        given = bound(text, function, site.args, site.kwargs)
-        if given is None:
+        arguments = bound(text, function, site.args, site.kwargs)
+        if arguments is None:
             raise site.error("wrong arguments", expected=ast.unparse(text.arguments))
         with p.elsewhere(Scope(surroundings(function)), text.source), p.scope.frame() as frame:
-            frame.update((name, script_value(value)) for name, value in given.items())
+            frame.update((name, script_value(value)) for name, value in arguments.items())
             return result(text.body, p.visit, frame.__setitem__)
     except NotSimpleError:
         raise p.error(
@@ -350,13 +350,13 @@ def _constant(p: Evaluator[Any], node: ast.Constant) -> Any:
 
 
 def _name(p: Evaluator[Any], node: ast.Name) -> Any:
-    found = p.scope.lookup(node.id)
-    if is_missing(found):
+    value = p.scope.lookup(node.id)
+    if is_missing(value):
         known = p.scope.names() | p.scope.environment.names()
         raise p.error(node, f"'{node.id}' is not defined here", hint=suggestion(node.id, known))
-    if isinstance(found, Unusable):
-        raise found.error(p.source, node)
-    return p.placed(found, node)
+    if isinstance(value, Unusable):
+        raise value.error(p.source, node)
+    return p.placed(value, node)
 
 
 def _joined(p: Evaluator[Any], node: ast.JoinedStr) -> str:
@@ -456,10 +456,10 @@ def _attribute(p: Evaluator[Any], node: ast.Attribute) -> Any:
     if isinstance(value, ModuleRef):
         return p.language.member(p, node.attr, node)
     if isinstance(value, ModuleType):
-        found = getattr(value, node.attr, None)  # a module may load its parts when they are first named
-        if found is None:
+        member = getattr(value, node.attr, None)  # a module may load its parts when they are first named
+        if member is None:
             raise p.error(node, f"'{value.__name__}' has no '{node.attr}'", hint=suggestion(node.attr, vars(value)))
-        return p.placed(script_value(found), node)
+        return p.placed(script_value(member), node)
     if isinstance(value, (*p.values, Attribute)):
         return p.language.attribute(p, value, node.attr, node)
     return _plain_attribute(p, value, node)
@@ -468,14 +468,14 @@ def _attribute(p: Evaluator[Any], node: ast.Attribute) -> Any:
 def _plain_attribute(p: Evaluator[Any], value: Any, node: ast.Attribute) -> Any:
     """An attribute of a captured object: only data, never anything that would run code."""
     if isinstance(value, EnumType):
-        found: Any = value.__members__.get(node.attr)
+        member: Any = value.__members__.get(node.attr)
     else:
-        found = inspect.getattr_static(value, node.attr, None)
+        member = inspect.getattr_static(value, node.attr, None)
     if type(value).__module__.partition(".")[0] == "numpy" and node.attr in _PLAIN_ATTRIBUTES:
-        found = getattr(value, node.attr)
-    if found is None or callable(found) or isinstance(found, property):
+        member = getattr(value, node.attr)
+    if member is None or callable(member) or isinstance(member, property):
         raise p.error(node, f"attribute '{node.attr}' may not be used in a script", found=describe(value))
-    return script_value(found)
+    return script_value(member)
 
 
 def _subscript(p: Evaluator[Any], node: ast.Subscript) -> Any:
@@ -489,8 +489,8 @@ def _subscript(p: Evaluator[Any], node: ast.Subscript) -> Any:
     if isinstance(index, Slice):
         index = slice(index.start, index.stop, index.step)
     try:
-        found = value[index] if isinstance(value, tuple | list | dict) else _no_element(p, value, (), node)
-        return p.placed(script_value(found), node)
+        element = value[index] if isinstance(value, tuple | list | dict) else _no_element(p, value, (), node)
+        return p.placed(script_value(element), node)
     except (IndexError, KeyError, TypeError) as error:
         raise p.error(node, f"there is no element {index!r}: {error}") from None
 

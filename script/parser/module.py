@@ -248,10 +248,10 @@ class ModuleParser:
         if not isinstance(node, ast.Name | ast.Attribute):
             raise refuse(self.source, node, "a decorator")
         with self.source.located(node):
-            found = self.evaluator.visit(node)
-        if isinstance(found, Ref):
-            return found.path.rpartition(".")[2]
-        return str(getattr(found, "__name__", ""))
+            decorator = self.evaluator.visit(node)
+        if isinstance(decorator, Ref):
+            return decorator.path.rpartition(".")[2]
+        return str(getattr(decorator, "__name__", ""))
 
     def _module_member(self, statement: ast.Assign) -> None:
         """`f = R.ExternFunc("name")`"""

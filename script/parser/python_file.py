@@ -77,14 +77,14 @@ def _choose(source: Source, tree: ast.Module, programs: dict[str, Program], chos
 def with_named(programs: dict[str, Program], chosen: Sequence[str]) -> list[Program]:
     """The programs of these names and the functions that they name, in the order of the file."""
     functions = {name: node for name, node in programs.items() if isinstance(node, ast.FunctionDef)}
-    wanted = set(chosen)
+    selected = set(chosen)
     left = [programs[name] for name in chosen]
-    while left and functions.keys() - wanted:
+    while left and functions.keys() - selected:
         named = {n.id for n in ast.walk(left.pop()) if isinstance(n, ast.Name)}
-        more = (functions.keys() & named) - wanted
-        wanted |= more
+        more = (functions.keys() & named) - selected
+        selected |= more
         left += [functions[name] for name in more]
-    return [node for name, node in programs.items() if name in wanted]
+    return [node for name, node in programs.items() if name in selected]
 
 
 def _no_program(source: Source, tree: ast.Module) -> ScriptError:
@@ -198,9 +198,9 @@ class Head:
                 self._import(node, module, alias)
 
     def _import(self, node: ast.Import | ast.ImportFrom, module: str, alias: ast.alias) -> None:
-        whole = f"{module}.{alias.name}" if module else alias.name
-        name, last = alias.asname or _first(alias.name), _last(whole)
-        if _first(whole) not in _PACKAGES:
+        path = f"{module}.{alias.name}" if module else alias.name
+        name, last = alias.asname or _first(alias.name), _last(path)
+        if _first(path) not in _PACKAGES:
             constants = [n for n, value in self._bound.items() if not isinstance(value, Ref)]
             for each in constants if name == "*" else [name]:
                 self._define(each, Unknown(self._source.place(node), "it is imported"), node)
@@ -233,18 +233,18 @@ def _last(path: str) -> str:
 
 def _bound_names(tree: ast.AST) -> set[str]:
     """The names that a statement or target may bind in its own scope."""
-    found: set[str | None] = set()
+    names: set[str | None] = set()
     left = [tree]
     while left:
         node = left.pop()
         if isinstance(node, ast.alias):
-            found.add(node.asname or _first(node.name))
+            names.add(node.asname or _first(node.name))
         elif isinstance(node, ast.Name):
-            found |= {node.id} if not isinstance(node.ctx, ast.Load) else set()
+            names |= {node.id} if not isinstance(node.ctx, ast.Load) else set()
         else:  # functions, classes, `except … as name`, the patterns of `match`
-            found |= {getattr(node, "name", None), getattr(node, "rest", None)}
+            names |= {getattr(node, "name", None), getattr(node, "rest", None)}
         if isinstance(node, ast.comprehension):
             left += [node.iter, *node.ifs]
         elif not isinstance(node, (*_DEFINITIONS, ast.Lambda)):
             left += ast.iter_child_nodes(node)
-    return {name for name in found if name is not None}
+    return {name for name in names if name is not None}

@@ -81,10 +81,10 @@ def _emit_te(p: RelaxParser, site: CallSite) -> SSAValue:
         function = cast(FunctionType, func)
         options.setdefault("primfunc_name_hint", function.__name__.strip("<>"))
         func = lambda *args, **kwargs: apply(p.source, site.node, function, args, kwargs)  # noqa: E731
-    made = p.state.call_te(func, *values, **options)
-    for op in made.setup:
+    call = p.state.call_te(func, *values, **options)
+    for op in call.setup:
         p.emit(op, site.node)
-    return p.emit(made.call_op(p.state.module.add_tensor_function(made.func)), site.node)
+    return p.emit(call.call_op(p.state.module.add_tensor_function(call.func)), site.node)
 
 
 def _te_argument(p: RelaxParser, value: Any, site: CallSite) -> Any:
@@ -246,12 +246,12 @@ def sinfo_of(p: RelaxParser, site: CallSite, value: Any) -> Attribute:
 
 def _match_cast(p: RelaxParser, site: CallSite) -> SSAValue:
     value, sinfo = site.bind("value struct_info")
-    given, wanted = as_value(p, value, site.node), as_struct_info(p, sinfo, site.node)
-    op = relax.MatchCastOp(given, wanted)
+    operand, target = as_value(p, value, site.node), as_struct_info(p, sinfo, site.node)
+    op = relax.MatchCastOp(operand, target)
     try:
         op.verify_()
     except VerifyException:
-        raise site.error("this can never hold", expected=wanted, found=given.type) from None
+        raise site.error("this can never hold", expected=target, found=operand.type) from None
     return p.emit(op, site.node)
 
 
@@ -259,9 +259,9 @@ def call_value(p: RelaxParser, target: Any, site: CallSite) -> Any:
     """A call of what is no function of `R`: a method, a function of the module, a value, a captured function."""
     if isinstance(target, Method):
         return call_operator(p, "relax.astype", [target.value, *site.args], site.kwargs, site)
-    found = p.state.module.imported(target)
-    if found is not None:
-        target = found
+    imported = p.state.module.imported(target)
+    if imported is not None:
+        target = imported
     if isinstance(target, GlobalRef):
         return _call_global(p, target.name, site)
     if isinstance(target, SSAValue):
@@ -272,11 +272,11 @@ def call_value(p: RelaxParser, target: Any, site: CallSite) -> Any:
 def _call_global(p: RelaxParser, name: str, site: CallSite) -> SSAValue:
     t = p.state.module.callable_type(name)
     if t is None:
-        found = None if p.state.function.dataflow is not None else call_prim_func(p, site, name, site.args)
-        if found is None:
+        result = None if p.state.function.dataflow is not None else call_prim_func(p, site, name, site.args)
+        if result is None:
             hint = f"write R.call_tir(cls.{name}, (…), out_sinfo=…)"
             raise site.error("a prim_func is not called directly", expected="inputs and outputs", hint=hint)
-        return found
+        return result
     args = [as_value(p, a, site.node) for a in site.args]
     return p.emit(relax.CallOp(name, args, _call_type(p, t, args, site)), site.node)
 

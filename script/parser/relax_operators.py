@@ -33,12 +33,12 @@ from .values import CallSite, Imm, describe
 def call_by_name(p: RelaxParser, site: CallSite) -> Any:
     """`relax.Call(op, [x, y], attrs)`: of an operator, by its name or as a captured one."""
     op, args, attrs = site.bind("op args attrs=")
-    given = OPERATORS.get(op) if isinstance(op, str) else op
-    if not isinstance(given, type) or not issubclass(given, Operator):
+    operator = OPERATORS.get(op) if isinstance(op, str) else op
+    if not isinstance(operator, type) or not issubclass(operator, Operator):
         raise site.error("an operator is called so", expected="a captured Op or its name", found=describe(op))
     if not isinstance(args, tuple | list):
         raise site.error("the arguments are a list", found=describe(args))
-    return call_operator(p, given.name, list(args), dict(attrs or {}), site)
+    return call_operator(p, operator.name, list(args), dict(attrs or {}), site)
 
 
 def call_operator(p: RelaxParser, name: str, args: Sequence[Any], kwargs: dict[str, Any], site: CallSite) -> SSAValue:
@@ -47,19 +47,19 @@ def call_operator(p: RelaxParser, name: str, args: Sequence[Any], kwargs: dict[s
     fields = cls.parameters()
     if len(args) > len(fields) and not cls.SPREAD:
         raise site.error("too many arguments", expected=f"at most {len(fields)}: {', '.join(fields)}", found=len(args))
-    given = {fields[n]: a for n, a in zip(fields, cls.collect_varargs(args), strict=False)}
+    arguments = {fields[n]: a for n, a in zip(fields, cls.collect_varargs(args), strict=False)}
     for key, value in kwargs.items():
         if key not in fields:
             raise site.error(f"no argument is called '{key}'", expected=", ".join(fields), hint=suggestion(key, fields))
-        if fields[key] in given:
+        if fields[key] in arguments:
             raise site.error(f"argument '{key}' is given twice")
-        given[fields[key]] = value
-    given = cls.fill_defaults(given)
+        arguments[fields[key]] = value
+    arguments = cls.fill_defaults(arguments)
     adapter = _ADAPTERS.get(name)
     if adapter is not None:
-        adapter(p, given, site)
-    values = [_operand(p, cls, mark, given.get(mark.rstrip("*?")), site) for mark in cls.ARG_NAMES]
-    attrs = {n: _attribute(p, cls, n, given[n], site) for n in cls.ATTR_SPECS if n in given}
+        adapter(p, arguments, site)
+    values = [_operand(p, cls, mark, arguments.get(mark.rstrip("*?")), site) for mark in cls.ARG_NAMES]
+    attrs = {n: _attribute(p, cls, n, arguments[n], site) for n in cls.ATTR_SPECS if n in arguments}
     return p.emit(cls.make(*values, **attrs), site.node)
 
 
@@ -123,15 +123,15 @@ def _takes_axes(cls: type[relax.Operator]) -> bool:
     return (issubclass(cls, ReduceOp) and not is_arg) or cls.name in _LISTS
 
 
-def _reshape(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
+def _reshape(p: RelaxParser, arguments: dict[str, Any], site: CallSite) -> None:
     """Replace the -1 of a shape by what is left, and a 0 by the extent of x there."""
-    shape, x = given.get("shape"), given.get("x")
+    shape, x = arguments.get("shape"), arguments.get("x")
     if isinstance(shape, int):
-        shape = given["shape"] = (shape,)
+        shape = arguments["shape"] = (shape,)
     if not isinstance(shape, tuple | list):
         return
     source = x.type.dims if isinstance(x, SSAValue) and isinstance(x.type, TensorType) else None
-    items = given["shape"] = kept_extents(source, cast("Sequence[Any]", shape))
+    items = arguments["shape"] = kept_extents(source, cast("Sequence[Any]", shape))
     if -1 not in [v for v in items if isinstance(v, int)]:
         return
     known = [dim_of(p, v, site.node) for v in items if v != -1]
@@ -142,24 +142,24 @@ def _reshape(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
     rest = fold_symbolic("floordiv", total, part) if part.constant != 0 else None
     if rest is None or (part.constant is not None and total.constant is not None and total.constant % part.constant):
         raise site.error("the elements do not fill the shape", expected=f"a multiple of {part}", found=total)
-    given["shape"] = [rest if v == -1 else v for v in items]
+    arguments["shape"] = [rest if v == -1 else v for v in items]
 
 
-def _full(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
+def _full(p: RelaxParser, arguments: dict[str, Any], site: CallSite) -> None:
     """`fill_value` may be a number."""
-    fill = given.get("fill_value")
+    fill = arguments.get("fill_value")
     if isinstance(fill, int | float | Imm):
-        dtype = fill.dtype if isinstance(fill, Imm) else as_dtype(p, given.get("dtype"), site.node)
-        given["fill_value"] = p.emit(constant_of(p, site, fill, dtype), site.node)
+        dtype = fill.dtype if isinstance(fill, Imm) else as_dtype(p, arguments.get("dtype"), site.node)
+        arguments["fill_value"] = p.emit(constant_of(p, site, fill, dtype), site.node)
 
 
 def _arrays(name: str) -> Callable[[RelaxParser, dict[str, Any], CallSite], None]:
     """The operand `name` may be one value instead of a tuple of values."""
 
-    def adapt(p: RelaxParser, given: dict[str, Any], site: CallSite) -> None:
-        value = given.get(name)
+    def adapt(p: RelaxParser, arguments: dict[str, Any], site: CallSite) -> None:
+        value = arguments.get(name)
         if isinstance(value, SSAValue) and not isinstance(value.type, TupleType):
-            given[name] = [value]
+            arguments[name] = [value]
 
     return adapt
 

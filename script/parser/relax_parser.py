@@ -86,14 +86,14 @@ def _result_type(p: RelaxParser, last: relax.ReturnOp, signature: Signature, fun
 
     Where the two contradict each other, the body is right: with a warning.
     """
-    given = declared_type(last.value)
-    known = erase_unbound(given, set(free_symbolic_vars(signature.params)))
+    inferred = declared_type(last.value)
+    known = erase_unbound(inferred, set(free_symbolic_vars(signature.params)))
     if signature.ret is None or is_base_of(signature.ret, known):
         return known
-    if is_base_of(signature.ret, given):
+    if is_base_of(signature.ret, inferred):
         return signature.ret
     statement = function.body[-1]
-    if base_check(signature.ret, given) is BaseCheckResult.FAIL_L0:
+    if base_check(signature.ret, inferred) is BaseCheckResult.FAIL_L0:
         text = f"function '{function.name}' returns {known}, not {signature.ret} as it declares"
         warnings.warn(f"{p.source.place(statement)}: {text}", stacklevel=2)
         return known

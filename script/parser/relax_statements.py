@@ -101,47 +101,47 @@ def _bind(p: RelaxParser, name: str, value: Any, node: ast.AST, annotation: Attr
         p.policy.bound(node, name, ssa, annotation is not None)
 
 
-def _annotate(p: RelaxParser, value: SSAValue, wanted: Attribute, node: ast.AST) -> SSAValue:
+def _annotate(p: RelaxParser, value: SSAValue, annotation: Attribute, node: ast.AST) -> SSAValue:
     """A binding's annotation: it may say less than is known, or more where nothing speaks against it.
 
     As in TVM it says no less of a call with calls as arguments, whose type is inferred when these are bound.
     """
-    given = value.type
-    if is_base_of(wanted, given):
+    inferred = value.type
+    if is_base_of(annotation, inferred):
         if type(value.owner) not in _KEEP_THEIR_TYPES and not _has_nested_operand(value):
-            value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
-        elif isinstance(value.owner, relax.CallDPSPackedOp) and wanted not in (given, OBJECT):
-            remember(value.owner).declared = wanted
+            value._type = annotation  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+        elif isinstance(value.owner, relax.CallDPSPackedOp) and annotation not in (inferred, OBJECT):
+            remember(value.owner).declared = annotation
         return value
-    if base_check(wanted, given) is BaseCheckResult.FAIL_L0:
+    if base_check(annotation, inferred) is BaseCheckResult.FAIL_L0:
         if p.state.checked:
-            raise p.error(node, "the annotation does not hold", expected=wanted, found=given)
-        return _declared_only(p, value, wanted, node)
+            raise p.error(node, "the annotation does not hold", expected=annotation, found=inferred)
+        return _declared_only(p, value, annotation, node)
     if isinstance(value.owner, relax.CallBase | relax.MatchCastOp):
-        value._type = wanted  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+        value._type = annotation  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
         return value
-    return p.emit(relax.MatchCastOp(value, wanted), node)
+    return p.emit(relax.MatchCastOp(value, annotation), node)
 
 
-def _declared_only(p: RelaxParser, value: SSAValue, wanted: Attribute, node: ast.AST) -> SSAValue:
+def _declared_only(p: RelaxParser, value: SSAValue, annotation: Attribute, node: ast.AST) -> SSAValue:
     """Keep an annotation that does not hold as something that was written."""
     if name_of(value) is not None or not isinstance(value, OpResult):
         value = p.emit(relax.BindOp(value), node)
-    remember(cast(OpResult, value).op).declared = wanted
+    remember(cast(OpResult, value).op).declared = annotation
     return value
 
 
 def _annotated(p: RelaxParser, node: ast.AnnAssign) -> str | None:
     if not isinstance(node.target, ast.Name):
         raise p.error(node.target, "only a name can be annotated")
-    found = p.visit(node.annotation)
-    if isinstance(found, Ref) and found.dialect == "tir" or isinstance(found, FreshVar):
+    annotation = p.visit(node.annotation)
+    if isinstance(annotation, Ref) and annotation.dialect == "tir" or isinstance(annotation, FreshVar):
         _bind(p, node.target.id, FreshVar(PrimType.of(i1)), node)
         return None
     if node.value is None:
         raise p.error(node, "a binding needs a value", expected=f"{node.target.id}: … = …")
-    wanted = as_struct_info(p, found, node.annotation)
-    _bind(p, node.target.id, p.visit(node.value), node, wanted)
+    sinfo = as_struct_info(p, annotation, node.annotation)
+    _bind(p, node.target.id, p.visit(node.value), node, sinfo)
     return node.target.id
 
 
@@ -312,16 +312,16 @@ def _without_trailing_binds(block: Block, outputs: list[tuple[str, SSAValue]]) -
 
     `add1 = add1` is one.
     """
-    given = {value: i for i, (_, value) in enumerate(outputs)}
+    positions = {value: i for i, (_, value) in enumerate(outputs)}
     inner = [value for _, value in outputs]
     while (op := block.last_op) is not None:
-        if not isinstance(op, relax.BindOp) or op.result not in given or op.result.uses:
+        if not isinstance(op, relax.BindOp) or op.result not in positions or op.result.uses:
             break
         if op.result.type != op.value.type or inner.count(op.result) != 1:
             break
-        if isinstance(op.value, OpResult) and name_of(op.value) == outputs[given[op.result]][0]:
+        if isinstance(op.value, OpResult) and name_of(op.value) == outputs[positions[op.result]][0]:
             break
-        inner[given[op.result]] = op.value
+        inner[positions[op.result]] = op.value
         op.detach()
         op.erase()
     return [(name, value) for (name, _), value in zip(outputs, inner, strict=True)]

@@ -35,11 +35,11 @@ class _TextScope(Scope):
         self._frames = around._frames
 
     def lookup(self, name: str) -> Any:
-        found = self.local(name)
-        if isinstance(found, SymExpr):
-            return found
+        value = self.local(name)
+        if isinstance(value, SymExpr):
+            return value
         known = self.environment.lookup(name)
-        return known if is_missing(found) and isinstance(known, Ref | int | Unknown) else Var(name)
+        return known if is_missing(value) and isinstance(known, Ref | int | Unknown) else Var(name)
 
 
 def vdevice_of(p: RelaxParser, value: Any) -> str | None:
@@ -76,12 +76,12 @@ def dims_of(p: RelaxParser, value: Any, node: ast.AST) -> list[SymExpr]:
 
 
 def dim_of(p: RelaxParser, value: Any, node: ast.AST) -> SymExpr:
-    found = _text_dim(p, value, node) if isinstance(value, str) else as_sym(value)
-    if found is None:
+    dim = _text_dim(p, value, node) if isinstance(value, str) else as_sym(value)
+    if dim is None:
         if isinstance(value, SSAValue) and isinstance(value.type, PrimType) and value.type.expr is not None:
             return value.type.expr
         raise p.error(node, "a dimension must be an integer or a symbolic expression", found=describe(value))
-    return found
+    return dim
 
 
 def _text_dim(p: RelaxParser, text: str, node: ast.AST) -> SymExpr:
@@ -91,12 +91,12 @@ def _text_dim(p: RelaxParser, text: str, node: ast.AST) -> SymExpr:
         raise p.error(node, "this is no symbolic expression", found=repr(text)) from None
     try:
         with p.elsewhere(_TextScope(p.scope), p.source):
-            found = as_sym(p.visit(tree.body))
+            dim = as_sym(p.visit(tree.body))
     except ScriptError as error:
         raise p.error(node, f"in the dimension {text!r}: {error.message}", hint=error.hint) from None
-    if found is None:
+    if dim is None:
         raise p.error(node, "this is no symbolic integer", found=repr(text))
-    return found
+    return dim
 
 
 def as_dtype(p: RelaxParser, value: Any, node: ast.AST) -> Attribute | None:
@@ -206,10 +206,10 @@ def _index_map(p: RelaxParser, site: CallSite) -> IndexMapping:
 def _arithmetic(kind: str, site: CallSite) -> SymExpr:
     """`T.min(n, 4)`"""
     a, b = site.bind("a b")
-    found = fold_symbolic(kind, a, b)
-    if found is None:
+    result = fold_symbolic(kind, a, b)
+    if result is None:
         raise site.error("two integers are expected", found=f"{describe(a)} and {describe(b)}")
-    return found
+    return result
 
 
 def _choice(site: CallSite) -> SymExpr:
@@ -233,8 +233,8 @@ def symbolic_call(p: RelaxParser, target: Ref, site: CallSite) -> Any:
         return _index_map(p, site)
     dtype = dtype_by_name(target.path)
     if target.path in ("Var", "SizeVar", "var"):
-        given = site.args[-1] if site.args else "int64"
-        dtype = dtype_of(given) if isinstance(given, str) and given in ("int32", "int64") else i64
+        name = site.args[-1] if site.args else "int64"
+        dtype = dtype_of(name) if isinstance(name, str) and name in ("int32", "int64") else i64
         return FreshVar(dtype)
     if dtype is None:
         hint = suggestion(target.path, [*_SYMBOLIC_CALLS, "int64", "float32"])

@@ -75,8 +75,8 @@ class Environment:
             return self._known[name]
         if name in self._captured:
             return script_value(self._captured[name])
-        found = BUILTINS.get(name)
-        return CONVENTIONAL.get(name, _MISSING) if found is None else found
+        builtin = BUILTINS.get(name)
+        return CONVENTIONAL.get(name, _MISSING) if builtin is None else builtin
 
     def names(self) -> set[str]:
         return {*self._known, *self._captured, *BUILTINS, *CONVENTIONAL}
@@ -139,13 +139,13 @@ def is_own(value: Any, room: str) -> bool:
 def closure_of(function: Any) -> dict[str, Any]:
     """Variables of enclosing functions that `function` uses."""
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    found: dict[str, Any] = {}
+    cells: dict[str, Any] = {}
     for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
         try:
-            found[name] = cell.cell_contents
+            cells[name] = cell.cell_contents
         except ValueError:  # the variable is assigned later
             continue
-    return found
+    return cells
 
 
 class Scope:
@@ -186,8 +186,8 @@ class Scope:
         return self._frames[-1].get(name)
 
     def lookup(self, name: str) -> Any:
-        found = self.local(name)
-        return self.environment.lookup(name) if found is _MISSING else found
+        value = self.local(name)
+        return self.environment.lookup(name) if value is _MISSING else value
 
     def names(self) -> set[str]:
         return {n for frame in self._frames for n in frame}

@@ -31,10 +31,10 @@ def dims_of(p: TirParser, value: Any, node: ast.AST) -> list[SymExpr]:
 
 
 def dim_of(p: TirParser, value: Any, node: ast.AST) -> SymExpr:
-    found = as_sym(value, default=i32)
-    if found is None:
+    dim = as_sym(value, default=i32)
+    if dim is None:
         raise p.error(node, "an extent must be an integer over constants and symbolic variables", found=describe(value))
-    return found
+    return dim
 
 
 def pair_of(extent: Any) -> tuple[Any, Any]:

@@ -147,7 +147,7 @@ def _block(p: TirParser, node: ast.Call, target: ast.expr | None) -> Iterator[No
         return
     op = tir.BlockOp(name or "", frame.iters, Region(body), predicate=frame.predicate, annotations=frame.annotations)
     p.emit(op, node)
-    infer_regions(op, reads="reads" not in frame.given, writes="writes" not in frame.given)
+    infer_regions(op, reads="reads" not in frame.declared, writes="writes" not in frame.declared)
     if frame.noted:
         _note_buffers(p, op, frame, node)
 
@@ -244,7 +244,7 @@ def _remap(p: TirParser, node: ast.Call) -> Any:
     values = cast("list[Any]", list(bindings))
     if len(kinds) != len(values):
         raise p.error(node, "the numbers of kinds and loop variables differ", expected=len(kinds), found=len(values))
-    found: list[SSAValue] = []
+    iterators: list[SSAValue] = []
     for letter, value in zip(kinds, values, strict=True):
         kind = _REMAP_KINDS.get(letter)
         bounds = p.state.loops.get(value) if isinstance(value, SSAValue) else None
@@ -258,8 +258,8 @@ def _remap(p: TirParser, node: ast.Call) -> Any:
                 f"the extent of loop '{name_of(value)}' depends on computed values, so it is no domain of a block",
                 hint="give the domain: T.axis.spatial(extent, i), and T.where(…)",
             )
-        found.append(_iterator(p, frame, kind, value, domain, node))
-    return found[0] if len(found) == 1 else found
+        iterators.append(_iterator(p, frame, kind, value, domain, node))
+    return iterators[0] if len(iterators) == 1 else iterators
 
 
 def _iterator(
@@ -269,10 +269,10 @@ def _iterator(
         dtype = domain[1].dtype
         number = as_sym(binding, domain[1])
         value = expr(p, binding, node) if number is None else cast_to(p, binding, number.dtype, node)
-        given = value.type
-        if not isinstance(given, IntegerType):
-            raise p.error(node, "a binding must be an integer", found=given)
-        if given.width.data < dtype.width.data:
+        binding_type = value.type
+        if not isinstance(binding_type, IntegerType):
+            raise p.error(node, "a binding must be an integer", found=binding_type)
+        if binding_type.width.data < dtype.width.data:
             value = cast_to(p, binding if number is not None else value, dtype, node)
         value = as_index(p, value, node)
     frame.iters.append((kind, value, domain))
@@ -283,9 +283,9 @@ def _where(p: TirParser, node: ast.Call) -> None:
     """`T.where(condition)`, computed outside of the block."""
     frame = _frame(p, node, "T.where")
     (cond,) = _outside(p, frame, node).bind("predicate")
-    if "where" in frame.given:
+    if "where" in frame.declared:
         raise p.error(node, "T.where stands once in a block", hint="join the conditions with T.And")
-    frame.given.add("where")
+    frame.declared.add("where")
     if plain_value(cond) is True:
         return
     with p.at(frame.outer):
@@ -295,9 +295,9 @@ def _where(p: TirParser, node: ast.Call) -> None:
 def _regions(p: TirParser, site: CallSite) -> None:
     kind = site.name.rpartition(".")[2]
     frame = _frame(p, site.node, site.name, root=True)
-    if kind in frame.given:
+    if kind in frame.declared:
         raise site.error("what a block reads, and what it writes, is given once", hint="list all regions in one call")
-    frame.given.add(kind)
+    frame.declared.add(kind)
     cls = tir.ReadsOp if kind == "reads" else tir.WritesOp
     args = site.args
     if len(args) == 1 and isinstance(args[0], tuple | list):

@@ -36,24 +36,24 @@ _ALLOCATED = f"{_BUFFER} annotations="
 def buffer_type(p: TirParser, site: CallSite, spec: str = _BUFFER) -> tuple[tir.BufferType, dict[str, Any]]:
     """The type that the arguments of a call describe, and these arguments."""
     names = [n.rstrip("=") for n in spec.split()]
-    given = dict(zip(names, site.bind(spec), strict=True))
+    arguments = dict(zip(names, site.bind(spec), strict=True))
     node = site.node
-    strides = given.get("strides")
-    offset = given.get("elem_offset")
-    dims = dims_of(p, given["shape"], node)
+    strides = arguments.get("strides")
+    offset = arguments.get("elem_offset")
+    dims = dims_of(p, arguments["shape"], node)
     dtype = dims[0].dtype if dims else i32
     result = tir.BufferType.of(
         dims,
-        as_dtype(p, given.get("dtype"), node, "float32"),
+        as_dtype(p, arguments.get("dtype"), node, "float32"),
         strides=[_stride(p, s, dtype, node) for s in strides] if strides else None,
         offset=None if offset is None else _stride(p, offset, dtype, node),
-        scope=_scope(site, given.get("scope")),
-        align=_positive(site, "align", given.get("align"), DEFAULT_ALIGN),
-        offset_factor=_positive(site, "offset_factor", given.get("offset_factor"), 0),
-        separators=tuple(given.get("axis_separators") or ()),
-        broadcast=_is_broadcast(site, given.get("buffer_type")),
+        scope=_scope(site, arguments.get("scope")),
+        align=_positive(site, "align", arguments.get("align"), DEFAULT_ALIGN),
+        offset_factor=_positive(site, "offset_factor", arguments.get("offset_factor"), 0),
+        separators=tuple(arguments.get("axis_separators") or ()),
+        broadcast=_is_broadcast(site, arguments.get("buffer_type")),
     )
-    return result, given
+    return result, arguments
 
 
 def _stride(p: TirParser, value: Any, dtype: IntegerType, node: ast.AST) -> SymExpr:
@@ -78,8 +78,8 @@ def _scope(site: CallSite, value: Any) -> str:
 
 def _positive(site: CallSite, name: str, value: Any, default: int) -> int:
     """A number; TVM's -1 and 0 stand for the default."""
-    found = as_sym(value) if value is not None else None
-    number = default if value is None else None if found is None else found.constant
+    constant = as_sym(value) if value is not None else None
+    number = default if value is None else None if constant is None else constant.constant
     if number is None:
         raise site.error(f"{name} must be a constant integer", found=describe(value))
     return number if number > 0 else default
@@ -87,8 +87,8 @@ def _positive(site: CallSite, name: str, value: Any, default: int) -> int:
 
 def _annotation(p: TirParser, site: CallSite) -> Any:
     """`T.Buffer(shape, dtype)`: a type in a signature; in a body, with `data=`, a buffer at an address."""
-    result, given = buffer_type(p, site)
-    return result if given["data"] is None else _declare(p, site, result, given["data"], alias=True)
+    result, arguments = buffer_type(p, site)
+    return result if arguments["data"] is None else _declare(p, site, result, arguments["data"], alias=True)
 
 
 def _declare(p: TirParser, site: CallSite, result: tir.BufferType, data: Any, *, alias: bool = False) -> SSAValue:
@@ -104,16 +104,16 @@ def _declare(p: TirParser, site: CallSite, result: tir.BufferType, data: Any, *,
 
 
 def _alloc(p: TirParser, site: CallSite) -> SSAValue:
-    result, given = buffer_type(p, site, _ALLOCATED)
-    if given["data"] is not None:
+    result, arguments = buffer_type(p, site, _ALLOCATED)
+    if arguments["data"] is not None:
         raise site.error("an allocated buffer has no data", hint="use T.decl_buffer")
-    return _allocated(p, site, result, given, declared=False)
+    return _allocated(p, site, result, arguments, declared=False)
 
 
 def _allocated(
-    p: TirParser, site: CallSite, result: tir.BufferType, given: Mapping[str, Any], *, declared: bool
+    p: TirParser, site: CallSite, result: tir.BufferType, arguments: Mapping[str, Any], *, declared: bool
 ) -> SSAValue:
-    notes = attribute_dict(p.source, site.node, given["annotations"] or {}).data
+    notes = attribute_dict(p.source, site.node, arguments["annotations"] or {}).data
     if any(key != tir.AllocBufferOp.PADDED for key in notes):
         raise site.error("an unknown annotation", expected=tir.AllocBufferOp.PADDED, found=", ".join(notes))
     if isinstance(result.elem_offset, Var) and p.state.is_mentioned_once(str(result.elem_offset.name)):
@@ -122,10 +122,10 @@ def _allocated(
 
 
 def _decl(p: TirParser, site: CallSite) -> SSAValue:
-    result, given = buffer_type(p, site, _ALLOCATED)
-    if given["data"] is None:
-        return _allocated(p, site, result, given, declared=True)
-    return _declare(p, site, result, given["data"])
+    result, arguments = buffer_type(p, site, _ALLOCATED)
+    if arguments["data"] is None:
+        return _allocated(p, site, result, arguments, declared=True)
+    return _declare(p, site, result, arguments["data"])
 
 
 def _match(p: TirParser, site: CallSite) -> SSAValue:
@@ -181,12 +181,12 @@ def _constant(p: TirParser, site: CallSite) -> SSAValue:
     if len(shape) < len(dims):
         raise site.error("the shape of a constant must be constant")
     with p.source.located(site.node):
-        wanted = as_dtype(p, dtype, site.node)
+        element_type = as_dtype(p, dtype, site.node)
     array = np.asarray(data)
     size = prod(shape)
     if array.size != size:
         raise site.error("the data do not fill the shape", expected=f"{size} values", found=array.size)
-    return p.emit(tir.AllocConstOp(TensorDataAttr.from_numpy(array.reshape(shape), wanted)), site.node)
+    return p.emit(tir.AllocConstOp(TensorDataAttr.from_numpy(array.reshape(shape), element_type)), site.node)
 
 
 def _allocate(p: TirParser, site: CallSite) -> SSAValue:
@@ -194,9 +194,9 @@ def _allocate(p: TirParser, site: CallSite) -> SSAValue:
     extents, dtype, scope, condition, notes = site.bind("extents dtype scope= condition= annotations=")
     if condition not in (None, True) and not (isinstance(condition, Imm) and condition.value == 1):
         raise site.error("memory cannot be allocated under a condition", found=describe(condition))
-    dims, wanted = dims_of(p, extents, site.node), as_dtype(p, dtype, site.node)
+    dims, element_type = dims_of(p, extents, site.node), as_dtype(p, dtype, site.node)
     annotations = attribute_dict(p.source, site.node, notes) if notes else None
-    return p.emit(tir.AllocateOp(dims, wanted, _scope(site, scope), annotations=annotations), site.node)
+    return p.emit(tir.AllocateOp(dims, element_type, _scope(site, scope), annotations=annotations), site.node)
 
 
 def _access_ptr(p: TirParser, buffer: SSAValue, site: CallSite) -> SSAValue:
@@ -220,8 +220,8 @@ def _vload(p: TirParser, buffer: SSAValue, site: CallSite) -> SSAValue:
     """`A.vload([i, j], "float32x4")`: a vector from an element on; lanes that a `predicate` leaves out are 0."""
     begin, dtype, predicate = site.bind("begin dtype= predicate=")
     t = cast(tir.BufferType, buffer.type)
-    wanted = as_dtype(p, dtype, site.node, dtype_name(t.dtype))
-    indices = _vector_indices(p, t, begin, wanted, site)
+    result_type = as_dtype(p, dtype, site.node, dtype_name(t.dtype))
+    indices = _vector_indices(p, t, begin, result_type, site)
     if predicate is None:
         return p.emit(tir.LoadOp(buffer, indices), site.node)
     return p.emit(tir.MaskedLoadOp(buffer, *_masked(p, buffer, indices, predicate, site)), site.node)
@@ -242,23 +242,23 @@ def _masked(
     p: TirParser, buffer: SSAValue, indices: list[SSAValue], predicate: Any, site: CallSite
 ) -> tuple[SSAValue, SSAValue]:
     """The index of a flat buffer, and the mask of its lanes."""
-    mask, wanted = expr(p, predicate, site.node), tir.element_type(buffer, indices)
+    mask, access_type = expr(p, predicate, site.node), tir.element_type(buffer, indices)
     if len(indices) != 1:
         raise site.error("a predicate is for a buffer of one dimension", found=f"{len(indices)} dimensions")
-    if not isinstance(wanted, VectorType) or mask.type != tir.with_lanes(i1, wanted):
-        raise site.error("a predicate is as many booleans as there are lanes", expected=wanted, found=mask.type)
+    if not isinstance(access_type, VectorType) or mask.type != tir.with_lanes(i1, access_type):
+        raise site.error("a predicate is as many booleans as there are lanes", expected=access_type, found=mask.type)
     return indices[0], mask
 
 
-def _vector_indices(p: TirParser, t: tir.BufferType, begin: Any, wanted: Attribute, site: CallSite) -> list[SSAValue]:
-    """The indices of as many elements as `wanted` has lanes."""
-    given = cast("list[Any]", begin) if isinstance(begin, tuple | list) else [begin]
-    indices = [as_index(p, expr(p, i, site.node), site.node) for i in given]
-    if scalar_of(wanted) != t.dtype or len(indices) != t.rank:
+def _vector_indices(p: TirParser, t: tir.BufferType, begin: Any, vector: Attribute, site: CallSite) -> list[SSAValue]:
+    """The indices of as many elements as `vector` has lanes."""
+    starts = cast("list[Any]", begin) if isinstance(begin, tuple | list) else [begin]
+    indices = [as_index(p, expr(p, i, site.node), site.node) for i in starts]
+    if scalar_of(vector) != t.dtype or len(indices) != t.rank:
         raise site.error("the elements or the number of indices do not fit", found=f"{len(indices)} for {t}")
-    if isinstance(wanted, VectorType) and not isinstance(indices[-1].type, VectorType):
+    if isinstance(vector, VectorType) and not isinstance(indices[-1].type, VectorType):
         one = cast_to(p, 1, indices[-1].type, site.node)
-        indices[-1] = p.emit(tir.RampOp(indices[-1], one, lanes_of(wanted), is_scalable(wanted)), site.node)
+        indices[-1] = p.emit(tir.RampOp(indices[-1], one, lanes_of(vector), is_scalable(vector)), site.node)
     return indices
 
 

@@ -139,8 +139,8 @@ def _cast(order: str) -> Builder:
         if imm_of(value) is None and dtype in (source, element(source)):
             return expr(p, value, site.node)
         if order == "dtype value" and source != dtype:
-            wanted = dtype if isinstance(dtype, VectorType) else tir.with_lanes(dtype, source)
-            return p.emit(tir.CastOp(expr(p, value, site.node), wanted), site.node)
+            target = dtype if isinstance(dtype, VectorType) else tir.with_lanes(dtype, source)
+            return p.emit(tir.CastOp(expr(p, value, site.node), target), site.node)
         return cast_to(p, value, dtype if isinstance(dtype, VectorType) else tir.with_lanes(dtype, source), site.node)
 
     return build
@@ -148,13 +148,13 @@ def _cast(order: str) -> Builder:
 
 def _reinterpret(p: TirParser, site: CallSite) -> SSAValue:
     dtype, x = _dtype_first(site, "dtype value")
-    value, wanted = expr(p, x, site.node), as_dtype(p, dtype, site.node)
-    if value.type == wanted:
+    value, target = expr(p, x, site.node), as_dtype(p, dtype, site.node)
+    if value.type == target:
         return value
-    bits = [64 if isinstance(t, tir.HandleType) else bit_width(element(t)) * lanes_of(t) for t in (value.type, wanted)]
+    bits = [64 if isinstance(t, tir.HandleType) else bit_width(element(t)) * lanes_of(t) for t in (value.type, target)]
     if bits[0] != bits[1]:
-        raise site.error("the types must have the same number of bits", expected=wanted, found=value.type)
-    return p.emit(tir.ReinterpretOp(value, wanted), site.node)
+        raise site.error("the types must have the same number of bits", expected=target, found=value.type)
+    return p.emit(tir.ReinterpretOp(value, target), site.node)
 
 
 def _dtype_first(site: CallSite, names: str) -> list[Any]:
@@ -234,11 +234,11 @@ def _vector_half(low: bool) -> Builder:
 
     def build(p: TirParser, site: CallSite) -> SSAValue:
         dtype, vec = site.bind("dtype vec")
-        value, wanted = expr(p, vec, site.node), as_dtype(p, dtype, site.node)
+        value, target = expr(p, vec, site.node), as_dtype(p, dtype, site.node)
         half = lanes_of(value.type) // 2
-        if wanted != tir.with_lanes_of(element(value.type), half) or half * 2 != lanes_of(value.type):
-            raise site.error("the result has half the lanes", found=f"{wanted} of {value.type}")
-        return p.emit(tir.CallIntrinOp("vectorlow" if low else "vectorhigh", [value], wanted), site.node)
+        if target != tir.with_lanes_of(element(value.type), half) or half * 2 != lanes_of(value.type):
+            raise site.error("the result has half the lanes", found=f"{target} of {value.type}")
+        return p.emit(tir.CallIntrinOp("vectorlow" if low else "vectorhigh", [value], target), site.node)
 
     return build
 
@@ -246,10 +246,10 @@ def _vector_half(low: bool) -> Builder:
 def _vector_combine(p: TirParser, site: CallSite) -> SSAValue:
     dtype, a, b = site.bind("dtype vec1 vec2")
     x, y = expr(p, a, site.node), expr(p, b, site.node)
-    wanted = as_dtype(p, dtype, site.node)
-    if x.type != y.type or wanted != tir.with_lanes_of(element(x.type), 2 * lanes_of(x.type)):
-        raise site.error("two vectors of one type give one of all their lanes", found=f"{x.type}, {y.type}, {wanted}")
-    return p.emit(tir.CallIntrinOp("vectorcombine", [x, y], wanted), site.node)
+    target = as_dtype(p, dtype, site.node)
+    if x.type != y.type or target != tir.with_lanes_of(element(x.type), 2 * lanes_of(x.type)):
+        raise site.error("two vectors of one type give one of all their lanes", found=f"{x.type}, {y.type}, {target}")
+    return p.emit(tir.CallIntrinOp("vectorcombine", [x, y], target), site.node)
 
 
 def _infinity(p: TirParser, site: CallSite) -> Imm:
@@ -285,10 +285,10 @@ def _env_thread(p: TirParser, site: CallSite) -> EnvThread:
     tag, dtype = site.bind("thread_tag dtype=")
     if not isinstance(tag, str):
         raise site.error("a thread is named by its tag", expected='"threadIdx.x", …', found=describe(tag))
-    found = i32 if dtype is None else as_dtype(p, dtype, site.node)
-    if not isinstance(found, IntegerType):
-        raise site.error("the number of a thread is an integer", found=dtype_name(found))
-    return EnvThread(tag, found)
+    index_type = i32 if dtype is None else as_dtype(p, dtype, site.node)
+    if not isinstance(index_type, IntegerType):
+        raise site.error("the number of a thread is an integer", found=dtype_name(index_type))
+    return EnvThread(tag, index_type)
 
 
 def _address_of(p: TirParser, site: CallSite) -> SSAValue:
@@ -315,11 +315,11 @@ def _handle(p: TirParser, site: CallSite) -> FreshVar:
 
 def _target(p: TirParser, site: CallSite) -> tir.TargetAttr:
     """`T.target("llvm")` among attributes."""
-    given, host = site.bind("target_config host=")
-    if not isinstance(given, str | dict):
-        raise site.error("a target is a string or a dictionary", found=describe(given))
+    config, host = site.bind("target_config host=")
+    if not isinstance(config, str | dict):
+        raise site.error("a target is a string or a dictionary", found=describe(config))
     with p.source.located(site.node):
-        return tir.TargetAttr.of(_config(given), None if host is None else _config(host))
+        return tir.TargetAttr.of(_config(config), None if host is None else _config(host))
 
 
 def _config(value: Any) -> Any:
@@ -374,11 +374,11 @@ def _float_text(p: TirParser, text: str, dtype: Attribute, site: CallSite) -> fl
 def _if_then_else(p: TirParser, node: ast.Call) -> SSAValue:
     """`T.if_then_else(c, a, b)`: each side in a region of its own, for only one is evaluated."""
     named = {k.arg: k.value for k in node.keywords if k.arg != "dtype"}
-    given = [*node.args, *(named.pop(n) for n in ("cond", "t", "f")[len(node.args) :] if n in named)]
-    if len(given) != 3 or named:
+    arguments = [*node.args, *(named.pop(n) for n in ("cond", "t", "f")[len(node.args) :] if n in named)]
+    if len(arguments) != 3 or named:
         raise p.error(node, "T.if_then_else takes a condition and two values", expected=3, found=len(node.args))
-    cond = as_condition(p, p.visit(given[0]), given[0])
-    sides = [_side(p, n) for n in given[1:]]
+    cond = as_condition(p, p.visit(arguments[0]), arguments[0])
+    sides = [_side(p, n) for n in arguments[1:]]
     dtype = _joined(p, sides, node)
     regions = [_finish(p, block, value, dtype, node) for block, value in sides]
     return p.emit(tir.IfThenElseOp(cond, *regions), node)

@@ -56,9 +56,9 @@ def call_value(p: TirParser, target: Any, site: CallSite) -> Any:
         return None
     if isinstance(target, Method) and target.name in METHODS:
         return METHODS[target.name](p, target.value, site)
-    found = p.state.module.imported(target)
-    if found is not None:
-        return call_function(p, found.name, site)
+    imported = p.state.module.imported(target)
+    if imported is not None:
+        return call_function(p, imported.name, site)
     return inlined(p, target, site)
 
 
@@ -66,23 +66,23 @@ def call_function(p: TirParser, name: str, site: CallSite) -> SSAValue:
     callee = p.state.module.tensor_function(name, site)
     if site.kwargs or len(site.args) != len(callee.params):
         names = ", ".join(name_of(v) or "" for v in callee.params)
-        wanted = f"{len(callee.params)}: {names}"
-        raise site.error("wrong number of arguments", expected=wanted, found=len(site.args))
+        expected = f"{len(callee.params)}: {names}"
+        raise site.error("wrong number of arguments", expected=expected, found=len(site.args))
     args = [_argument(p, v, a, site) for v, a in zip(callee.params, site.args, strict=True)]
     result = tir.VOID if callee.ret_type is None else callee.ret_type
     return p.emit(tir.CallOp(callee.name, args, result), site.node)
 
 
-def _argument(p: TirParser, param: SSAValue, given: Any, site: CallSite) -> SSAValue:
+def _argument(p: TirParser, param: SSAValue, argument: Any, site: CallSite) -> SSAValue:
     """A buffer is given by its address, a scalar as the type of the parameter."""
     if not isinstance(param.type, tir.BufferType | tir.HandleType):
-        return cast_to(p, given, param.type, site.node)
-    if isinstance(given, SSAValue) and isinstance(given.type, tir.BufferType):
-        given = p.emit(tir.BufferDataOp(given), site.node)
-    if not (isinstance(given, SSAValue) and isinstance(given.type, tir.HandleType)):
+        return cast_to(p, argument, param.type, site.node)
+    if isinstance(argument, SSAValue) and isinstance(argument.type, tir.BufferType):
+        argument = p.emit(tir.BufferDataOp(argument), site.node)
+    if not (isinstance(argument, SSAValue) and isinstance(argument.type, tir.HandleType)):
         what = f"parameter '{name_of(param)}' is a buffer"
-        raise site.error(what, expected="an address: A.data", found=describe(given))
-    return given
+        raise site.error(what, expected="an address: A.data", found=describe(argument))
+    return argument
 
 
 def define_macro(p: TirParser, node: ast.FunctionDef) -> None:
@@ -97,7 +97,7 @@ def _expand(p: TirParser, macro: Macro, site: CallSite) -> None:
         bound = _signature(macro.node.args).bind(*site.args, **site.kwargs)
     except TypeError as error:
         raise site.error(str(error), expected=ast.unparse(macro.node.args)) from None
-    given = set(bound.arguments)
+    explicit = set(bound.arguments)
     bound.apply_defaults()
     if p.state.macro_depth >= _MAX_DEPTH:
         raise site.error("macros call each other without end", expected=f"at most {_MAX_DEPTH} levels")
@@ -108,7 +108,7 @@ def _expand(p: TirParser, macro: Macro, site: CallSite) -> None:
     try:
         with p.elsewhere(scope, macro.source), p.scope.frame() as frame:
             for name, value in bound.arguments.items():
-                frame[name] = p.visit(value) if name not in given and isinstance(value, ast.AST) else value
+                frame[name] = p.visit(value) if name not in explicit and isinstance(value, ast.AST) else value
             read_body(p, macro.node.body)
     finally:
         p.state.macro_depth -= 1
@@ -140,8 +140,8 @@ def is_macro(p: Evaluator[Any], node: ast.FunctionDef) -> bool:
 def hygienic(p: Evaluator[Any], node: ast.FunctionDef) -> bool:
     """What `@T.macro(hygienic=…)` says."""
     calls = [d for d in node.decorator_list if isinstance(d, ast.Call)]
-    given = [p.visit(k.value) for d in calls for k in d.keywords if k.arg == "hygienic"]
-    return not given or bool(given[0])
+    flags = [p.visit(k.value) for d in calls for k in d.keywords if k.arg == "hygienic"]
+    return not flags or bool(flags[0])
 
 
 def call_builtin(p: TirParser, name: str, site: CallSite) -> NoReturn:

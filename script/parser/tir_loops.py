@@ -112,8 +112,8 @@ def _end(p: TirParser, value: Any, site: CallSite) -> SymExpr:
 
 
 def _bound(p: TirParser, value: Any, site: CallSite) -> Bound:
-    found = as_sym(value, default=i32)
-    return as_index(p, expr(p, value, site.node), site.node) if found is None else found
+    constant = as_sym(value, default=i32)
+    return as_index(p, expr(p, value, site.node), site.node) if constant is None else constant
 
 
 def _int_type(bound: Bound, site: CallSite) -> IntegerType:
@@ -138,13 +138,13 @@ def _loop_targets(p: TirParser, target: ast.expr, count: int) -> list[tuple[str,
     rest = count - len(targets) + 1
     if len(wide) > 1 or rest != 1 and not (wide and rest >= 0):
         raise p.error(target, "the numbers of loop variables and loops differ", expected=count, found=len(targets))
-    found: list[tuple[str, int | None]] = []
+    variables: list[tuple[str, int | None]] = []
     for each in targets:
         name = each.value if isinstance(each, ast.Starred) else each
         if not isinstance(name, ast.Name):
             raise p.error(each, "a loop variable is a name")
-        found.append((name.id, rest if each in wide else None))
-    return found
+        variables.append((name.id, rest if each in wide else None))
+    return variables
 
 
 def _nest(p: TirParser, loops: list[Loop], node: ast.For) -> None:

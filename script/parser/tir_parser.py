@@ -66,9 +66,9 @@ def parse_tir(p: TirParser, function: ast.FunctionDef, *, private: bool = False)
 
 def _parameters(p: TirParser, arguments: ast.arguments) -> None:
     check_plain_parameters(p.source, arguments)
-    given = [(a, a.annotation) for a in arguments.args]
-    types: list[Attribute | None] = [_scalar_parameter(p, a, n) for a, n in given]
-    for i, (arg, annotation) in enumerate(given):
+    annotated = [(a, a.annotation) for a in arguments.args]
+    types: list[Attribute | None] = [_scalar_parameter(p, a, n) for a, n in annotated]
+    for i, (arg, annotation) in enumerate(annotated):
         dtype = types[i]
         if dtype is None:
             dtype = _buffer_parameter(p, arg, annotation)
@@ -91,9 +91,9 @@ def _scalar_parameter(p: TirParser, arg: ast.arg, annotation: ast.expr | None) -
         if target == Ref("tir", "handle"):
             return cast(FreshVar, p.visit(annotation)).dtype
         return None
-    found = p.visit(annotation)
-    dtype = dtype_by_name(found.path) if isinstance(found, Ref) and found.dialect == "tir" else None
-    if isinstance(found, Ref) and found.path == "handle":
+    value = p.visit(annotation)
+    dtype = dtype_by_name(value.path) if isinstance(value, Ref) and value.dialect == "tir" else None
+    if isinstance(value, Ref) and value.path == "handle":
         return HANDLE
     if dtype is None:
         raise p.error(annotation, "a parameter's type is expected", expected="T.handle, T.Buffer(…) or T.int32, …")
@@ -103,10 +103,10 @@ def _scalar_parameter(p: TirParser, arg: ast.arg, annotation: ast.expr | None) -
 
 
 def _buffer_parameter(p: TirParser, arg: ast.arg, annotation: ast.expr | None) -> Attribute:
-    found = p.visit(cast(ast.expr, annotation))
-    if not isinstance(found, tir.BufferType):
+    value = p.visit(cast(ast.expr, annotation))
+    if not isinstance(value, tir.BufferType):
         raise p.error(cast(ast.expr, annotation), f"the type of parameter '{arg.arg}' is not known")
-    return found
+    return value
 
 
 def _handle_names(p: TirParser) -> list[str] | None:
@@ -117,9 +117,9 @@ def _handle_names(p: TirParser) -> list[str] | None:
     usual: list[str] = []
     for i, value in enumerate(p.state.entry.args):
         own = name_of(value) or ""
-        made = f"var_{own}" if isinstance(value.type, tir.BufferType) else own
-        usual.append(made)
-        names.append(p.state.handles.get(i, made))
+        default = f"var_{own}" if isinstance(value.type, tir.BufferType) else own
+        usual.append(default)
+        names.append(p.state.handles.get(i, default))
     return None if names == usual else names
 
 

@@ -42,8 +42,8 @@ class CommReducer:
 
 def comm_reducer(p: TirParser, node: ast.Call) -> CommReducer:
     """The reducer that a call describes; its body is read where it is used."""
-    given = _arguments(p, node, ("combiner", "identity"))
-    function, identity = given.get("combiner"), given.get("identity")
+    arguments = _arguments(p, node, ("combiner", "identity"))
+    function, identity = arguments.get("combiner"), arguments.get("identity")
     if not isinstance(function, ast.Lambda) or identity is None:
         raise p.error(node, "a reducer is a lambda and a list", expected="T.comm_reducer(lambda x, y: x + y, [0])")
     values = tuple(p.visit(n) for n in _items(identity))
@@ -61,31 +61,33 @@ def comm_reducer(p: TirParser, node: ast.Call) -> CommReducer:
 def reduce(p: TirParser, node: ast.Call) -> SSAValue:
     """The value of a reduction."""
     name = cast(Ref, p.visit(node.func)).path
-    given = _arguments(p, node, _ARGUMENTS[name])
-    missing = [n for n in ("combiner", "source", "axis") if n not in given]
+    arguments = _arguments(p, node, _ARGUMENTS[name])
+    missing = [n for n in ("combiner", "source", "axis") if n not in arguments]
     if missing:
         raise p.error(node, f"T.{name} lacks {', '.join(missing)}", expected=_EXAMPLE)
-    reducer = p.visit(given["combiner"])
+    reducer = p.visit(arguments["combiner"])
     if not isinstance(reducer, CommReducer):
-        raise p.error(given["combiner"], "a reducer is expected", expected="T.comm_reducer(…)", found=describe(reducer))
-    identity = [expr(p, v, given["combiner"]) for v in reducer.identity]
+        raise p.error(
+            arguments["combiner"], "a reducer is expected", expected="T.comm_reducer(…)", found=describe(reducer)
+        )
+    identity = [expr(p, v, arguments["combiner"]) for v in reducer.identity]
     types = [v.type for v in identity]
-    axes = [_axis(p, n) for n in _items(given["axis"])]
+    axes = [_axis(p, n) for n in _items(arguments["axis"])]
     variables = [(axis, extent.dtype) for axis, _, extent in axes]
-    sources = _items(given["source"])
+    sources = _items(arguments["source"])
     if len(sources) != len(types):
-        raise p.error(given["source"], "the reducer is of another number", expected=len(types), found=len(sources))
-    start = [cast_to(p, p.visit(n), t, n) for n, t in zip(_items(given.get("init")), types, strict=False)]
+        raise p.error(arguments["source"], "the reducer is of another number", expected=len(types), found=len(sources))
+    start = [cast_to(p, p.visit(n), t, n) for n, t in zip(_items(arguments.get("init")), types, strict=False)]
     if start and len(start) != len(types):
         raise p.error(node, "init has another number of values", expected=len(types), found=len(start))
     op = tir.ReduceOp(
         [(least, extent) for _, least, extent in axes],
         identity,
-        _region(p, variables, given.get("condition", ast.Constant(True)), i1),
+        _region(p, variables, arguments.get("condition", ast.Constant(True)), i1),
         [_region(p, variables, n, t) for n, t in zip(sources, types, strict=True)],
         _combine(p, reducer, types),
         init=start,
-        value_index=_number(p, given.get("value_index"), len(types)),
+        value_index=_number(p, arguments.get("value_index"), len(types)),
     )
     return p.emit(op, node)
 
@@ -105,12 +107,12 @@ def _combine(p: TirParser, reducer: CommReducer, types: Sequence[Attribute]) -> 
 
 def _arguments(p: TirParser, node: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
     """The arguments of a call by name, unevaluated; `None` is as good as none."""
-    found = dict(zip(names, node.args, strict=False))
-    found |= {_ALIASES.get(k.arg or "", k.arg or ""): k.value for k in node.keywords}
-    wrong = [n for n in found if n not in names]
+    arguments = dict(zip(names, node.args, strict=False))
+    arguments |= {_ALIASES.get(k.arg or "", k.arg or ""): k.value for k in node.keywords}
+    wrong = [n for n in arguments if n not in names]
     if wrong or len(node.args) > len(names):
         raise p.error(node, "unknown arguments", expected=", ".join(names), found=", ".join(wrong) or len(node.args))
-    return {n: v for n, v in found.items() if not (isinstance(v, ast.Constant) and v.value is None)}
+    return {n: v for n, v in arguments.items() if not (isinstance(v, ast.Constant) and v.value is None)}
 
 
 def _items(node: ast.expr | None) -> list[ast.expr]:
@@ -123,8 +125,8 @@ def _axis(p: TirParser, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
     """Variable, first value and extent of `T.iter_var(k, T.Range(0, n), "CommReduce", "")`."""
     if not isinstance(node, ast.Call) or p.visit(node.func) not in (Ref("tir", "iter_var"), Ref("tir", "IterVar")):
         raise p.error(node, "an axis is expected", expected='T.iter_var(k, T.Range(0, n), "CommReduce", "")')
-    given = _arguments(p, node, ("var", "dom", "iter_type", "thread_tag"))
-    var, dom, kind = given.get("var"), given.get("dom"), given.get("iter_type", ast.Constant("CommReduce"))
+    arguments = _arguments(p, node, ("var", "dom", "iter_type", "thread_tag"))
+    var, dom, kind = arguments.get("var"), arguments.get("dom"), arguments.get("iter_type", ast.Constant("CommReduce"))
     declared = p.visit(var) if isinstance(var, ast.Name) else None
     dtype = declared.dtype if isinstance(declared, FreshVar | Var) else None
     if not isinstance(var, ast.Name) or not isinstance(dtype, IntegerType):
@@ -147,21 +149,21 @@ def _range(p: TirParser, node: ast.expr) -> tuple[ast.expr, ast.expr]:
 
 
 def _bound(p: TirParser, node: ast.expr, dtype: IntegerType) -> SymExpr:
-    found = dim_of(p, p.visit(node), node)
-    if found.constant is not None:
-        return Const(found.constant, dtype)
-    if found.dtype != dtype or any(not isinstance(v.name, str) for v in found.free_vars()):
+    bound = dim_of(p, p.visit(node), node)
+    if bound.constant is not None:
+        return Const(bound.constant, dtype)
+    if bound.dtype != dtype or any(not isinstance(v.name, str) for v in bound.free_vars()):
         raise p.error(node, "a bound of an axis is an expression over extents, of the type of its variable")
-    return found
+    return bound
 
 
 def _number(p: TirParser, node: ast.expr | None, count: int) -> int:
     if node is None:
         return 0
-    found = as_sym(p.visit(node))
-    if found is None or found.constant is None or not 0 <= found.constant < count:
+    number = as_sym(p.visit(node))
+    if number is None or number.constant is None or not 0 <= number.constant < count:
         raise p.error(node, "value_index is the number of a value", expected=f"0 <= value_index < {count}")
-    return found.constant
+    return number.constant
 
 
 def _region(p: TirParser, args: Sequence[tuple[str, Attribute]], node: ast.expr, dtype: Attribute) -> Region:

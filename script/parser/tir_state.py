@@ -89,7 +89,7 @@ class BlockFrame:
     annotations: DictionaryAttr | None = None
     noted: list[SSAValue] = field(default_factory=list[SSAValue])
     """The buffers that the annotations name."""
-    given: set[str] = field(default_factory=set[str])
+    declared: set[str] = field(default_factory=set[str])
     """Which of reads, writes and where the script has."""
 
 

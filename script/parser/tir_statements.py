@@ -104,12 +104,12 @@ def _is_definition(p: TirParser, value: SSAValue) -> bool:
 
 
 def _annotated(p: TirParser, node: ast.AnnAssign) -> None:
-    found = p.visit(node.annotation)
-    if isinstance(found, FreshVar):
-        dtype: Attribute | None = found.dtype
+    annotation = p.visit(node.annotation)
+    if isinstance(annotation, FreshVar):
+        dtype: Attribute | None = annotation.dtype
     else:
-        dtype = dtype_by_name(found.path) if isinstance(found, Ref) else None
-    if isinstance(found, Ref) and found.path == "handle":
+        dtype = dtype_by_name(annotation.path) if isinstance(annotation, Ref) else None
+    if isinstance(annotation, Ref) and annotation.path == "handle":
         dtype = HANDLE
     if dtype is None:
         raise p.error(node.annotation, "a data type is expected", expected="T.int32, T.float32, …")
@@ -120,10 +120,10 @@ def _annotated(p: TirParser, node: ast.AnnAssign) -> None:
     imm = imm_of(value)
     if imm is not None and (is_float(dtype) or not is_float(imm.dtype)):
         value = cast_to(p, value, dtype, node)
-    given = type_of(p, value, node)
-    if given != dtype:
-        if not (isinstance(given, HandleType) and isinstance(dtype, HandleType)):
-            raise p.error(node.value, "the value is not of the annotated type", expected=dtype, found=given)
+    value_type = type_of(p, value, node)
+    if value_type != dtype:
+        if not (isinstance(value_type, HandleType) and isinstance(dtype, HandleType)):
+            raise p.error(node.value, "the value is not of the annotated type", expected=dtype, found=value_type)
         value = p.emit(tir.LetOp(expr(p, value, node), dtype), node)
     _bind(p, node.target, expr(p, value, node) if isinstance(value, Access) else value, node)
 
@@ -150,14 +150,14 @@ def _store_value(
     value = load(p, value) if isinstance(value, Access) else value
     access = element_of(p, buffer, indices, target or node)
     places = indices_of(p, access)
-    wanted = tir.element_type(buffer, places)
-    given = type_of(p, value, node)
-    if is_float(element(given)) and not is_float(element(wanted)):
-        text = f"a {dtype_name(given)} is stored into a buffer of {dtype_name(wanted)}: its fraction is lost"
+    stored = tir.element_type(buffer, places)
+    source = type_of(p, value, node)
+    if is_float(element(source)) and not is_float(element(stored)):
+        text = f"a {dtype_name(source)} is stored into a buffer of {dtype_name(stored)}: its fraction is lost"
         warnings.warn(f"{p.source.place(node)}: {text}", stacklevel=2)
-    if lanes(given) not in (1, lanes(wanted)):
-        raise p.error(node, "the vector has another length than its place", expected=lanes(wanted), found=lanes(given))
-    p.emit(tir.StoreOp(cast_to(p, value, wanted, node), buffer, places), node)
+    if lanes(source) not in (1, lanes(stored)):
+        raise p.error(node, "the vector has another length than its place", expected=lanes(stored), found=lanes(source))
+    p.emit(tir.StoreOp(cast_to(p, value, stored, node), buffer, places), node)
 
 
 def _expression(p: TirParser, node: ast.Expr) -> None:
@@ -246,8 +246,8 @@ def _let(p: TirParser, node: ast.Call, target: ast.expr | None) -> Iterator[None
         if target is not None:
             _bind(p, target, expr(p, value, node), node)
         elif isinstance(var, Var | FreshVar):
-            given = [n for n in (*node.args, *(k.value for k in node.keywords)) if isinstance(n, ast.Name)]
-            name = next(n.id for n in given if p.scope.lookup(n.id) is var)
+            variables = [n for n in (*node.args, *(k.value for k in node.keywords)) if isinstance(n, ast.Name)]
+            name = next(n.id for n in variables if p.scope.lookup(n.id) is var)
             let = p.emit(tir.LetOp(cast_to(p, value, var.dtype, node)), node)
             set_name(let, name)
             p.scope.define(name, let)

@@ -207,8 +207,8 @@ def match_types(p: TirParser, values: Sequence[Any], node: ast.AST) -> list[SSAV
     widths = {tir.with_lanes(dtype, t) for t in types if isinstance(t, VectorType)}
     if len(widths) > 1:
         raise p.error(node, "vectors of different lengths", found=", ".join(dtype_name(t) for t in types))
-    wanted = widths.pop() if widths else dtype
-    return [cast_to(p, v, wanted, node) for v in ready]
+    target = widths.pop() if widths else dtype
+    return [cast_to(p, v, target, node) for v in ready]
 
 
 def as_condition(p: TirParser, value: Any, node: ast.AST) -> SSAValue:
@@ -262,11 +262,13 @@ def load(p: TirParser, access: Access) -> SSAValue:
 
 
 def indices_of(p: TirParser, access: Access) -> list[SSAValue]:
-    found = [index_of(p, i, d, access.node) for i, d in zip(access.indices, dims_of_buffer(access.buffer), strict=True)]
-    wrong = next((i for i in found[:-1] if isinstance(i.type, VectorType)), None)
+    indices = [
+        index_of(p, i, d, access.node) for i, d in zip(access.indices, dims_of_buffer(access.buffer), strict=True)
+    ]
+    wrong = next((i for i in indices[:-1] if isinstance(i.type, VectorType)), None)
     if wrong is not None:
         raise p.error(access.node, "only the last index may be a vector", found=dtype_name(wrong.type))
-    return found
+    return indices
 
 
 def dims_of_buffer(buffer: SSAValue) -> tuple[SymExpr, ...]:

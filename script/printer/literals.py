@@ -138,10 +138,10 @@ def shown_attrs(attrs: DictionaryAttr | None, name: str) -> dict[str, Attribute]
 
 
 def _integer(doc: Document, attr: Attribute, tir: bool) -> str:
-    given = cast(IntegerAttr, attr)
-    if given.type != i1:
-        return str(given.value.data)
-    return tir_int(doc, given.value.data, i1).text if tir else str(bool(given.value.data))
+    integer = cast(IntegerAttr, attr)
+    if integer.type != i1:
+        return str(integer.value.data)
+    return tir_int(doc, integer.value.data, i1).text if tir else str(bool(integer.value.data))
 
 
 def _float(doc: Document, value: float, tir: bool) -> str:

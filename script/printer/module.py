@@ -141,12 +141,12 @@ def _near_underlines(lines: list[str], context: int) -> list[str]:
 
 def _lines_of(ops: Sequence[Operation]) -> set[Operation]:
     """The ops, and where they are expressions or leaves without a name those on whose lines they print."""
-    found: set[Operation] = set()
+    printed: set[Operation] = set()
     stack = list(ops)
     while stack:
         op = stack.pop()
-        if op not in found:
-            found.add(op)
+        if op not in printed:
+            printed.add(op)
             inline = type(op) in EXPRESSIONS or (isinstance(op, INLINE) and op.results[0].name_hint is None)
             stack.extend(use.operation for use in (op.results[0].uses if inline else ()))
-    return found
+    return printed

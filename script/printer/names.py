@@ -13,20 +13,20 @@ class NameScope:
     TIR variables that share a hint become `i`, `i_1`; Relax variables `lv`, `lv1`, as TVM's block builder names them.
     """
 
-    def __init__(self, separator: str, reserved: Iterable[str] = (), wanted: Iterable[str] = ()):
+    def __init__(self, separator: str, reserved: Iterable[str] = (), hints: Iterable[str] = ()):
         """No name is one of `reserved`; no name that is made up is one of `wanted`, which are hints to come."""
         self._separator = separator
         self._taken: set[str] = {*keyword.kwlist, *reserved}
-        self._wanted = frozenset(wanted)
+        self._hints = frozenset(hints)
         self._next: dict[str, int] = {}
         self._frames: list[list[tuple[str, str, int]]] = [[]]
 
-    def define(self, hint: str, *, made_up: bool = False) -> str:
+    def define(self, hint: str, *, synthetic: bool = False) -> str:
         """A name made of `hint` that nothing in scope has; `made_up` where no value asks for the hint itself."""
         name, number = hint, 0
-        if hint in self._taken or (made_up and hint in self._wanted):
+        if hint in self._taken or (synthetic and hint in self._hints):
             number = self._next.get(hint, 1)
-            while (name := f"{hint}{self._separator}{number}") in self._taken or name in self._wanted:
+            while (name := f"{hint}{self._separator}{number}") in self._taken or name in self._hints:
                 number += 1
             self._next[hint] = number + 1
         self._taken.add(name)

@@ -129,7 +129,7 @@ class RelaxPrinter:
         name = self.result_names.get(value)
         if name is None:
             hint = name_of(value) or self.hints.get(value) or fallback
-            name = self.names.define(hint or _fallback(value), made_up=hint is None)
+            name = self.names.define(hint or _fallback(value), synthetic=hint is None)
         self.values[value] = name
         return name
 
@@ -283,12 +283,12 @@ def _merges(p: RelaxPrinter, result: SSAValue, source: SSAValue, block: Block) -
 
 def _last_copies(block: Block) -> set[SSAValue]:
     """The bindings `y = x` at the end of a region: read back, they would name a result, and be no bindings."""
-    found: set[SSAValue] = set()
+    copies: set[SSAValue] = set()
     op = block.last_op.prev_op if block.last_op is not None else None
     while isinstance(op, relax.BindOp):
-        found.add(op.result)
+        copies.add(op.result)
         op = op.prev_op
-    return found
+    return copies
 
 
 def _dataflow(p: RelaxPrinter, op: relax.DataflowOp) -> None:

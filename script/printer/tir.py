@@ -67,8 +67,8 @@ def print_tir_function(doc: Document, func: tir.FuncOp) -> None:
 def _param(p: TIRPrinter, func: tir.FuncOp, i: int, param: SSAValue, matches: list[tuple[SSAValue, str]]) -> str:
     t = param.type
     if isinstance(t, tir.BufferType) and not _is_simple(t):
-        given = func.handle_names
-        hint = given.data[i].data if given is not None else f"var_{name_of(param) or 'buffer'}"
+        names = func.handle_names
+        hint = names.data[i].data if names is not None else f"var_{name_of(param) or 'buffer'}"
         handle = p.names.define(identifier(hint))
         matches.append((param, handle))
         return f"{handle}: {p.doc.tir('handle')}"

@@ -178,10 +178,10 @@ def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
     row = tir.INTRINSICS.get(name)
     if row is None or not _says_all(row, op):
         return call(p.doc.tir("call_intrin"), dtype, atom(string(f"tir.{name}")), *args)
-    return call(p.doc.tir(name), *([dtype] if row.result in _SAID else []), *args)
+    return call(p.doc.tir(name), *([dtype] if row.result in _PRINTED_DTYPES else []), *args)
 
 
-_SAID = frozenset({tir.HALF, tir.DOUBLE, tir.EXPLICIT})
+_PRINTED_DTYPES = frozenset({tir.HALF, tir.DOUBLE, tir.EXPLICIT})
 
 
 def _says_all(row: tir.Intrinsic, op: tir.CallIntrinOp) -> bool:
@@ -221,13 +221,13 @@ def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
 
     def printed(p: ExpressionPrinter, op: Any) -> Expr:
         dtype = op.result.type
-        said = [atom(string(type_name(dtype))), atom(string(op.func.data))]
+        arguments = [atom(string(type_name(dtype))), atom(string(op.func.data))]
         first = op.call_args[0] if op.call_args else None
         if isinstance(op, tir.LLVMCall):
             looks_counted = first is not None and first.type == ui32 and constant_of(first) is not None
             counted = len(op.call_args) if op.counted is None and looks_counted else op.counted
-            said += [] if counted is None else [p.literal(counted, ui32)]
-        return call(p.doc.tir(name), *said, *map(p.value, op.call_args))
+            arguments += [] if counted is None else [p.literal(counted, ui32)]
+        return call(p.doc.tir(name), *arguments, *map(p.value, op.call_args))
 
     return printed
 

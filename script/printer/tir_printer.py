@@ -93,12 +93,12 @@ class TIRPrinter:
         return tir_int(self.doc, value, dtype)
 
     def symbol(self, var: Var) -> Expr:
-        found = self.symbols.get(var.name)
-        if found is None and var.value is not None:
+        printed = self.symbols.get(var.name)
+        if printed is None and var.value is not None:
             return self.values[var.value]
-        if found is None:
+        if printed is None:
             self.doc.line(f"{self.define_symbol(var)} = {self.dtype(var.dtype)}()")
-        return found or self.symbols[var.name]
+        return printed or self.symbols[var.name]
 
     def define_symbol(self, var: Var) -> str:
         name = self.names.define(str(var.name))
@@ -155,8 +155,8 @@ class TIRPrinter:
             elif not isinstance(op, tir.YieldOp):
                 printed = self._printers.get(type(op))
                 if printed is None:
-                    found = str(op).split("\n", 1)[0]
-                    raise UnsupportedError(f"{op.name} has no form in TVMScript", found=found)
+                    first_line = str(op).split("\n", 1)[0]
+                    raise UnsupportedError(f"{op.name} has no form in TVMScript", found=first_line)
                 before = len(self.doc.lines)
                 printed(self, op)
                 last = op if len(self.doc.lines) > before else last
@@ -235,10 +235,10 @@ def _declare_sizes(p: TIRPrinter, dims: Iterable[SymExpr]) -> None:
 
 
 def buffer_line(
-    p: TIRPrinter, value: SSAValue, name: str, args: list[str], op: Operation | None = None, **given: Any
+    p: TIRPrinter, value: SSAValue, name: str, args: list[str], op: Operation | None = None, **options: Any
 ) -> None:
     """`A = T.match_buffer(a, (n,))`: the buffer, and what its strides define, have a name from here on."""
-    text = buffer_text(p, name, cast(tir.BufferType, value.type), args, **given)
+    text = buffer_text(p, name, cast(tir.BufferType, value.type), args, **options)
     own = p.define(value, "buffer")
     _define_strides(p, value, own)
     p.doc.line(f"{own} = {text}", op)

@@ -129,7 +129,7 @@ def top(op: Operation) -> ModuleOp:
 @only_full
 def test_the_rule_of_the_default_schedule_is_named(cli, small, monkeypatch):
     """A rule that writes 3 for 2: the second one of the function."""
-    right = Decision.put
+    right = Decision.apply
 
     def put(self: Decision[object]) -> None:
         module = top(self.roots[-1])

@@ -59,7 +59,7 @@ from ..policy.limits import (
     QUERIES,
 )
 from .attention_tile import AttentionPlan, Mix, Queries, Scores, Softmax
-from .tile_stages import Write, at, begin_of, going_on
+from .tile_stages import Write, at, begin_of, previous_value
 
 
 def plan_attention(func: tir.FuncOp, machine: Machine) -> AttentionPlan | None:
@@ -315,4 +315,4 @@ class _Tile:
     def _piece_of_mix(self, key: SSAValue, begin: SSAValue, size: SymExpr) -> None:
         """o[i, d] = o[i, d] + sum(s[i, j] * V[j, d]) over a piece, while memory brings keys of the next tile."""
         self.queries.prefetch_keys(key, self.queries.plan.keys)
-        self.mix.add_piece(key, size, going_on(self.mix.mixed), first=begin)
+        self.mix.add_piece(key, size, previous_value(self.mix.mixed), first=begin)

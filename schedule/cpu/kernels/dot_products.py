@@ -69,7 +69,7 @@ from ..library.epilogue import Epilogue
 from ..library.fold_requantize import fold_requantize
 from ..library.microkernel import Place
 from ..library.panel_strip import PanelStrip, is_transposed
-from ..library.prefetch_distribution import Turn, turn_of
+from ..library.prefetch_distribution import PrefetchShare, prefetch_share
 from ..library.row_blocks import Block, block_size, in_row_blocks
 from ..library.unpack_blocks import SIGN
 from ..policy.limits import (
@@ -296,7 +296,7 @@ class _Strip(PanelStrip):
         panel = self.loops.scratch([*map(known_room, taps), self._room(), self.padded], self.packed)
         done: SymExpr = Const(0, k.dtype)
         if turned:
-            blocks, whole = k.extent // (lanes * group), self.in_squares
+            blocks, square_width = k.extent // (lanes * group), self.in_squares
             squares = mk.Squares(self.strip, k, cast(tir.LoadOp, self.plan.columns.owner), lanes, group, i32)
 
             def fill(taps: Bindings) -> None:
@@ -304,8 +304,8 @@ class _Strip(PanelStrip):
 
             self.loops.nest(taps, {}, fill)
             done = blocks * lanes
-            if whole < self.width:
-                self.each_step(lambda step: self.pack(panel, step.place, step, whole), end=done)
+            if square_width < self.width:
+                self.each_step(lambda step: self.pack(panel, step.place, step, square_width), end=done)
         self.each_step(lambda step: self.pack(panel, step.place, step), done)
         self._tiles(panel)
 
@@ -329,15 +329,15 @@ class _Strip(PanelStrip):
             where = {**self.where, **block.placed(self.loops, outer)}
 
             def tile(rows: mk.Rows) -> None:
-                self._tile(where, rows, panel, turn_of(outer, rows))
+                self._tile(where, rows, panel, prefetch_share(outer, rows))
 
             mk.row_tiles(self.loops, iters[-1] if iters else None, plan.lane, size, tile)
 
         self.loops.nest(iters[:-1], {}, tiles)
 
-    def _tile(self, where: Bindings, rows: mk.Rows, panel: SSAValue | None, turn: Turn | None) -> None:
+    def _tile(self, where: Bindings, rows: mk.Rows, panel: SSAValue | None, share: PrefetchShare | None) -> None:
         """A tile of rows of the block."""
-        _Tile(self.plan, self.strip, where, self.block.rows_of(self.loops, rows), self, panel, turn).emit()
+        _Tile(self.plan, self.strip, where, self.block.rows_of(self.loops, rows), self, panel, share).emit()
 
     def _matrix_tiles(self, tiles: MatrixTiles, panel: SSAValue | None) -> None:
         """The same with registers that hold matrices."""
@@ -363,7 +363,7 @@ class _Strip(PanelStrip):
             def tile(first: SymExpr, size: int) -> None:
                 rows = mk.Rows(loops, plan.row, loops.value(first), size, cast(Iter, plan.row).dtype)
                 where = {**self.where, **self.block.placed(loops, outer)}
-                self._tile(where, rows, panel, turn_of(outer, rows))
+                self._tile(where, rows, panel, prefetch_share(outer, rows))
 
             mk.rest_of_rows(loops, self.block.iters[-1], done, (plan.tile, plan.vectors), tile)
 
@@ -412,15 +412,15 @@ class _Strip(PanelStrip):
         def single(v: SSAValue) -> None:
             step(count + Var(v, k.dtype), count * group + Var(v, k.dtype), 1)
 
-        def whole(number: SymExpr) -> None:
+        def emit_step(number: SymExpr) -> None:
             at = begin + number
             step(at, at * group, group)
 
         steps = (count if end is None else end) - begin
         if before is None:
-            loops.loop(steps, lambda v: whole(Var(v, k.dtype)), dtype=k.dtype, name=name_of(k.var))
+            loops.loop(steps, lambda v: emit_step(Var(v, k.dtype)), dtype=k.dtype, name=name_of(k.var))
         else:
-            mk.in_blocks(loops, k, steps, whole, lambda block, size: before(taps, block, size), self.plan.in_a_row)
+            mk.in_blocks(loops, k, steps, emit_step, lambda block, size: before(taps, block, size), self.plan.in_a_row)
         if end is not None:
             return
         if left.constant is None:
@@ -499,7 +499,7 @@ class _Tile(mk.RowTile):
     plan: DotProductPlan
     columns: _Strip
     panel: SSAValue | None
-    turn: Turn | None
+    share: PrefetchShare | None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -522,28 +522,28 @@ class _Tile(mk.RowTile):
             columns = self.columns.columns(self.panel, at)
             self.rows.each(lambda r: self._add(acc, r, self._row(r, at), columns))
             if self.plan.dot.shifted:
-                self._add(acc, self._too_much(), self.columns.spread(SIGN), columns)
+                self._add(acc, self._correction(), self.columns.spread(SIGN), columns)
 
-        self.columns.each_step(step, before=self._ask_for_next if self._asks or self.plan.in_a_row else None)
+        self.columns.each_step(step, before=self._prefetch_next if self._prefetches or self.plan.in_a_row else None)
 
     def finish(self, where: Bindings, of: Place) -> None:
         """Without what is too much."""
         buffer, (_, c) = of
         value = self.loops.load(*of)
         if self.plan.dot.shifted:
-            value = self.loops.op(tir.SubOp(value, self.loops.load(buffer, [self._too_much(), c])))
+            value = self.loops.op(tir.SubOp(value, self.loops.load(buffer, [self._correction(), c])))
         self.columns.finish(where, value)
 
     @property
-    def _asks(self) -> bool:
+    def _prefetches(self) -> bool:
         return self.plan.panels is not None and self.plan.asks_ahead
 
-    def _ask_for_next(self, taps: Bindings, block: SymExpr, size: int) -> None:
+    def _prefetch_next(self, taps: Bindings, block: SymExpr, size: int) -> None:
         """Ask for lines of the next panel; not for steps that are left."""
         plan = self.plan
-        if plan.panels is not None and plan.asks_ahead and self.turn is not None:
+        if plan.panels is not None and plan.asks_ahead and self.share is not None:
             steps = plan.k.extent // plan.dot.group
-            lines = self.turn.lines(plan.panels.lines_of_step, steps, block, size)
+            lines = self.share.lines(plan.panels.lines_of_step, steps, block, size)
             self.columns.prefetch_next(plan.panels, taps, lines)
 
     def _row(self, r: SSAValue, step: _Step) -> SSAValue:
@@ -585,6 +585,6 @@ class _Tile(mk.RowTile):
             total = add_products(self.loops, self.plan.dot, self.loops.load(acc, place), row, column)
             self.loops.store(total, acc, place)
 
-    def _too_much(self) -> SSAValue:
+    def _correction(self) -> SSAValue:
         """The row of what is too much."""
         return self.loops.const(self.rows.size, self.rows.dtype)

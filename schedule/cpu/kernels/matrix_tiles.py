@@ -41,7 +41,7 @@ from ..analysis.plan import Machine
 from ..analysis.stages import constant_slope, element_type, memory_bits
 from ..library import microkernel as mk
 from ..library.panel_strip import PanelStrip
-from ..library.prefetch_distribution import Turn
+from ..library.prefetch_distribution import PrefetchShare
 from ..library.row_blocks import Block
 from ..policy.limits import (
     AMX_CONFIG_BYTES,
@@ -156,21 +156,21 @@ class _Run:
     before: SymExpr
     tiles: SymExpr
 
-    def turn(self, number: SymExpr) -> Turn:
+    def share(self, number: SymExpr) -> PrefetchShare:
         """That of one of the run's tiles among all."""
-        return Turn(self.before + number, self.tiles)
+        return PrefetchShare(self.before + number, self.tiles)
 
 
 def _runs(it: Iter, sizes: Sequence[int]) -> tuple[list[_Run], SymExpr]:
     """As many tiles of the first size as there are, then of the next; and where what is left begins."""
     begin: SymExpr = Const(0, it.dtype)
     before: SymExpr = begin
-    found: list[tuple[SymExpr, SymExpr, int, SymExpr]] = []
+    runs: list[tuple[SymExpr, SymExpr, int, SymExpr]] = []
     for size in sizes:
         count = (it.extent - begin) // size
-        found.append((begin, count, size, before))
+        runs.append((begin, count, size, before))
         begin, before = begin + count * size, before + count
-    return [_Run(it, *run, before) for run in found], begin
+    return [_Run(it, *run, before) for run in runs], begin
 
 
 @dataclass
@@ -216,8 +216,8 @@ class TiledStrip(PanelStrip):
 
     def _rows_with_gaps(self, where: Bindings, around: Iter, row: Iter, rows: Iter) -> None:
         def parts(begin: SymExpr, size: int) -> list[_Part]:
-            apart = _parts(where, row, begin, _even(size))
-            return [replace(part, around=around, pitch=cast(int, self.tiles.pitch)) for part in apart]
+            dense = _parts(where, row, begin, _even(size))
+            return [replace(part, around=around, pitch=cast(int, self.tiles.pitch)) for part in dense]
 
         for run in _runs(rows, _row_sizes(rows))[0]:
             self._run(run, _even(run.size), parts)
@@ -253,23 +253,23 @@ class TiledStrip(PanelStrip):
 
             def tile(v: SSAValue) -> None:
                 number = first + Var(v, it.dtype)
-                self._tile(parts(run.begin + number * run.size, run.size), acc, run.turn(number))
+                self._tile(parts(run.begin + number * run.size, run.size), acc, run.share(number))
 
             loops.loop(count, tile, dtype=it.dtype, name=mk.tile_name(it, "i"))
             self._call(RELEASE)
 
-        whole, many = run.count // AMX_TILES, Const(AMX_TILES, it.dtype)
+        full, many = run.count // AMX_TILES, Const(AMX_TILES, it.dtype)
         name = mk.tile_name(it, "i", "tiles")
-        loops.loop(whole, lambda v: tiles(Var(v, it.dtype) * AMX_TILES, many), dtype=it.dtype, name=name)
-        left = run.count - whole * AMX_TILES
-        loops.branch_if_any(left, lambda: tiles(whole * AMX_TILES, left))
+        loops.loop(full, lambda v: tiles(Var(v, it.dtype) * AMX_TILES, many), dtype=it.dtype, name=name)
+        left = run.count - full * AMX_TILES
+        loops.branch_if_any(left, lambda: tiles(full * AMX_TILES, left))
 
-    def _tile(self, parts: Sequence[_Part], acc: SSAValue, turn: Turn) -> None:
+    def _tile(self, parts: Sequence[_Part], acc: SSAValue, share: PrefetchShare) -> None:
         """Sum up and finish the rows of some registers."""
         vectors = self.padded // self.lanes
         groups = range(0, vectors, AMX_PAIR)
         for number, first in enumerate(groups):
-            own = Turn(turn.number * len(groups) + number, turn.count * len(groups))
+            own = PrefetchShare(share.number * len(groups) + number, share.count * len(groups))
             self._sums(parts, range(first, min(first + AMX_PAIR, vectors)), acc, own)
         before = 0
         for part in parts:
@@ -290,7 +290,7 @@ class TiledStrip(PanelStrip):
             width = loops.value(part.row.extent, part.row.dtype)
             loops.branch(loops.op(tir.LtOp(own[part.row], width)), finish)
 
-    def _sums(self, parts: Sequence[_Part], columns: range, acc: SSAValue, turn: Turn) -> None:
+    def _sums(self, parts: Sequence[_Part], columns: range, acc: SSAValue, share: PrefetchShare) -> None:
         """The sums of some vectors of columns: of each step, and at the end in memory."""
         loops, k, steps = self.loops, self.tiles.operands.k, self.tiles.steps
         blocks = self.tiles.all_steps // steps
@@ -301,7 +301,7 @@ class TiledStrip(PanelStrip):
         def step(taps: Bindings, v: SSAValue) -> None:
             block = Var(v, k.dtype)
             if self.prefetch_next is not None:
-                first, count = _asked(turn, block, blocks, steps)
+                first, count = _prefetch_range(share, block, blocks, steps)
                 self.prefetch_next(taps, [first + n for n in range(count)])
             self._step(parts, columns, taps, block * steps)
 
@@ -326,7 +326,7 @@ class TiledStrip(PanelStrip):
     def _column(self, taps: Bindings, at: SymExpr, vector: int) -> SSAValue:
         """The address of a vector of columns at a step, the distance of which is known from the first one's."""
         first = self.column(taps, self.loops.const(0, self.tiles.operands.k.dtype), vector)
-        return self._behind(self._address(*first), at * self.stride)
+        return self._byte_offset(self._address(*first), at * self.stride)
 
     def _row(self, part: _Part, taps: Bindings, at: SymExpr) -> SSAValue:
         """The address of what a step takes of the first row, which may lie between those of an image."""
@@ -336,7 +336,7 @@ class TiledStrip(PanelStrip):
         first = loops.const(0, operands.k.dtype)
         cloner = loops.cloner({self.strip.it: self.strip.first, **self.where, **rows, **taps, operands.k: first})
         first_row = self._address(operands.load.buffer, [cloner(index) for index in operands.load.indices])
-        return self._behind(self._behind(first_row, part.first * self.tiles.row_bytes), at * AMX_STEP_BYTES)
+        return self._byte_offset(self._byte_offset(first_row, part.first * self.tiles.row_bytes), at * AMX_STEP_BYTES)
 
     # instructions
 
@@ -361,7 +361,7 @@ class TiledStrip(PanelStrip):
         element = self.loops.load(buffer, indices)
         return self.loops.op(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
 
-    def _behind(self, address: SSAValue, bytes_: SymExpr) -> SSAValue:
+    def _byte_offset(self, address: SSAValue, bytes_: SymExpr) -> SSAValue:
         """The address so many bytes behind one."""
         values = [address, self.loops.value(bytes_)]
         return self.loops.op(tir.CallIntrinOp("handle_add_byte_offset", values, address.type))
@@ -392,10 +392,10 @@ class TiledStrip(PanelStrip):
         loops.insert(tir.EvaluateOp(loops.op(tir.CallLLVMEffectOp(name, values, tir.VOID))))
 
 
-def _asked(turn: Turn, block: SymExpr, blocks: int, steps: int) -> tuple[SymExpr, int]:
+def _prefetch_range(share: PrefetchShare, block: SymExpr, blocks: int, steps: int) -> tuple[SymExpr, int]:
     """The first of the steps, and how many, that a tile asks for at a block: in memory's order, and all in all."""
-    count = -(-steps // max(1, min(turn.count.constant or ASSUMED_TILES, steps)))
-    return minimum((turn.number * blocks + block) * count, blocks * steps - count), count
+    count = -(-steps // max(1, min(share.count.constant or ASSUMED_TILES, steps)))
+    return minimum((share.number * blocks + block) * count, blocks * steps - count), count
 
 
 def _row_sizes(row: Iter) -> list[int]:

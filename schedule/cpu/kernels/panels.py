@@ -225,7 +225,7 @@ def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows:
     inner = next((it for it in reversed(stage.reduce) if it.extent.constant != 1), None)
     if inner is None:
         return False
-    return any(_span(load, inner) >= MANY_PAGES or _is_crowded(load, inner, count or 0, machine) for load in loads)
+    return any(_span(load, inner) >= MANY_PAGES or _conflicts_in_l2(load, inner, count or 0, machine) for load in loads)
 
 
 def _is_converted(operand: SSAValue) -> bool:
@@ -239,7 +239,7 @@ def _span(load: tir.LoadOp, it: Iter) -> int:
     return abs(constant_slope(load, it) or 0) * memory_bits(load.buffer) // 8 * (it.extent.constant or ASSUMED_STEPS)
 
 
-def _is_crowded(load: tir.LoadOp, it: Iter, rows: int, machine: Machine) -> bool:
+def _conflicts_in_l2(load: tir.LoadOp, it: Iter, rows: int, machine: Machine) -> bool:
     """Whether a strip of columns would fit a cache as a panel, and as it stands is in too few sets of its lines.
 
     Rows that are a large power of two apart meet in the same sets: of a second-level cache of 1024 sets of 8 lines
@@ -250,10 +250,10 @@ def _is_crowded(load: tir.LoadOp, it: Iter, rows: int, machine: Machine) -> bool
     if steps is None:
         return False
     width = max(LINE_BITS, tile_vectors(machine.registers)[0] * machine.vector_bits) // 8
-    apart = max(width, _span(load, it) // steps)
+    distance = max(width, _span(load, it) // steps)
 
     def crowded(cache: int) -> bool:
-        sets = gcd(apart, cache // L2_WAYS)
+        sets = gcd(distance, cache // L2_WAYS)
         return 2 * steps * width * sets > cache * min(width, sets)
 
     l1, l2 = machine.caches.l1d, machine.caches.l2
@@ -318,12 +318,12 @@ class _Strips:
 
     plan: PanelPlan
     where: Bindings
-    whole: mk.Strip
+    full: mk.Strip
     count: int
 
     def __post_init__(self) -> None:
-        self.loops, self.size = self.whole.loops, self.whole.size // self.count
-        self.one = self._strip(replace(self.whole, size=self.size), [])
+        self.loops, self.size = self.full.loops, self.full.size // self.count
+        self.one = self._strip(replace(self.full, size=self.size), [])
 
     def _strip(self, columns: mk.Strip, number: list[SSAValue]) -> _Strip:
         return _Strip(self.where, columns, self.plan.lanes, self.plan, number)
@@ -335,8 +335,8 @@ class _Strips:
             return
 
         def strip(number: SSAValue) -> None:
-            first = Var(self.whole.first, dtype) + Var(number, dtype) * self.size
-            columns = replace(self.whole, first=self.loops.value(first), size=self.size)
+            first = Var(self.full.first, dtype) + Var(number, dtype) * self.size
+            columns = replace(self.full, first=self.loops.value(first), size=self.size)
             body(self._strip(columns, [number]))
 
         dtype = self.plan.lane.dtype
@@ -450,7 +450,7 @@ class _Strip(PanelStrip):
         if known is None:
             return most
         steps = known if 2 * known <= 3 * most else -(-known // -(-known // most))
-        return steps if plan.blocks is None else mk.whole_vectors(steps, plan.blocks.format.size)
+        return steps if plan.blocks is None else mk.round_to_vectors(steps, plan.blocks.format.size)
 
     @property
     def turned(self) -> int:

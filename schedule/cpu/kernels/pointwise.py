@@ -83,7 +83,7 @@ def _along(loops: LoopBuilder, plan: PointwisePlan, where: Bindings) -> None:
 
         if far:
             width = LINE_BITS // bit_width(element_type(stage.buffer))
-            _lines(loops, lane, width, body, lambda at: _ask(loops, far, {**where, lane: at}))
+            _lines(loops, lane, width, body, lambda at: _prefetch_line(loops, far, {**where, lane: at}))
         else:
             loops.vectors(lane, lane.extent, body, name_of(lane.var))
 
@@ -112,7 +112,7 @@ def _lines(
     vectors(done, lane.extent - done)
 
 
-def _ask(loops: LoopBuilder, loads: list[tir.LoadOp], where: Bindings) -> None:
+def _prefetch_line(loops: LoopBuilder, loads: list[tir.LoadOp], where: Bindings) -> None:
     for load in loads:
         prefetch_load(loops, load, loops.cloner(where))
 
@@ -122,7 +122,7 @@ def _element(
 ) -> None:
     cloner = loops.cloner(where)
     if factors is not None:
-        factors.put(loops, cloner)
+        factors.replace_divisions(loops, cloner)
     value = cloner(stage.store.value)
     if past_caches:
         value = streamed(loops, value)

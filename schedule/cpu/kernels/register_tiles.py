@@ -35,7 +35,7 @@ from ..library import microkernel as mk
 from ..library.epilogue import Epilogue
 from ..library.packed import Panels, panels_of
 from ..library.prefetch import prefetch, prefetch_load
-from ..library.prefetch_distribution import turn_of
+from ..library.prefetch_distribution import prefetch_share
 from ..library.sliding_windows import sliding_tap, sliding_tile
 from ..library.unswitch_padding import Interior, interior_of, range_of
 from ..policy.limits import BORDER_ROWS_PER_TAP, LINE_BITS, MIN_STEPS_OF_PART, NEIGHBOURS
@@ -314,27 +314,27 @@ class _Tile(mk.RowTile):
     @property
     def shape(self) -> tuple[int, int]:
         """Rows, and whole vectors of columns."""
-        return self.rows.size, mk.whole_vectors(self.strip.size, self.plan.lanes)
+        return self.rows.size, mk.round_to_vectors(self.strip.size, self.plan.lanes)
 
     def emit(self) -> None:
         """One tile; where it may be in the middle of an image, or at its border, one for each."""
         interior, emit = self.plan.interior, mk.RowTile.emit
-        inside = None if interior is None or not self._is_whole else self._holds(interior.without(self._steady))
+        inside = None if interior is None or not self._is_full else self._holds(interior.without(self._invariant))
         if inside is None:
             emit(self)
         else:
             self.loops.branch_either(inside, lambda: emit(replace(self, interior=interior)), lambda: emit(self))
 
     @property
-    def _is_whole(self) -> bool:
+    def _is_full(self) -> bool:
         """Whether the tile is worth code of its own for the middle of images: smaller ones are few."""
         return not self.strip.masked and 2 * self.rows.size >= self.plan.rows
 
     @property
-    def _steady(self) -> Interior | None:
+    def _invariant(self) -> Interior | None:
         """The conditions of padding that are the same for the whole tile, where they are worth to be asked alone."""
         interior, moving = self.plan.interior, [it for it in (self.plan.lane, self.plan.row) if it is not None]
-        steady = None if interior is None else interior.steady(moving)
+        steady = None if interior is None else interior.invariant(moving)
         return None if steady is None or _holds_mostly(self.plan.stage, steady) else steady
 
     def _holds(self, interior: Interior) -> SSAValue | None:
@@ -350,20 +350,20 @@ class _Tile(mk.RowTile):
     def start(self, acc: SSAValue) -> None:
         """Begin all elements, while memory brings what their end needs."""
         if not self.strip.masked:
-            self._ask_for_results()
+            self._prefetch_results()
         super().start(acc)
 
     def reduce(self, acc: SSAValue) -> None:
         """The loops of the reduction; a step in which all is padding reads nothing of the image."""
-        reduce, steady, interior = list(self.plan.stage.reduce), self._steady, self.interior
-        often = self._is_whole and (interior is not None or self.plan.interior is None)
+        reduce, steady, interior = list(self.plan.stage.reduce), self._invariant, self.interior
+        often = self._is_full and (interior is not None or self.plan.interior is None)
         if self.piece is not None:
             (k,), number, steps = reduce, Var(self.piece.number, reduce[0].dtype), self.piece.steps
             begin, count = number * steps, Const(steps, k.dtype)
-            self._blocks(k, (begin, count), {}, lambda ks: self._step(ks, acc, _as_it_is), often)
+            self._blocks(k, (begin, count), {}, lambda ks: self._step(ks, acc, _unchanged), often)
             return
         if steady is None or interior is None:
-            taken = _as_it_is if interior is None else interior.take
+            taken = _unchanged if interior is None else interior.select
             self._taps(reduce, {}, lambda ks: self._step(ks, acc, taken), often)
             return
         depth = max((i + 1 for i, it in enumerate(reduce) if steady.uses(it)), default=0)
@@ -374,10 +374,10 @@ class _Tile(mk.RowTile):
 
             there = steady.holds(self.loops, {it: range_of(value) for it, value in {**self.outer, **ks}.items()})
             if there is None:
-                rest(_as_it_is)
+                rest(_unchanged)
             else:
-                padding = partial(interior.take, first=False)
-                self.loops.branch_either(there, lambda: rest(interior.take), lambda: rest(padding, False))
+                padding = partial(interior.select, first=False)
+                self.loops.branch_either(there, lambda: rest(interior.select), lambda: rest(padding, False))
 
         self.loops.nest(reduce[:depth], {}, either)
 
@@ -388,7 +388,7 @@ class _Tile(mk.RowTile):
         """
         tap, k = self.plan.unrolled, self.plan.stage.reduce[-1]
         if not iters:
-            self._ask_for_what_is_next(ks, sym_expr_of(ks[k]), 1)
+            self._prefetch_next(ks, sym_expr_of(ks[k]), 1)
             body(ks)
             return
         if tap is None or tap not in iters:
@@ -417,7 +417,7 @@ class _Tile(mk.RowTile):
             body({**where, k: loops.value(begin + at, k.dtype)})
 
         def before(block: SymExpr, size: int) -> None:
-            self._ask_for_what_is_next(where, block, size)
+            self._prefetch_next(where, block, size)
 
         mk.in_blocks(loops, k, count, step, before, written_out)
 
@@ -427,29 +427,29 @@ class _Tile(mk.RowTile):
 
         def operands(cloner: Cloner, at: Sequence[SSAValue]) -> Mapping[SSAValue, tir.LoadOp]:
             if panels is not None:
-                panels.put(self.loops, cloner, self.strip.first, at[1])
+                panels.bind(self.loops, cloner, self.strip.first, at[1])
             choose(cloner)
             return {}
 
         self.step(ks, acc, operands)
 
-    def _ask_for_what_is_next(self, ks: Bindings, block: SymExpr, size: int) -> None:
+    def _prefetch_next(self, ks: Bindings, block: SymExpr, size: int) -> None:
         """Ask for lines of the next panel, or part, if tiles do, in a block of `size` steps of the last loop."""
         plan, row = self.plan, self.plan.row
         if row is not None and row.extent.constant is None and self.rows.size == 1:
             return  # a row alone reads panels in order, which the processor foresees
         if plan.panels is not None and plan.order == _PANEL_BY_PANEL:
-            turn = turn_of(self.outer, self.rows)
-            if turn is not None:
+            share = prefetch_share(self.outer, self.rows)
+            if share is not None:
                 step, where = plan.stage.reduce[-1], {**self.outer, **ks}
-                plan.panels.ask_for_next(self.loops, where, self.strip.first, turn, step, block, size)
+                plan.panels.prefetch_next(self.loops, where, self.strip.first, share, step, block, size)
         elif plan.parts is not None:
-            self._ask_for_next_part(plan.parts, ks, block, size)
+            self._prefetch_next_part(plan.parts, ks, block, size)
 
-    def _ask_for_next_part(self, parts: _Parts, ks: Bindings, block: SymExpr, size: int) -> None:
+    def _prefetch_next_part(self, parts: _Parts, ks: Bindings, block: SymExpr, size: int) -> None:
         """Ask for lines of the next part, along the last loop of the reduction."""
-        loops, plan, turn = self.loops, self.plan, turn_of({}, self.rows)
-        if turn is None:
+        loops, plan, share = self.loops, self.plan, prefetch_share({}, self.rows)
+        if share is None:
             return
         it, load, k = parts.it, parts.load, plan.stage.reduce[-1]
         line = LINE_BITS // bit_width(element_type(load.buffer))
@@ -457,7 +457,7 @@ class _Tile(mk.RowTile):
         if self.piece is not None:
             (ahead, begin), steps = self._next_piece(self.piece, it, k), Const(self.piece.steps, k.dtype)
         following = minimum(Var(self.outer[it], it.dtype) + ahead, it.extent - 1)
-        for which, step in turn.lines(max(1, plan.width // line), steps, block, size):
+        for which, step in share.lines(max(1, plan.width // line), steps, block, size):
             where = {it: following, k: begin + step, plan.lane: which * line}
             cloner = loops.cloner({**self.outer, **ks, **{i: loops.value(e, i.dtype) for i, e in where.items()}})
             prefetch_load(loops, load, cloner)
@@ -468,7 +468,7 @@ class _Tile(mk.RowTile):
         following = Var(piece.number, k.dtype) + 1
         return floordiv(Var(piece.number, it.dtype) + 1, count), floormod(following, count) * piece.steps
 
-    def _ask_for_results(self) -> None:
+    def _prefetch_results(self) -> None:
         """Ask for the lines that the elements of a tile are stored to, and for those that are read when they are."""
         loops, plan = self.loops, self.plan
         lane = plan.lane
@@ -500,5 +500,5 @@ def _holds_mostly(stage: Stage, steady: Interior) -> bool:
     return all(count is not None and count >= BORDER_ROWS_PER_TAP * taps for count in counts)
 
 
-def _as_it_is(cloner: Cloner) -> None:
+def _unchanged(cloner: Cloner) -> None:
     """Choices stay."""

@@ -33,7 +33,7 @@ from ...loop_builder import Bindings, LoopBuilder
 from ..analysis.plan import Machine, NestPlan
 from ..analysis.remarks import reject
 from ..analysis.stages import Iter, address, constant_slope, element_type, is_expression, loads_below, tree
-from ..library.microkernel import Strip, full_and_tail, under, whole_vectors
+from ..library.microkernel import Strip, full_and_tail, round_to_vectors, under
 from ..policy.limits import SCAN_WIDTH
 
 _IDENTITY: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
@@ -119,7 +119,7 @@ def _scan_of(root: Operation) -> Scan | None:
         return None
     total, start, loop = cast("tuple[tir.AllocBufferOp, tir.StoreOp, tir.ForOp]", tuple(inner))
     along = _iter_of(loop)
-    if along is None or not _is_whole(total.result, [start]) or start.buffer is not total.result:
+    if along is None or not _is_single(total.result, [start]) or start.buffer is not total.result:
         return None
     return _with_body(outer, along, total.result, start, _statements(loop.body.block))
 
@@ -133,7 +133,7 @@ def _iter_of(op: Operation) -> Iter | None:
     return Iter(op.loop_var, op.extent, reduce=False)
 
 
-def _is_whole(buffer: SSAValue, accesses: Iterable[tir.LoadOp | tir.StoreOp]) -> bool:
+def _is_single(buffer: SSAValue, accesses: Iterable[tir.LoadOp | tir.StoreOp]) -> bool:
     """Whether accesses are to the one element that a buffer has."""
     return all(op.buffer is not buffer or address(buffer, op.indices).constant == 0 for op in accesses)
 
@@ -154,12 +154,12 @@ def _with_body(
     old = next((v.owner for v in (combiner.lhs, combiner.rhs) if _is_load_of(v, total)), None)
     term = combiner.rhs if isinstance(old, tir.LoadOp) and combiner.lhs is old.result else combiner.lhs
     read = loads_below(term)
-    if not isinstance(old, tir.LoadOp) or stored.buffer is not total or not _is_whole(total, [old, stored, update]):
+    if not isinstance(old, tir.LoadOp) or stored.buffer is not total or not _is_single(total, [old, stored, update]):
         return None
     if any(op.buffer in (total, store.buffer) for op in read) or any(op.regions for op in tree(term)):
         return None
     scan = Scan(outer, along, start.value, combiner, old, term, store, stored, exclusive)
-    return scan if _is_apart(scan) and is_expression(tree(start.value)) and not loads_below(start.value) else None
+    return scan if _is_disjoint(scan) and is_expression(tree(start.value)) and not loads_below(start.value) else None
 
 
 def _uncast(value: SSAValue) -> SSAValue:
@@ -170,7 +170,7 @@ def _is_load_of(value: SSAValue, buffer: SSAValue) -> bool:
     return isinstance(value.owner, tir.LoadOp) and value.owner.buffer is buffer
 
 
-def _is_apart(scan: Scan) -> bool:
+def _is_disjoint(scan: Scan) -> bool:
     """Whether every element of the result is stored at the place that all iterators say, each of them alone in one."""
     places = list(scan.store.indices)
     used = {it.var for it in (*scan.outer, scan.along)}
@@ -193,7 +193,7 @@ def _columns(loops: LoopBuilder, plan: ScanPlan, column: Iter, where: Bindings) 
 
     def block(first: SymExpr, count: SymExpr) -> None:
         start = loops.value(first, lane.dtype)
-        totals = loops.registers([whole_vectors(plan.width, plan.lanes)], scan.dtype)
+        totals = loops.registers([round_to_vectors(plan.width, plan.lanes)], scan.dtype)
 
         def begin(c: SSAValue) -> None:
             loops.store(loops.cloner(where)(scan.start), totals, [c])

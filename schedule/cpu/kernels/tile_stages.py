@@ -45,7 +45,7 @@ def in_row(buffer: SSAValue, i: SSAValue) -> Place:
     return lambda inner, v: (buffer, [i, *v[:rank]])
 
 
-def going_on(buffer: SSAValue) -> Write:
+def previous_value(buffer: SSAValue) -> Write:
     """What a buffer holds: a sum goes on."""
     return lambda inner, v: inner.load(buffer, v[: len(cast(BufferType, buffer.type).dims)])
 

@@ -129,7 +129,7 @@ def _find(func: tir.FuncOp) -> Attention | None:
     by_buffer = {stage.buffer: stage for stage in left}
     for result in left:
         attention = _before(result, by_buffer)
-        if attention is not None and _stands_alone(attention, left):
+        if attention is not None and _is_self_contained(attention, left):
             return attention
         if attention is not None:
             reject("something else reads what is made on the way, or comes behind")
@@ -141,7 +141,7 @@ def _is_moved(stage: Stage) -> bool:
     return isinstance(stage.store.value.owner, tir.LoadOp)
 
 
-def _stands_alone(attention: Attention, stages: Sequence[Stage]) -> bool:
+def _is_self_contained(attention: Attention, stages: Sequence[Stage]) -> bool:
     """Whether nothing else reads what is made on the way, or comes behind."""
     mine = attention.stages
     inner = {stage.buffer for stage in mine[:-1]}
@@ -189,10 +189,11 @@ class _Parts:
         term = None if update is None else update.term.owner
         if not isinstance(term, tir.MulOp):
             return None
-        found = [parts for weight in term.operands if (parts := cls._of_weight(mix, weight, by_buffer)) is not None]
-        agreeing = next((parts for parts in found if parts._agree()), None)
+        weighed = (cls._of_weight(mix, weight, by_buffer) for weight in term.operands)
+        candidates = [parts for parts in weighed if parts is not None]
+        agreeing = next((parts for parts in candidates if parts._agree()), None)
         if agreeing is None:
-            return reject(_DISAGREE if found else "no sum of products is of weights: powers over their total")
+            return reject(_DISAGREE if candidates else "no sum of products is of weights: powers over their total")
         return agreeing
 
     @classmethod

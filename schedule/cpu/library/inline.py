@@ -46,8 +46,8 @@ def inline_stages(stages: list[Stage], pays: Pays) -> list[Stage]:
 def dimension_iters(stage: Stage) -> list[Iter | None] | None:
     """The iterator that indexes each dimension of what a stage writes (None: always 0); None where it is otherwise."""
     by_var = {it.expr: it for it in stage.spatial}
-    found = stored_iters(stage.store, by_var)
-    return None if found is None else [None if v is None else by_var[v] for v in found]
+    variables = stored_iters(stage.store, by_var)
+    return None if variables is None else [None if v is None else by_var[v] for v in variables]
 
 
 def written_elsewhere(stage: Stage) -> bool:

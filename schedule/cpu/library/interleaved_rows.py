@@ -182,13 +182,13 @@ class BlockTile(mk.RowTile):
 
         def block(b: SSAValue) -> None:
             if plan.tile == 1:
-                self._ask_for_next(b)
+                self._prefetch_next(b)
             self.add(acc, b)
 
         count = cast(int, plan.k.extent.constant) // plan.format.size
         self.loops.loop(count, block, dtype=plan.k.dtype, name=name_of(plan.k.var))
 
-    def _ask_for_next(self, b: SSAValue) -> None:
+    def _prefetch_next(self, b: SSAValue) -> None:
         """Ask for the lines of block b of the rows of the next vector, which stand behind these."""
         words, weights = self.words(b), self.plan.weights
         following = minimum(Var(self.strip.first, weights.lane.dtype) // words.lanes + 1, weights.panels - 1)

@@ -82,14 +82,14 @@ def _fits(first: tir.ForOp, second: tir.ForOp) -> bool:
     written = [{op.buffer for op in loop.walk() if isinstance(op, tir.StoreOp)} for loop in (first, second)]
     used = [_buffers(loop) for loop in (first, second)]
     shared = (written[0] & used[1]) | (written[1] & used[0])
-    return bool(written[0] & used[1]) and all(_is_apart(buffer, first, second) for buffer in shared)
+    return bool(written[0] & used[1]) and all(_is_disjoint(buffer, first, second) for buffer in shared)
 
 
 def _buffers(loop: tir.ForOp) -> set[SSAValue]:
     return {op.buffer for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp)}
 
 
-def _is_apart(buffer: SSAValue, first: tir.ForOp, second: tir.ForOp) -> bool:
+def _is_disjoint(buffer: SSAValue, first: tir.ForOp, second: tir.ForOp) -> bool:
     """Whether each iteration accesses a part of a buffer of its own, the same one in both loops."""
     return are_disjoint(_place(buffer, first), _place(buffer, second), ([first], [second]))
 

@@ -125,9 +125,9 @@ def in_blocks(
     if count.constant is None or count.constant < BLOCK_STEPS:
         loops.loop(count, single, dtype=dtype, name=name)
         return
-    whole = count // BLOCK_STEPS
-    loops.loop(whole, block, dtype=dtype, name=name)
-    loops.loop(count - whole * BLOCK_STEPS, lambda v: step(whole * BLOCK_STEPS + Var(v, dtype)), dtype=dtype, name=name)
+    full = count // BLOCK_STEPS
+    loops.loop(full, block, dtype=dtype, name=name)
+    loops.loop(count - full * BLOCK_STEPS, lambda v: step(full * BLOCK_STEPS + Var(v, dtype)), dtype=dtype, name=name)
 
 
 def full_and_tail(
@@ -335,7 +335,7 @@ def byte_count(buffer: SSAValue) -> int | None:
     return None if elements is None else elements * memory_bits(buffer) // 8
 
 
-def whole_vectors(width: int, lanes: int) -> int:
+def round_to_vectors(width: int, lanes: int) -> int:
     """So many elements, rounded up to whole vectors."""
     return -(-width // lanes) * lanes
 

@@ -23,7 +23,7 @@ from ...rewrite import depends_on
 from ..analysis.stages import Iter, Stage, constant_slope, element_type
 from ..policy.limits import LINE_BITS
 from .prefetch import prefetch_load
-from .prefetch_distribution import Turn, next_panel
+from .prefetch_distribution import PrefetchShare, next_panel
 
 
 @dataclass(frozen=True)
@@ -36,21 +36,28 @@ class Panels:
     place: SSAValue
     load: tir.LoadOp
 
-    def ask_for_next(
-        self, loops: LoopBuilder, where: Bindings, first: SSAValue, turn: Turn, step: Iter, block: SymExpr, size: int
+    def prefetch_next(
+        self,
+        loops: LoopBuilder,
+        where: Bindings,
+        first: SSAValue,
+        share: PrefetchShare,
+        step: Iter,
+        block: SymExpr,
+        size: int,
     ) -> None:
         """Ask for lines of the next panel, whose lines are read along `step`, in a block of `size` steps."""
         following = next_panel(self.lane, self.width, first)
         if following is None:
             return
         line = max(1, LINE_BITS // bit_width(element_type(self.load.buffer)))
-        for which, at in turn.lines(max(1, self.width // line), step.extent, block, size):
+        for which, at in share.lines(max(1, self.width // line), step.extent, block, size):
             cloner = loops.cloner({**where, step: loops.value(at, step.dtype)})
             cloner.replace(self.number, loops.value(following, self.lane.dtype))
             cloner.replace(self.place, loops.value(mul(which, line), self.lane.dtype))
             prefetch_load(loops, self.load, cloner)
 
-    def put(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
+    def bind(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
         """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""
         dtype, begin = self.lane.dtype, sym_expr_of(first)
         cloner.replace(self.number, loops.value(floordiv(begin, self.width)))

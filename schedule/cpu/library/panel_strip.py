@@ -33,7 +33,7 @@ class PanelStrip:
     @property
     def padded(self) -> int:
         """The columns, rounded up to whole vectors."""
-        return mk.whole_vectors(self.width, self.lanes)
+        return mk.round_to_vectors(self.width, self.lanes)
 
     @property
     def in_squares(self) -> int:

@@ -72,8 +72,8 @@ def prefetch_load(loops: LoopBuilder, load: tir.LoadOp, cloner: Cloner) -> None:
         loops.branch(cond if holds else loops.op(tir.NotOp(cond)), lambda: below(inner))
 
     choices = _choices_around(load)
-    made_of = [inner for choice, _ in choices for op in tree(choice.cond) for inner in op.walk()]
-    if not any(isinstance(op, tir.LoadOp) for op in made_of):
+    operations = [inner for choice, _ in choices for op in tree(choice.cond) for inner in op.walk()]
+    if not any(isinstance(op, tir.LoadOp) for op in operations):
         below(choices)
 
 
@@ -108,7 +108,7 @@ def far_lines(loop: tir.ForOp) -> list[Line]:
 
 def _is_far(op: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
     kind = cast(BufferType, op.buffer.type)
-    if not _is_given(op.buffer) or not op.indices or bit_width(kind.dtype) > LINE_BITS:
+    if not _is_large_argument(op.buffer) or not op.indices or bit_width(kind.dtype) > LINE_BITS:
         return False
     return is_row_of(op, loop) and not any(loads_below(index) for index in op.indices)
 
@@ -128,12 +128,12 @@ def prefetch_next(rows: tir.ForOp, reads: Sequence[Line], strips: tir.ForOp) -> 
     width = cast(SymExpr, inner.extent).constant
     if width is None:
         return
-    following = _next(rows, count.constant, strips)
+    following = _next_row(rows, count.constant, strips)
     for line in reads:
         if rows.loop_var in [v.value for i in line.access.indices for v in sym_expr_of(i).free_vars()]:
-            _ask(line, strips, width, {rows.loop_var: following}, write=False)
-    for line in _stored_behind(strips):
-        _ask(line, strips, width, {}, write=True)
+            _prefetch_line(line, strips, width, {rows.loop_var: following}, write=False)
+    for line in _stored_after(strips):
+        _prefetch_line(line, strips, width, {}, write=True)
 
 
 def _vectors(strips: tir.ForOp) -> tir.ForOp | None:
@@ -141,7 +141,7 @@ def _vectors(strips: tir.ForOp) -> tir.ForOp | None:
     return loops[0] if len(loops) == 1 and isinstance(loops[0].extent, SymExpr) else None
 
 
-def _next(rows: tir.ForOp, count: int, before: tir.ForOp) -> SSAValue:
+def _next_row(rows: tir.ForOp, count: int, before: tir.ForOp) -> SSAValue:
     """The row after this one, or the last."""
     block, dtype = cast(Block, before.parent), cast(IntegerType, rows.loop_var.type)
     one, last = tir.ConstOp(1, dtype), tir.ConstOp(count - 1, dtype)
@@ -152,7 +152,7 @@ def _next(rows: tir.ForOp, count: int, before: tir.ForOp) -> SSAValue:
     return least.result
 
 
-def _stored_behind(strips: tir.ForOp) -> Iterator[Line]:
+def _stored_after(strips: tir.ForOp) -> Iterator[Line]:
     """What loops behind `strips` store, one of each buffer."""
     seen: set[SSAValue] = set()
     op = strips.next_op
@@ -167,7 +167,7 @@ def _stored_behind(strips: tir.ForOp) -> Iterator[Line]:
         op = op.next_op
 
 
-def _ask(line: Line, strips: tir.ForOp, width: int, where: dict[SSAValue, SSAValue], *, write: bool) -> None:
+def _prefetch_line(line: Line, strips: tir.ForOp, width: int, where: dict[SSAValue, SSAValue], *, write: bool) -> None:
     """Ask for the lines of `width` elements, at the head of `strips`."""
     body, dtype = strips.body.block, cast(IntegerType, line.loop.loop_var.type)
     anchor = next(op for op in body.ops if isinstance(op, tir.ForOp))
@@ -198,12 +198,12 @@ def pays_streamed(stage: Stage, machine: Machine) -> bool:
 
 def rows_from_far(stage: Stage, lane: Iter) -> list[tir.LoadOp]:
     """What a stage reads along `lane` in large buffers that the function is given, each row once."""
-    loads = [load for load in stage.loads if _is_given(load.buffer) and constant_slope(load, lane) == 1]
+    loads = [load for load in stage.loads if _is_large_argument(load.buffer) and constant_slope(load, lane) == 1]
     direct = [load for load in loads if not any(loads_below(index) for index in load.indices)]
     return list({(load.buffer, *map(sym_expr_of, load.indices)): load for load in direct}.values())
 
 
-def _is_given(buffer: SSAValue) -> bool:
+def _is_large_argument(buffer: SSAValue) -> bool:
     return (
         not isinstance(buffer.owner, tir.AllocBufferOp) and size_in_bits(cast(BufferType, buffer.type)) >= RESIDENT_BITS
     )

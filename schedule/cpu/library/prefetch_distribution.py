@@ -26,7 +26,7 @@ from .microkernel import Rows
 
 
 @dataclass(frozen=True)
-class Turn:
+class PrefetchShare:
     """That of tile `number` of `count`."""
 
     number: SymExpr
@@ -40,22 +40,22 @@ class Turn:
         if self.number.dtype != block.dtype:
             return [(floormod(self.number, of_step), block * size + step) for step in range(size)]
         of_block, tiles = size * of_step, self.count.constant
-        asked = -(-of_block // (ASSUMED_TILES if tiles is None else max(tiles, 1)))
+        per_tile = -(-of_block // (ASSUMED_TILES if tiles is None else max(tiles, 1)))
         before = (self.number * floordiv(steps, size) + block) * of_block
         first = floordiv(before, maximum(self.count, 1))
-        places = [minimum(first + more, steps * of_step - 1) for more in range(asked)]
+        places = [minimum(first + more, steps * of_step - 1) for more in range(per_tile)]
         return [(floormod(place, of_step), floordiv(place, of_step)) for place in places]
 
 
-def turn_of(outer: Bindings, rows: Rows) -> Turn | None:
+def prefetch_share(outer: Bindings, rows: Rows) -> PrefetchShare | None:
     """A number that is another one for the tile that comes next, or for those of the next iteration around them."""
     several = [(value, it.extent) for it, value in outer.items() if it.extent.constant not in FEW_ITERATIONS]
     if several:
         number, count = several[-1]
-        return Turn(sym_expr_of(number), count)
+        return PrefetchShare(sym_expr_of(number), count)
     if rows.row is None or rows.first is None:
         return None
-    return Turn(floordiv(sym_expr_of(rows.first), rows.size), floordiv(rows.row.extent, rows.size))
+    return PrefetchShare(floordiv(sym_expr_of(rows.first), rows.size), floordiv(rows.row.extent, rows.size))
 
 
 def next_panel(lane: Iter, width: int, first: SSAValue) -> SymExpr | None:

@@ -57,7 +57,7 @@ class Reciprocals:
 
         loops.branch(good, multiplied, other)
 
-    def put(self, loops: LoopBuilder, cloner: Cloner) -> None:
+    def replace_divisions(self, loops: LoopBuilder, cloner: Cloner) -> None:
         """Let copies multiply."""
         for op in reversed(self.divisions):  # those that another one divides come behind it
             cloner.replace(op.result, loops.op(tir.MulOp(cloner(op.lhs), self.factors[op])))

@@ -61,9 +61,9 @@ class Block:
         """The values of the iterators of all rows, where those of the block have these."""
         if self.begin is None:
             return where
-        whole = dict(zip(self.iters, self.rows, strict=True))
+        row_of = dict(zip(self.iters, self.rows, strict=True))
         first, begin = self.rows[0], self.begin
-        own = {whole[it]: value for it, value in where.items()}
+        own = {row_of[it]: value for it, value in where.items()}
         return {it: loops.value(begin + Var(v, it.dtype)) if it is first else v for it, v in own.items()}
 
     def rows_of(self, loops: LoopBuilder, rows: mk.Rows) -> mk.Rows:

@@ -44,7 +44,7 @@ class Interior:
     choices: tuple[tir.IfThenElseOp, ...]
     parts: tuple[tuple[SSAValue, SymExpr], ...]
 
-    def steady(self, moving: Iterable[Iter]) -> Interior | None:
+    def invariant(self, moving: Iterable[Iter]) -> Interior | None:
         """The parts that are the same for all values of iterators; None where all or none are, or several choices."""
         variables = {it.expr for it in moving}
         parts = tuple((part, bound) for part, bound in self.parts if not variables & set(bound.free_vars()))
@@ -78,7 +78,7 @@ class Interior:
 
         return joined(map(positive, worst), loops.insert)
 
-    def take(self, cloner: Cloner, first: bool = True) -> None:
+    def select(self, cloner: Cloner, first: bool = True) -> None:
         """In what `cloner` copies, every choice is its first way, or its second."""
         for choice in self.choices:
             region = choice.then_region if first else choice.else_region

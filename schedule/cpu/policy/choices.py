@@ -41,7 +41,7 @@ class Decision(Generic[P]):
     least: int = 1
     other: AnyDecision | None = None
 
-    def put(self) -> None:
+    def apply(self) -> None:
         """Write the loops in place of the stages, and erase these and the intermediate buffer between them."""
         anchor = self.roots[-1]
         body, block = cast(Block, anchor.parent), Block()
@@ -77,12 +77,12 @@ def first_fit(rules: Sequence[AnyRule], epilogue: Epilogue, machine: Machine) ->
 
     None where none fits.
     """
-    whole = merged(epilogue)
+    combined = merged(epilogue)
 
     def fit(first: int) -> AnyDecision | None:
         for at, rule in enumerate(rules[first:], first):
             with collect_remarks() as reasons:
-                plan = rule.plan(whole, machine)
+                plan = rule.plan(combined, machine)
             _log_rule(rule, epilogue, None if plan is not None else "; ".join(reasons))
             if plan is not None:
                 other = fit(at + 1) if rule.size is not None and rule.size(plan).constant is None else None
@@ -123,13 +123,13 @@ def follow(
     versions: Sequence[Version], rules: Mapping[str, AnyRule], epilogue: Epilogue, machine: Machine
 ) -> AnyDecision:
     """What a sequence has for a stage: rules by name, with numbers. Raises `DecisionError` where that cannot be."""
-    whole = merged(epilogue)
+    combined = merged(epilogue)
     decision: AnyDecision | None = None
     for version in reversed(versions):
         rule = rules.get(version.rule)
-        plan = None if rule is None else rule.plan(whole, machine)
+        plan = None if rule is None else rule.plan(combined, machine)
         if rule is None or plan is None:
-            raise DecisionError(f"the rule '{version.rule}' does not fit", hint=_fitting(rules, whole, machine))
+            raise DecisionError(f"the rule '{version.rule}' does not fit", hint=_fitting(rules, combined, machine))
         if decision is not None and rule.size is None:
             raise DecisionError(f"the rule '{rule.name}' does not depend on a size", expected="no other rule beside it")
         plan = plan.with_numbers(rule.decides, version.numbers)
@@ -138,8 +138,8 @@ def follow(
     return decision
 
 
-def _fitting(rules: Mapping[str, AnyRule], whole: Epilogue, machine: Machine) -> str:
-    fitting = [name for name, rule in rules.items() if rule.plan(whole, machine) is not None]
+def _fitting(rules: Mapping[str, AnyRule], epilogue: Epilogue, machine: Machine) -> str:
+    fitting = [name for name, rule in rules.items() if rule.plan(epilogue, machine) is not None]
     return f"these do: {', '.join(fitting)}" if fitting else "no rule does"
 
 

@@ -54,7 +54,7 @@ class Decisions:
         if inlines is None:
             inlines = pays_inlined(stage, readers)
         elif inlines:
-            self._take(block)
+            self._pop_directive(block)
         if inlines:
             self.inlined.append(block)
         return inlines
@@ -74,7 +74,7 @@ class Decisions:
             return None
         stages = plan.attention.stages
         block = stages[0].block.name_hint
-        plan = self._followed(_ATTENTION, plan, block)
+        plan = self._with_directive(_ATTENTION, plan, block)
         return Decision(_ATTENTION, plan, [stage.root for stage in stages], block, stages[-1].block.name_hint)
 
     def nest(self, root: Operation) -> AnyDecision | None:
@@ -89,11 +89,11 @@ class Decisions:
         block = "" if plan is None else plan.block.name_hint
         if plan is None or self._is_next(nest.rule.name, block) is False:
             return None
-        return Decision(nest.rule, self._followed(nest.rule, plan, block), [root], block)
+        return Decision(nest.rule, self._with_directive(nest.rule, plan, block), [root], block)
 
-    def _followed(self, rule: StageRule[P], plan: P, block: str) -> P:
+    def _with_directive(self, rule: StageRule[P], plan: P, block: str) -> P:
         """A plan with the numbers that the sequence has for the next stage of a block."""
-        op = self._take(block)
+        op = self._pop_directive(block)
         if op is None:
             return plan
         with _placed(op):
@@ -101,7 +101,7 @@ class Decisions:
 
     def choose(self, stage: Stage, later: list[Stage]) -> AnyDecision | None:
         """What is decided for a stage, with what follows it; None where no rule fits."""
-        op = self._take(stage.block.name_hint)
+        op = self._pop_directive(stage.block.name_hint)
         if op is not None:
             with _placed(op):
                 return follow(op.versions, self._by_name, _named_epilogue(op, stage, later), self._machine)
@@ -133,7 +133,7 @@ class Decisions:
         ops = self._rules_of_block.get(block)
         return ops[0].versions[0].rule == rule if ops else None
 
-    def _take(self, block: str) -> RuleOp | None:
+    def _pop_directive(self, block: str) -> RuleOp | None:
         """What the sequence has for the next stage of a block; it is taken once."""
         self._seen[block] = None
         ops = self._rules_of_block.get(block)

@@ -61,7 +61,7 @@ class DefaultSchedule(Pass):
             else:
                 decisions = Decisions(machine, sequences.get(func.sym_name.data))
                 for decision in decided(func, decisions):
-                    decision.put()
+                    decision.apply()
                 decisions.require_all_followed()
                 merge_loops(func)
                 remove_dead(func)
