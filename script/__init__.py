@@ -1,4 +1,4 @@
-"""Text: TVMScript read and printed, MLIR read. Each is loaded when it is first used."""
+"""Text formats: the TVMScript parser and printer, and the MLIR parser. Each is imported on first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The metadata of a printed program: what TVMScript refers to as `metadata["relax.expr.Constant"][0]`.
+"""The metadata of a printed program, which TVMScript refers to as `metadata["relax.expr.Constant"][0]`.
 
 A program printed with `show_meta=True` begins with `metadata = tvm.ir.load_json(\"\"\"{…}\"\"\")`. The text is JSON:
 
@@ -6,8 +6,8 @@ A program printed with `show_meta=True` begins with `metadata = tvm.ir.load_json
      "relax.expr.Constant": [{"dtype": "float32", "shape": [2, 2], "data": "<base64>"}, …],
      "runtime.String": ["<base64>", …], "tir.StringImm": ["<base64>", …]}
 
-`data` is the contents in base64: little endian, row major, a bool in one byte. Strings of several lines, among
-attributes and as expressions, are UTF-8 in base64. The text contains neither backslashes nor triple quotes.
+`data` holds the contents in base64: little-endian, row-major, one byte per bool. Multi-line strings, both in attributes
+and in expressions, are UTF-8 in base64. The text contains neither backslashes nor triple quotes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class MetadataError(TiraxError, ValueError):
 
 
 def encode_metadata(tables: Mapping[str, Iterable[Attribute]]) -> str:
-    """The JSON text of constants (`CONSTANT_KEY`) and strings (`STRING_KEY`, `STRING_IMM_KEY`), each in their order."""
+    """Return the JSON text of constants (`CONSTANT_KEY`) and strings (`STRING_KEY`, `STRING_IMM_KEY`), each in
+    their order.
+    """
     rows = {key: list(map(_row, values)) for key, values in tables.items()}
     return json.dumps({"format": FORMAT, "version": VERSION, **rows})
 
@@ -52,7 +54,10 @@ def _row(value: Attribute) -> object:
 
 
 def decode_metadata(text: str) -> dict[str, list[TensorDataAttr | str]]:
-    """The tables of a metadata text by key. Raises `MetadataError` for what `encode_metadata` did not write."""
+    """Return the tables of a metadata text by key.
+
+    Raises `MetadataError` if `encode_metadata` did not write the text.
+    """
     content: object = read_json(text, "the metadata", MetadataError)
     if not isinstance(content, dict):
         raise MetadataError("the metadata must be a JSON object", found=type(content).__name__)

@@ -1,4 +1,4 @@
-"""MLIR text to a module whose operations know where they were written, and syntax errors as diagnostics."""
+"""The parser of MLIR text: operations carry their source locations, and syntax errors become diagnostics."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ AnySpan: TypeAlias = "Span[str] | Span[bytes]"
 
 
 class MLIRSyntaxError(TiraxError, SyntaxError):
-    """Text that is not MLIR of the dialects that are known."""
+    """Text that is not valid MLIR of the known dialects."""
 
 
 class LocatedParser(TextParser):
-    """A parser; every operation gets the place of its first token, unless the text gives a `loc`."""
+    """An MLIR parser that gives every operation the location of its first token, unless the text has a `loc`."""
 
     def __init__(self, ctx: Context, text: str, filename: str):
         self.text = text
@@ -39,7 +39,7 @@ class LocatedParser(TextParser):
         super().__init__(ctx, text, filename)
 
     def parse_optional_str_literal(self) -> str | None:
-        """Also one with bytes beyond ASCII, `"\\C3\\A9"`, as xDSL prints such text, and does not read it."""
+        """Parse a string literal, even with bytes beyond ASCII, `"\\C3\\A9"`, which xDSL prints but cannot parse."""
         token = self._parse_optional_token(MLIRTokenKind.BYTES_LIT)
         if token is None:
             return super().parse_optional_str_literal()
@@ -49,7 +49,7 @@ class LocatedParser(TextParser):
             self.raise_error("the bytes of a string are no UTF-8", token.span)
 
     def place(self, position: int, end: int | None = None) -> SourceLocation:
-        """Line and column of an offset in the text; `end` counts where it is on the same line."""
+        """Return the line and column of an offset in the text; `end` counts only if it is on the same line."""
         line = bisect_right(self._line_starts, position)
         start = self._line_starts[line - 1]
         last = end is not None and end > position and bisect_right(self._line_starts, end - 1) == line
@@ -58,7 +58,7 @@ class LocatedParser(TextParser):
         )
 
     def span_place(self, span: AnySpan) -> SourceLocation:
-        """`place` of a span."""
+        """Return the location of a span."""
         return self.place(span.start, span.end)
 
     def parse_operation(self) -> Operation:
@@ -92,12 +92,12 @@ class LocatedParser(TextParser):
         raise MLIRSyntaxError(f"unknown operation '{name}' of an unknown dialect", location=token, hint=hint)
 
     def _previous_place(self, name: str) -> SourceLocation:
-        """The place of the name that was read last."""
+        """Return the location of `name`, which was just parsed."""
         at = max(self.text.rfind(name, 0, self._current_token.span.start), 0)
         return self.place(at, at + len(name))
 
     def improve(self, error: ParseError) -> MLIRSyntaxError:
-        """xDSL's syntax error as a diagnostic, at the place and with the names that were meant."""
+        """Return xDSL's syntax error as a diagnostic, with a location and suggestions for misspelled names."""
         unknown = re.fullmatch(r"'([\w.$-]+)' is not registered", error.msg)
         if unknown is not None:
             name = unknown.group(1)
@@ -117,7 +117,7 @@ class LocatedParser(TextParser):
 
 
 def reading_context(allow_unregistered: bool = False) -> Context:
-    """A context with all dialects of tirax, xDSL and plug-ins, each loaded when it is first read."""
+    """Return a context with all dialects of tirax, xDSL and plug-ins, each loaded on first use."""
     ctx = Context(allow_unregistered=allow_unregistered)
     for name, factory in full_universe().all_dialects.items():
         ctx.register_dialect(name, factory)
@@ -126,10 +126,10 @@ def reading_context(allow_unregistered: bool = False) -> Context:
 
 @nesting_checked()
 def parse_mlir(text: str, filename: str = "<string>", ctx: Context | None = None) -> ModuleOp:
-    """The module of an MLIR text; where it is not one `builtin.module`, one is put around it.
+    """Parse MLIR text into a module; text without a single `builtin.module` is wrapped in one.
 
-    `ctx` has the dialects that are read: all by default. The module is not verified. Raises `MLIRSyntaxError`, or
-    `VerifyError` for attributes and types that are not well formed.
+    `ctx` provides the dialects (default: all). The module is not verified. Raises `MLIRSyntaxError`, or
+    `VerifyError` for malformed attributes and types.
     """
     ctx = ctx or reading_context()
     if not text.strip():
@@ -149,7 +149,7 @@ def parse_mlir(text: str, filename: str = "<string>", ctx: Context | None = None
 
 
 def _place_in(text: str, filename: str, span: AnySpan) -> SourceLocation:
-    """A place without a parser: the first token was wrong already."""
+    """Return the location of a span when there is no parser yet, because the first token is already invalid."""
     before = text[: span.start]
     return SourceLocation(filename, before.count("\n") + 1, span.start - before.rfind("\n"))
 

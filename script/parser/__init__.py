@@ -1,4 +1,4 @@
-"""The TVMScript parser: a walk over Python's tree. Text never runs as code."""
+"""The TVMScript parser: it walks Python's syntax tree and never executes the text."""
 
 from __future__ import annotations
 

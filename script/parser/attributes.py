@@ -1,4 +1,4 @@
-"""Attributes of functions, loops and blocks: Python values as attributes."""
+"""Attributes of functions, loops and blocks: the conversion of Python values to attributes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .values import CallSite, Imm, describe
 
 
 def plain_value(value: Any) -> Any:
-    """A typed constant as a Python value."""
+    """Return a typed constant as a Python value."""
     if isinstance(value, Imm):
         return bool(value.value) if value.dtype == i1 else value.value
     if isinstance(value, SymExpr) and value.constant is not None:
@@ -29,9 +29,9 @@ def plain_value(value: Any) -> Any:
 
 
 def attribute(source: Source, node: ast.AST, value: Any, noted: list[SSAValue] | None = None) -> Attribute:
-    """`value` (a number, a string, contents of a tensor, a list or a dictionary of these) as an attribute.
+    """Convert `value` (a number, a string, tensor data, or a list or dictionary of these) to an attribute.
 
-    Buffers, where they are allowed, go to `noted`; their attribute says their place there.
+    Buffers, where allowed, are appended to `noted`; their attribute holds their index in it.
     """
     value = plain_value(value)
     if isinstance(value, dict):
@@ -51,7 +51,7 @@ def attribute(source: Source, node: ast.AST, value: Any, noted: list[SSAValue] |
 
 
 def attribute_dict(source: Source, node: ast.AST, values: Any, noted: list[SSAValue] | None = None) -> DictionaryAttr:
-    """A dictionary of attributes; entries that are None are left out. `noted` is that of `attribute`."""
+    """Return a dictionary attribute without the entries that are None. For `noted` see `attribute`."""
     if not isinstance(values, dict):
         raise source.error(node, "a dictionary is expected", expected='{"name": value}', found=describe(values))
     entries = cast("dict[str, Any]", values)
@@ -60,7 +60,7 @@ def attribute_dict(source: Source, node: ast.AST, values: Any, noted: list[SSAVa
 
 
 def renumbered(attr: Attribute, places: Sequence[int]) -> Attribute:
-    """An attribute in which the buffer of number k has the number `places[k]`."""
+    """Return an attribute in which buffer number k is replaced by number `places[k]`."""
     if isinstance(attr, DictionaryAttr):
         return DictionaryAttr({k: renumbered(v, places) for k, v in attr.data.items()})
     if isinstance(attr, ArrayAttr):
@@ -69,7 +69,7 @@ def renumbered(attr: Attribute, places: Sequence[int]) -> Attribute:
 
 
 def without_symbol(attrs: DictionaryAttr | None, name: str) -> DictionaryAttr | None:
-    """The attributes without the name of the function, which it has anyway."""
+    """Return the attributes without the global symbol if it equals the function's name."""
     if attrs is None or attrs.data.get("global_symbol") != StringAttr(name):
         return attrs
     kept = {k: v for k, v in attrs.data.items() if k != "global_symbol"}
@@ -77,9 +77,10 @@ def without_symbol(attrs: DictionaryAttr | None, name: str) -> DictionaryAttr | 
 
 
 def read_vdevice(site: CallSite) -> StringAttr:
-    """`I.vdevice("llvm", 0, "global")`: a target by name, text or configuration, its number, and the kind of memory.
+    """Parse `I.vdevice("llvm", 0, "global")`: a target by name, text or configuration, a device number and a memory
+    scope.
 
-    Struct info holds it as a text.
+    Struct info stores it as text.
     """
     target, number, scope = site.bind("target= vdevice_id= memory_scope=")
     config = target.config if isinstance(target, tir.TargetAttr) else target

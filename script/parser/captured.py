@@ -1,7 +1,7 @@
-"""Python functions that a script captures: what is simple is read in the place of its call, and never run.
+"""Python functions captured by a script: simple ones are inlined at the call from their source, and never executed.
 
-Simple is a lambda, and a function that gives names to values and returns an expression, on branches that constants
-decide.
+A simple function is a lambda, or a function that assigns names and returns an expression, with branches on
+constants only.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Visit = Callable[[ast.AST], Any]
 
 
 class Text(NamedTuple):
-    """What a function says: its parameters and its statements."""
+    """The source of a function: its parameters and its statements."""
 
     source: Source
     arguments: ast.arguments
@@ -26,11 +26,14 @@ class Text(NamedTuple):
 
 
 class NotSimpleError(Exception):
-    """A statement or a condition that only running the function could follow."""
+    """A statement or a condition that cannot be evaluated without running the function."""
 
 
 def lambda_text(function: FunctionType, what: str) -> tuple[Source, ast.Lambda]:
-    """The text of a lambda. Raises `ScriptError` where it cannot be told from others in its line."""
+    """Return the source of a lambda.
+
+    Raises `ScriptError` if its line has several lambdas that cannot be distinguished.
+    """
     code = function.__code__
     source, tree = file_tree(code.co_filename, what)
     lambdas = (n for n in ast.walk(tree) if isinstance(n, ast.Lambda) and n.lineno == code.co_firstlineno)
@@ -44,12 +47,15 @@ def lambda_text(function: FunctionType, what: str) -> tuple[Source, ast.Lambda]:
 
 
 def _extent(node: ast.expr) -> tuple[int | None, ...]:
-    """Where an expression begins and ends, as `co_positions` says it of instructions."""
+    """Return the start and end position of an expression, in the form that `co_positions` reports for instructions."""
     return node.lineno, node.end_lineno, node.col_offset, node.end_col_offset
 
 
 def text_of(function: FunctionType) -> Text:
-    """The text of a function. Raises `NotSimpleError` where decorators make it another one."""
+    """Return the source of a function.
+
+    Raises `NotSimpleError` if the source is ambiguous or the function has decorators.
+    """
     if function.__name__ == "<lambda>":
         source, node = lambda_text(function, "the lambda")
         return Text(source, node.args, [ast.copy_location(ast.Return(node.body), node.body)])
@@ -63,7 +69,7 @@ def text_of(function: FunctionType) -> Text:
 
 
 def bound(text: Text, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The values of the parameters; None where the call does not fit."""
+    """Return the values of the parameters, or None if the arguments do not match the signature."""
     a = text.arguments
     names, every = [p.arg for p in (*a.posonlyargs, *a.args)], [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
     defaults = function.__defaults__ or ()
@@ -81,7 +87,10 @@ def bound(text: Text, function: FunctionType, args: Sequence[Any], kwargs: Mappi
 
 
 def result(body: Sequence[ast.stmt], visit: Visit, define: Callable[[str, Any], None]) -> Any:
-    """What the statements return. Raises `NotSimpleError` where they do anything else than to name and to choose."""
+    """Return the value that the statements return.
+
+    Raises `NotSimpleError` for anything but assignments and branches.
+    """
     pending = list(reversed(body))
     while pending:
         statement = pending.pop()
@@ -104,7 +113,7 @@ def result(body: Sequence[ast.stmt], visit: Visit, define: Callable[[str, Any], 
 
 
 def _changed(statement: ast.AugAssign, name: str) -> ast.expr:
-    """`a + b`, of `a += b`."""
+    """Return `a + b` for the statement `a += b`."""
     before = ast.copy_location(ast.Name(name, ast.Load()), statement.target)
     return ast.copy_location(ast.BinOp(before, statement.op, statement.value), statement)
 
@@ -114,5 +123,5 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def surroundings(function: FunctionType) -> Environment:
-    """The names that a function sees."""
+    """Return the environment of a function: the global and captured names that it can use."""
     return Environment({**function.__globals__, **closure_of(function)})

@@ -1,4 +1,4 @@
-"""The ways into the parser: a text, a decorated class, a decorated function."""
+"""The entry points of the parser: a text, a decorated class, a decorated function."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ def parse_source(
     extra_vars: Mapping[str, Any] | None = None,
     program: str | None = None,
 ) -> ModuleOp:
-    """The module that a text says: a class with `@I.ir_module`, or decorated functions; the one called `program`.
+    """Parse the module in a text: a class with `@I.ir_module`, or decorated functions. `program` selects one by name.
 
-    The text may be any file of Python. Nothing of it runs: imports are noted by name alone, constants at its head are
-    computed, the rest is passed over. `extra_vars` are Python values that the text may use. Raises `ScriptError` or
-    another located `TiraxError`, also where there are several programs and `program` names none.
+    The text may be any Python file. Nothing is executed: imports are recorded by name only, constants at the top of
+    the file are evaluated, and everything else is skipped. `extra_vars` are Python values that the text may use.
+    Raises `ScriptError` or another located `TiraxError`, also if there are several programs and `program` selects
+    none of them.
     """
     text = text.removeprefix("\ufeff")  # what some editors put at the head of a file
     source = Source(register_text(filename, text))
@@ -47,7 +48,10 @@ def parse_source(
 def parse_function(
     text: str, filename: str = "<string>", extra_vars: Mapping[str, Any] | None = None
 ) -> relax.FuncOp | tir.FuncOp:
-    """The one function of a text, in a module of its own. Raises as `parse_source`, and where there is not one."""
+    """Parse the only function of a text, in a module of its own.
+
+    Raises as `parse_source`, and if there is not exactly one function.
+    """
     module = parse_source(text, filename, extra_vars)
     functions = [op for op in module.body.block.ops if isinstance(op, relax.FuncOp | tir.FuncOp)]
     if len(functions) != 1:
@@ -63,7 +67,7 @@ def _guarded(source: Source, node: ast.AST, read: Callable[[], ModuleOp]) -> Mod
 
 
 def parse_class(cls: type) -> ModuleOp:
-    """The module that a decorated class is."""
+    """Return the module of a decorated class."""
     codes = [f.__code__ for f in vars(cls).values() if hasattr(f, "__code__")]
     filename = codes[0].co_filename if codes else getattr(sys.modules.get(cls.__module__), "__file__", None)
     source, tree = file_tree(filename, cls.__name__)
@@ -79,7 +83,7 @@ def parse_class(cls: type) -> ModuleOp:
 
 
 def read_macro(function: Callable[..., Any], hygienic: bool = True) -> Macro:
-    """The macro that a decorated function is; nothing of it is read before it is called."""
+    """Return the macro for a decorated function. Its body is not parsed before the first call."""
     code = function.__code__
     source, tree = file_tree(code.co_filename, code.co_name)
     node = _node_of(function, tree)
@@ -87,7 +91,7 @@ def read_macro(function: Callable[..., Any], hygienic: bool = True) -> Macro:
 
 
 def parse_decorated(function: Callable[..., Any]) -> ModuleOp:
-    """A module of one decorated function (and of the functions it captures)."""
+    """Return a module of one decorated function (and of the functions it captures)."""
     code = function.__code__
     source, tree = file_tree(code.co_filename, code.co_name)
     node = _node_of(function, tree)
@@ -96,7 +100,7 @@ def parse_decorated(function: Callable[..., Any]) -> ModuleOp:
 
 
 def in_module_class(function: Callable[..., Any]) -> bool:
-    """Whether a function stands in the body of a class that a decorator of TVMScript reads as a whole."""
+    """Return whether a function is defined in the body of a class that a TVMScript decorator parses as one module."""
     around, _, _ = function.__qualname__.rpartition(".")
     if not around or around.endswith("<locals>"):
         return False
@@ -111,13 +115,13 @@ def in_module_class(function: Callable[..., Any]) -> bool:
 
 
 _OF_CLASSES = ("ir_module", "rewriter")
-"""The decorators of classes, as TVM tells them: by their names in the text."""
+"""The decorators of classes. As in TVM they are recognized by their names in the text."""
 
 
 def _frames_around(filename: str | None, qualname: str) -> list[FrameType]:
-    """The running functions and class bodies in which something is defined, outermost first.
+    """Return the active frames of the functions and classes that enclose a definition, outermost first.
 
-    They are found by their file and name: a decorator may be called by other functions, of any file.
+    They are identified by file and qualified name, because decorators may be called by other functions in any file.
     """
     parts = qualname.split(".")[:-1]
     around = {"<module>", *(".".join(parts[:i]).removesuffix(".<locals>") for i in range(1, len(parts) + 1))}
@@ -133,7 +137,9 @@ def _frames_around(filename: str | None, qualname: str) -> list[FrameType]:
 
 
 def _captured(names: Mapping[str, Any], around: Sequence[FrameType], functions: Iterable[Any]) -> dict[str, Any]:
-    """What a script sees of Python: global names, those of functions around it, and what its own functions capture."""
+    """Return the Python names visible to a script: globals, names of enclosing functions, and captures of its own
+    functions.
+    """
     captured = dict(names)
     for frame in around:
         captured |= frame.f_locals
@@ -152,7 +158,7 @@ def _node_of(function: Callable[..., Any], tree: ast.Module) -> ast.FunctionDef:
 
 
 def _is_name_of(node: ast.ClassDef | ast.FunctionDef, name: str) -> bool:
-    """Whether a definition got this name: notebooks put something in front of those that belong to a cell."""
+    """Return whether a definition has this name, ignoring the prefix that notebooks add to the names of a cell."""
     return node.name == name or (node.name.startswith("_") and name.endswith(node.name))
 
 

@@ -1,6 +1,7 @@
-"""Expressions of a script: a walk over Python's tree that computes with constants and hands the rest to a dialect.
+"""Evaluation of script expressions: a walk over Python's syntax tree that folds constants and leaves the rest to a
+dialect.
 
-Nothing of the script ever runs as Python: a call is looked up in tables, an attribute in a whitelist.
+The script is never executed as Python: calls are looked up in tables, and attributes in an allowlist.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .values import Builtin, CallSite, GlobalRef, Imm, Metadata, ModuleRef, Ref,
 
 State = TypeVar("State")
 Reader = Callable[[Any, Any], Any]
-"""What reads a node for an evaluator."""
+"""A function that reads a syntax node for an evaluator."""
 
 _PLAIN_ATTRIBUTES = ("shape", "dtype", "ndim", "size", "name", "itemsize")
 
@@ -45,14 +46,14 @@ def _located(p: Evaluator[Any], read: Reader, node: ast.stmt) -> Any:
 
 @dataclass(frozen=True)
 class Policy:
-    """What is done about errors, and about names that are bound. By default the first error ends the reading."""
+    """How errors and bindings are handled. By default parsing stops at the first error."""
 
     undefined: Callable[[Evaluator[Any], list[ast.Name], set[str], Iterable[str]], None] = _undefined
-    """Nothing defines the names of these uses; then come the names that the function has, and its symbolic ones."""
+    """Called with the uses of undefined names, all known names, and the symbolic variables of the signature."""
     statement: Callable[[Evaluator[Any], Reader, ast.stmt], Any] = _located
-    """Reads a statement; gives what the reader gives."""
+    """Read a statement with its reader, and return the reader's result."""
     bound: Callable[[ast.AST, str, SSAValue, bool], None] | None = None
-    """A statement has bound a name, with an annotation or without."""
+    """Called after a statement binds a name, with or without an annotation."""
 
 
 RAISE = Policy()
@@ -66,7 +67,7 @@ def no_operator(p: Evaluator[Any], kind: str, value: Any, node: ast.AST) -> NoRe
 
 
 def symbolic_binary(p: Evaluator[Any], kind: str, a: Any, b: Any, node: ast.AST) -> Any:
-    """An operator on symbolic integers."""
+    """Apply a binary operator to symbolic integers."""
     result = fold_symbolic(kind, a, b)
     if result is None:
         raise p.error(
@@ -96,7 +97,7 @@ def _no_builtin(p: Evaluator[Any], name: str, site: CallSite) -> NoReturn:
 
 
 def inlined(p: Evaluator[Any], function: Any, site: CallSite) -> Any:
-    """What a captured function gives for values of the script, read from its text; nothing else can be called."""
+    """Inline a captured function from its source and return its value. Anything else cannot be called."""
     if not isinstance(function, FunctionType):
         raise p.error(
             site.node,
@@ -122,40 +123,41 @@ def inlined(p: Evaluator[Any], function: Any, site: CallSite) -> Any:
 
 @dataclass(frozen=True)
 class Language:
-    """What a dialect makes of expressions and statements; every function takes the evaluator first."""
+    """The expressions and statements of a dialect. Every function takes the evaluator as its first argument."""
 
     name: str = ""
     where: str = ""
-    """What statements stand in, as diagnostics call it."""
+    """What contains the statements, as worded in diagnostics."""
     values: tuple[type, ...] = (SSAValue, SymExpr, Imm)
-    """Types of values on which the operators, attributes and elements of the dialect work."""
+    """Types of values that support the operators, attributes and subscripts of the dialect."""
     operands: tuple[type, ...] = ()
-    """Further types on which `binary` works."""
+    """Additional types that `binary` accepts."""
     special: Mapping[str, Callable[[Any, ast.Call], Any]] = field(default_factory=dict[Any, Any])
-    """The functions of the dialect that want their arguments unevaluated, by name."""
+    """Functions of the dialect that take their arguments unevaluated, by name."""
     statements: Mapping[type[ast.stmt], Reader] = field(default_factory=dict[Any, Any])
     call: Callable[[Any, Ref, CallSite], Any] = _no_call
-    """A function of a dialect is called."""
+    """Called for a function of the dialect."""
     call_value: Callable[[Any, Any, CallSite], Any] = inlined
-    """Anything else is called."""
+    """Called for any other callee."""
     call_builtin: Callable[[Any, str, CallSite], Any] = _no_builtin
-    """A function of Python is applied to what is no constant."""
+    """Called for a Python builtin that is applied to something other than constants."""
     binary: Callable[[Any, str, Any, Any, ast.AST], Any] = symbolic_binary
     unary: Callable[[Any, str, Any, ast.AST], Any] = no_operator
     attribute: Callable[[Any, Any, str, ast.AST], Any] = _no_attribute
     member: Callable[[Any, str, ast.AST], Any] = _no_member
-    """A function of the module by its name."""
+    """Resolves a function of the module by name."""
     element: Callable[[Any, SSAValue, tuple[Any, ...], ast.AST], Any] = _no_element
 
 
 PYTHON = Language()
-"""Constants and symbolic integers alone."""
+"""Constants and symbolic integers only."""
 
 
 class Evaluator(Generic[State]):
-    """Computes expressions of a script in the names of `scope`; what is not Python's is up to the language.
+    """Evaluates script expressions with the names in `scope`; whatever is not plain Python is left to the language.
 
-    `state` is what the language keeps of the function that is read. Operations go to `block`, if there is one.
+    `state` is the language's state of the function being parsed. Operations are appended to `block`, if there is
+    one.
     """
 
     def __init__(
@@ -183,9 +185,9 @@ class Evaluator(Generic[State]):
         return self.source.error(node, message, **details)
 
     def check_names(self, function: ast.FunctionDef, symbolic: Iterable[str] = ()) -> set[str]:
-        """The names that occur in `function`; the policy hears of those that nothing defines.
+        """Return the names that occur in `function`, and report undefined names to the policy.
 
-        `symbolic` are the symbolic variables of the signature, which the body has to declare before it uses them.
+        `symbolic` holds the symbolic variables of the signature, which the body must declare before using them.
         """
         known = self.scope.environment.names()
         names, undefined = names_in(function, known)
@@ -194,7 +196,7 @@ class Evaluator(Generic[State]):
         return names
 
     def visit(self, node: ast.AST) -> Any:
-        """The value of an expression. Raises a located `TiraxError`."""
+        """Return the value of an expression. Raises a located `TiraxError`."""
         visitor = _VISITORS.get(type(node))
         if visitor is None:
             raise self.error(
@@ -214,7 +216,7 @@ class Evaluator(Generic[State]):
             self._depth -= 1
 
     def visit_all(self, nodes: Sequence[ast.expr]) -> list[Any]:
-        """The values of expressions, with the elements of `*xs` in its place."""
+        """Return the values of expressions; `*xs` is expanded in place."""
         out: list[Any] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
@@ -227,7 +229,7 @@ class Evaluator(Generic[State]):
         return out
 
     def statement(self, node: ast.stmt) -> Any:
-        """Read a statement; gives what its reader gives."""
+        """Read a statement and return the result of its reader."""
         read = self.language.statements.get(type(node))
         if read is None:
             if isinstance(node, ast.Pass | ast.Nonlocal):  # `nonlocal n` captures a name, which is captured anyway
@@ -238,7 +240,7 @@ class Evaluator(Generic[State]):
     # Operations
 
     def emit(self, op: Operation, node: ast.AST) -> Any:
-        """Append `op`; gives its result, if it has one."""
+        """Append `op` and return its result, if it has one."""
         if self.block is None:
             raise self.error(node, "only constants may stand here", found=describe(op.results[0]))
         op.location = self.source.attr(node)
@@ -247,7 +249,7 @@ class Evaluator(Generic[State]):
 
     @contextmanager
     def at(self, block: Block) -> Iterator[None]:
-        """Operations go to `block`."""
+        """Append operations to `block` within the context."""
         outer, self.block = self.block, block
         try:
             yield
@@ -256,13 +258,13 @@ class Evaluator(Generic[State]):
 
     @contextmanager
     def into(self, block: Block) -> Iterator[dict[str, Any]]:
-        """Operations go to `block`, with a frame of names of its own."""
+        """Append operations to `block` within the context, with a new frame of names."""
         with self.at(block), self.scope.frame() as names:
             yield names
 
     @contextmanager
     def elsewhere(self, scope: Scope, source: Source) -> Iterator[None]:
-        """Names and places are those of another text."""
+        """Use the names and locations of another text within the context."""
         around = self.scope, self.source
         self.scope, self.source = scope, source
         try:
@@ -271,7 +273,7 @@ class Evaluator(Generic[State]):
             self.scope, self.source = around
 
     def placed(self, value: Any, node: ast.AST) -> Any:
-        """A captured expression, which stands in no block, as one of this function."""
+        """Return a captured expression, which belongs to no block, as a value of this function."""
         if not isinstance(value, OpResult) or value.op.parent is not None:
             return value
         if isinstance(value.op, relax.FunctionRefOp):
@@ -284,7 +286,7 @@ class Evaluator(Generic[State]):
     # Parts of expressions
 
     def operate(self, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
-        """`a` and `b` under an operator: folded where both are constants, else the dialect's."""
+        """Apply an operator to `a` and `b`: constants are folded, anything else is left to the dialect."""
         if is_constant(a) and is_constant(b):
             return self._fold(kind, a, b, node)
         if isinstance(a, self._operands) or isinstance(b, self._operands):
@@ -306,13 +308,13 @@ class Evaluator(Generic[State]):
             raise self.error(node, message, found=f"{describe(a)} and {describe(b)}") from None
 
     def subscripts(self, node: ast.Subscript) -> tuple[Any, ...]:
-        """The indices `i, j` of `A[i, j]`; one name may stand for several of them."""
+        """Return the indices `i, j` of `A[i, j]`. A single name may denote a tuple of indices."""
         indices = self.visit_all(node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice])
         single = indices[0] if len(indices) == 1 else None
         return tuple(cast("list[Any]", single if isinstance(single, tuple | list) else indices))
 
     def call_site(self, node: ast.Call, target: Any) -> CallSite:
-        """The arguments of a call, evaluated."""
+        """Return a call with its arguments evaluated."""
         args = self.visit_all(node.args)
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
@@ -326,11 +328,11 @@ class Evaluator(Generic[State]):
         return CallSite(node, describe(target), args, kwargs, self.source)
 
     def target_of(self, node: ast.expr) -> Any:
-        """What a call calls; None for any other expression."""
+        """Return the callee if the expression is a call; None for any other expression."""
         return self.visit(node.func) if isinstance(node, ast.Call) else None
 
     def index_mapping(self, value: Any) -> Any:
-        """A captured lambda as the index map that its text says, in the names around it; anything else as it is."""
+        """Return a captured lambda as an index map, evaluated in its environment; any other value unchanged."""
         if not isinstance(value, FunctionType) or value.__name__ != "<lambda>":
             return value
         source, node = lambda_text(value, "the index map")
@@ -360,7 +362,7 @@ def _name(p: Evaluator[Any], node: ast.Name) -> Any:
 
 
 def _joined(p: Evaluator[Any], node: ast.JoinedStr) -> str:
-    """An f-string of constants, without formats."""
+    """Evaluate an f-string of constants without format specifiers."""
     parts: list[str] = []
     for part in node.values:
         if isinstance(part, ast.FormattedValue) and part.format_spec is None and part.conversion == -1:
@@ -388,7 +390,7 @@ def _slice(p: Evaluator[Any], node: ast.Slice) -> Slice:
 
 
 def _lambda(p: Evaluator[Any], node: ast.Lambda) -> IndexMapping:
-    """An index map: nothing else is written as a lambda."""
+    """Evaluate a lambda as an index map, the only use of lambdas in a script."""
     args = node.args
     if len(args.args) != len([*ast.walk(args)]) - 1:
         raise p.error(node, "the parameters of an index map are names, without defaults or stars")
@@ -466,7 +468,7 @@ def _attribute(p: Evaluator[Any], node: ast.Attribute) -> Any:
 
 
 def _plain_attribute(p: Evaluator[Any], value: Any, node: ast.Attribute) -> Any:
-    """An attribute of a captured object: only data, never anything that would run code."""
+    """Return an attribute of a captured object. Only data is allowed, never anything that would run code."""
     if isinstance(value, EnumType):
         member: Any = value.__members__.get(node.attr)
     else:
@@ -559,7 +561,7 @@ def _what(node: ast.AST) -> str:
 
 
 def refuse(source: Source, node: ast.AST, where: str) -> ScriptError:
-    """The error for a statement that may not stand in `where`."""
+    """Return the error for a statement that is not allowed in `where`."""
     return source.error(
         node,
         f"{_what(node)} may not stand in {where}",
@@ -568,7 +570,7 @@ def refuse(source: Source, node: ast.AST, where: str) -> ScriptError:
 
 
 def check_plain_parameters(source: Source, arguments: ast.arguments) -> None:
-    """Refuse parameters that are not plain ones."""
+    """Reject parameters other than plain positional ones."""
     other = [*arguments.posonlyargs, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg, *arguments.defaults]
     odd = next((a for a in other if a is not None), None)
     if odd is not None:

@@ -1,4 +1,4 @@
-"""Python operators on constants: folded here, with limits, so that no text can make the parser run for long."""
+"""Constant folding of Python operators, with limits so that no text can make the parser run for long."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ OPERATORS: dict[type[ast.AST], str] = {
     ast.Not: "not",
     ast.Invert: "bitwise_not",
 }
-"""Python's operators by the names that tables of both dialects use."""
+"""Python's operators by the names that the tables of both dialects use."""
 
 SYMBOLS = {name: row.symbol for name, row in OPERATIONS.items() if row.symbol}
 UNARY = {name: OPERATIONS[name].evaluate for name in ("neg", "pos", "not", "bitwise_not")}
@@ -50,14 +50,14 @@ _NOT_FOLDED = frozenset({"and", "or", "matmul"})
 
 
 def is_constant(value: Any) -> bool:
-    """Whether `value` is a number, a string, None, or a sequence of such."""
+    """Return whether `value` is a number, a string, None, or a sequence of these."""
     if isinstance(value, tuple | list):
         return all(is_constant(v) for v in cast("tuple[Any, ...]", value))
     return value is None or isinstance(value, int | float | str)
 
 
 def fold(kind: str, a: Any, b: Any) -> Any:
-    """`a` and `b` under an operator. Raises `ValueError`, `ArithmeticError` or `TypeError` where it cannot be."""
+    """Apply an operator to two constants. Raises `ValueError`, `ArithmeticError` or `TypeError` if that fails."""
     row = OPERATIONS[kind]
     if kind in COMPARISONS:
         return row.evaluate(a, b)
@@ -80,7 +80,10 @@ def _result_bits(kind: str, a: int | float, b: int | float) -> int:
 
 
 def as_sym(value: Any, like: SymExpr | None = None, *, default: Any = None) -> SymExpr | None:
-    """An integer as a symbolic expression: an int takes the type of `like`, or `default`; None for no integer."""
+    """Return an integer as a symbolic expression, or None if it is not one.
+
+    An int has the type of `like`, or `default`.
+    """
     if isinstance(value, SymExpr):
         return value
     if isinstance(value, bool) and like is not None and like.dtype == i1:
@@ -99,9 +102,9 @@ _INDEX_TYPES = (i32, i64)
 
 
 def fold_symbolic(kind: str, a: Any, b: Any) -> SymExpr | None:
-    """`a` and `b` under an operator on symbolic integers; None where it is none of these.
+    """Apply an operator to symbolic integers; None if the operator has no symbolic form.
 
-    Raises `DTypeError` where a number of what they come to does not fit 64 bits.
+    Raises `DTypeError` if a constant in the result does not fit in 64 bits.
     """
     build = ARITHMETIC.get(kind)
     x = as_sym(a, b if isinstance(b, SymExpr) else as_sym(b) if isinstance(b, Imm) else None)

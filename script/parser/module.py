@@ -1,4 +1,4 @@
-"""Modules of TVMScript: the functions of a class or a text, in two passes (signatures, then bodies)."""
+"""Modules in TVMScript: the functions of a class or a text are parsed in two passes (signatures, then bodies)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OPTIONS = {
 
 @dataclass
 class Function:
-    """A function of the script and what has become of it so far."""
+    """A function of the script and the state of its parsing."""
 
     node: ast.FunctionDef
     kind: str
@@ -47,17 +47,17 @@ class Function:
     op: relax.FuncOp | tir.FuncOp | None = None
     in_progress: bool = False
     reader: TirParser | None = None
-    """Of a prim_func whose body is being read."""
+    """The parser of a prim_func whose body is being parsed."""
     checked: bool = True
-    """Whether it is to be well formed: else its annotations are kept where they do not hold."""
+    """True if the function must be well formed; otherwise annotations that do not hold are kept."""
 
 
 _OF_MODULES = {"module_attrs": "attrs allow_overwrite=", "module_global_infos": "global_infos"}
-"""What of `I` stands in a module by itself, with its parameters."""
+"""Functions of `I` that are statements of a module, with their parameters."""
 
 
 def _call(p: Evaluator[Any], target: Ref, site: CallSite) -> Any:
-    """`I.vdevice("llvm")`, `tvm.ir.load_json(…)`"""
+    """Evaluate a call such as `I.vdevice("llvm")` or `tvm.ir.load_json(…)`."""
     if target.dialect == "tvm" and target.path.endswith("ir.load_json"):
         from ..metadata import decode_metadata
 
@@ -72,13 +72,13 @@ _OF_I: dict[str, Callable[[CallSite], StringAttr]] = {
     "vdevice": read_vdevice,
     "dummy_global_info": lambda site: StringAttr(DUMMY),
 }
-"""The functions of `I` that give values, by name."""
+"""Functions of `I` that return values, by name."""
 _HEAD = Language(call=_call)
-"""What decorators, and constants at the head of a text, may mention."""
+"""The language of decorators and of constants at the top of a text."""
 
 
 class ModuleParser:
-    """Reads the functions of one module; the functions' `ModuleContext`."""
+    """Parses the functions of one module, and is their `ModuleContext`."""
 
     def __init__(
         self,
@@ -89,7 +89,10 @@ class ModuleParser:
         unreadable: Mapping[str, Unusable] = MappingProxyType({}),
         op_of: Callable[[Function], Any] | None = None,
     ):
-        """`unreadable` functions cannot be used; `op_of` gives those that others need, by default read here."""
+        """Functions in `unreadable` cannot be used.
+
+        `op_of` returns the op of a callee; by default the callee is parsed here.
+        """
         self.source = source
         self.environment = environment
         self.checked = checked
@@ -119,15 +122,16 @@ class ModuleParser:
         return len(op.params) if isinstance(op, tir.FuncOp) else None
 
     def scalar_result(self, name: str) -> Attribute | None:
-        """The type of the number that a prim_func returns, None where it returns nothing."""
+        """Return the type of the scalar that a prim_func returns, or None if it returns nothing."""
         function = self.functions.get(name)
         op = self._imported.get(name) if function is None else self._op_of(function)
         return op.ret_type if isinstance(op, tir.FuncOp) else None
 
     def tensor_function(self, name: str, site: CallSite) -> Callee:
-        """The prim_func `name` for a call. Raises a located error where it is none.
+        """Return the prim_func `name` as a callee.
 
-        And where the number that it returns is not known yet, for it is being read.
+        Raises a located error if `name` is not a prim_func, or if the type of the scalar that it returns is not
+        known yet because it is still being parsed.
         """
         self._require(name)
         function = self.functions.get(name)
@@ -140,7 +144,7 @@ class ModuleParser:
 
     @staticmethod
     def _in_progress(function: Function, site: CallSite) -> Callee:
-        """A prim_func that is being read: it calls itself, directly or not."""
+        """Return a prim_func that is still being parsed, because it calls itself directly or indirectly."""
         name, returns = function.node.name, function.node.returns
         if function.reader is None or not (returns is None or ast.unparse(returns) == "None"):
             raise site.error(f"'{name}' calls itself, directly or not", hint="such prim_funcs cannot return numbers")
@@ -151,7 +155,7 @@ class ModuleParser:
             raise self._unreadable[name].error(self.source, ast.Name(name))
 
     def callable_type(self, name: str) -> CallableType | None:
-        """The signature of a Relax function, None for what is none."""
+        """Return the signature of a Relax function, or None if `name` is not one."""
         self._require(name)
         op = self._imported.get(name)
         if isinstance(op, relax.FuncOp):
@@ -176,14 +180,14 @@ class ModuleParser:
         return op if isinstance(op, relax.ExternOp) else None
 
     def add_tensor_function(self, func: tir.FuncOp) -> str:
-        """Take a function into the module, under its name or a new one like it; gives that."""
+        """Add a function to the module, under its name or a unique variant of it, and return that name."""
         unique = NameSupply([*self.functions, *self._imported]).fresh(func.sym_name.data)
         func.sym_name = StringAttr(unique)
         self._imported[unique] = func
         return unique
 
     def imported(self, value: Any) -> GlobalRef | None:
-        """A function that was captured from outside, taken into the module under its name."""
+        """Add a captured function to the module under its name and return a reference to it."""
         if isinstance(value, GlobalRef):
             return value
         op = getattr(value, "op", None) if not isinstance(value, Operation) else value
@@ -200,7 +204,7 @@ class ModuleParser:
     # Reading
 
     def declare(self, statements: Sequence[ast.stmt]) -> None:
-        """Note the functions of a class body; nothing else may stand there."""
+        """Declare the functions of a class body. Raises `ScriptError` for other statements."""
         for statement in statements:
             if isinstance(statement, ast.FunctionDef):
                 self.declare_function(statement)
@@ -212,7 +216,7 @@ class ModuleParser:
                 raise refuse(self.source, statement, "a module")
 
     def declare_function(self, node: ast.FunctionDef) -> None:
-        """Note a function by its decorator."""
+        """Declare a function according to its decorator."""
         if self.has_function(node.name):
             raise self.source.error(node, f"function '{node.name}' is defined twice")
         if is_macro(self.evaluator, node):
@@ -244,7 +248,7 @@ class ModuleParser:
         self.functions[node.name] = Function(node, kind, private, pure, checked=checked)
 
     def decorator_kind(self, node: ast.expr) -> str:
-        """`prim_func`, `function`, `ir_module`, or what else a decorator is called."""
+        """Return the name of a decorator: `prim_func`, `function`, `ir_module` or any other."""
         if not isinstance(node, ast.Name | ast.Attribute):
             raise refuse(self.source, node, "a decorator")
         with self.source.located(node):
@@ -254,7 +258,7 @@ class ModuleParser:
         return str(getattr(decorator, "__name__", ""))
 
     def _module_member(self, statement: ast.Assign) -> None:
-        """`f = R.ExternFunc("name")`"""
+        """Read a member such as `f = R.ExternFunc("name")`."""
         (name, *others), call = statement.targets, statement.value
         reader = relax_parser(self.source, self.environment, self)
         target = reader.target_of(call)
@@ -285,11 +289,11 @@ class ModuleParser:
 
     @property
     def vdevices(self) -> list[str]:
-        """The virtual devices that the module lists."""
+        """The virtual devices of the module."""
         return vdevices(self._attributes)
 
     def parse(self) -> ModuleOp:
-        """The module with all functions, in the order of the script."""
+        """Parse all functions and return the module, in the order of the script."""
         for function in self.functions.values():
             if function.kind == "function":
                 self.signature(function)
@@ -302,14 +306,14 @@ class ModuleParser:
         return module
 
     def signature(self, function: Function) -> Signature:
-        """What a Relax function declares."""
+        """Return the declared signature of a Relax function."""
         if function.signature is None:
             parser = relax_parser(self.source, self.environment, self)
             function.signature = read_signature(parser, function.node, function.pure)
         return function.signature
 
     def read(self, function: Function) -> Any:
-        """The op of a function, which is read here unless that has been done. Raises a located `TiraxError`."""
+        """Return the op of a function, parsing the function on first use. Raises a located `TiraxError`."""
         if function.op is not None:
             return function.op
         function.in_progress = True
@@ -326,7 +330,7 @@ class ModuleParser:
 def parse_class_node(
     source: Source, environment: Environment, node: ast.ClassDef, named: Sequence[ast.FunctionDef] = ()
 ) -> ModuleOp:
-    """The module that a class is, with the functions `named` in it that stand beside it."""
+    """Return the module of a class, together with the functions `named` in it that are defined beside it."""
     if node.bases or node.keywords:
         raise source.error(node, "a module has no base classes")
     environment.define(node.name, ModuleRef())
@@ -339,14 +343,14 @@ def parse_class_node(
 
 
 def _is_unchecked(decorator: ast.expr) -> bool:
-    """Whether a decorator says `check_well_formed=False`."""
+    """Return whether a decorator has `check_well_formed=False`."""
     keywords = decorator.keywords if isinstance(decorator, ast.Call) else []
     values = [k.value for k in keywords if k.arg == "check_well_formed"]
     return any(isinstance(v, ast.Constant) and v.value is False for v in values)
 
 
 def parse_function_nodes(source: Source, environment: Environment, nodes: Sequence[ast.FunctionDef]) -> ModuleOp:
-    """A module of functions that stand by themselves; they may call each other by name."""
+    """Return a module of standalone functions, which may call each other by name."""
     return _with_functions(source, environment, nodes).parse()
 
 

@@ -1,7 +1,7 @@
-"""Python expressions over values that the caller gives: `tvm.script.parser.core`.
+"""Python expressions over values supplied by the caller: `tvm.script.parser.core`.
 
-TVMScript is read by other means, and never runs. This is for whoever has an expression and a table of what its names
-are: nothing but these is reached, and of the functions only those that are in the table are called.
+TVMScript itself is parsed elsewhere and never executed. This module evaluates a single expression with a table of
+names: nothing outside the table is accessible, and only functions in the table are called.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def _operator(node: ast.AST) -> Callable[..., Any]:
 
 
 class Source:
-    """The text of an expression."""
+    """The source text of an expression."""
 
     def __init__(self, program: str):
         self.source = program
 
     def as_ast(self) -> ast.Module:
-        """Its tree. Raises `ScriptError` where it is not Python."""
+        """Return the syntax tree. Raises `ScriptError` if the text is not valid Python."""
         try:
             return python_tree(self.source)
         except SyntaxError as error:
@@ -38,18 +38,23 @@ class Source:
 
 
 class ExprEvaluator:
-    """The value of an expression: constants, the names of a table, operators, parts, calls of what the table has."""
+    """Evaluates an expression of constants, names in a table, operators, subscripts and calls of functions in the
+    table.
+    """
 
     def __init__(self, value_table: Mapping[str, Any]):
         self.values = value_table
 
     @staticmethod
     def eval(parser: object, value_table: Mapping[str, Any], node: ast.AST) -> Any:
-        """The value of `node`; `parser` is taken for TVM's sake. Raises `ScriptError` for anything else in it."""
+        """Return the value of `node`. `parser` exists for compatibility with TVM.
+
+        Raises `ScriptError` for unsupported syntax.
+        """
         return ExprEvaluator(value_table).visit(node)
 
     def visit(self, node: ast.AST | None) -> Any:
-        """The value of a part; None of a part that is left out."""
+        """Return the value of a node, or None if it is absent."""
         if node is None:
             return None
         visitor = _VISITORS.get(type(node))

@@ -1,4 +1,4 @@
-"""Ordinary Python files: the programs in one, and what is known of the names around them without running anything."""
+"""Ordinary Python files: the programs in a file and the names around them, determined without executing anything."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _HINT = "a script is read, never run; what only a run makes can be written as te
 
 
 def read_file(source: Source, environment: Environment, tree: ast.Module, chosen: str | None = None) -> ModuleOp:
-    """The one program of a file, or the one called `chosen`, with the functions beside it that it names.
+    """Parse the only program of a file, or the one named `chosen`, with the functions beside it that it refers to.
 
-    A program is a class with `@I.ir_module`, or all functions with `@R.function` and `@T.prim_func`. Of what stands
-    before it imports are noted by name and constants computed; a name that only a run would give a value is an error
-    where the program uses it. Raises `TiraxError`.
+    A program is a class with `@I.ir_module`, or all functions with `@R.function` and `@T.prim_func`. Imports before
+    it are recorded by name and constants are evaluated. Using a name whose value is only known at run time is an
+    error. Raises `TiraxError`.
     """
     programs = find_programs(source, environment, tree)
     nodes = _choose(source, tree, programs, chosen)
@@ -47,7 +47,7 @@ def read_file(source: Source, environment: Environment, tree: ast.Module, chosen
 
 
 def find_programs(source: Source, environment: Environment, tree: ast.Module) -> dict[str, Program]:
-    """The programs of a file by name, in its order. Raises `ScriptError` where two have one name."""
+    """Return the programs of a file by name, in source order. Raises `ScriptError` if two have the same name."""
     programs: dict[str, Program] = {}
     head = Head(source, environment.copy())
     for statement in tree.body:
@@ -60,7 +60,7 @@ def find_programs(source: Source, environment: Environment, tree: ast.Module) ->
 
 
 def _choose(source: Source, tree: ast.Module, programs: dict[str, Program], chosen: str | None) -> list[Program]:
-    """What is to be read, in the order of the file: a class or functions, and the functions that these name."""
+    """Return the programs to parse in source order: a class or functions, and the functions that they refer to."""
     functions = {name: node for name, node in programs.items() if isinstance(node, ast.FunctionDef)}
     if not programs:
         raise _no_program(source, tree)
@@ -75,7 +75,7 @@ def _choose(source: Source, tree: ast.Module, programs: dict[str, Program], chos
 
 
 def with_named(programs: dict[str, Program], chosen: Sequence[str]) -> list[Program]:
-    """The programs of these names and the functions that they name, in the order of the file."""
+    """Return the programs with these names and the functions that they refer to, in source order."""
     functions = {name: node for name, node in programs.items() if isinstance(node, ast.FunctionDef)}
     selected = set(chosen)
     left = [programs[name] for name in chosen]
@@ -108,7 +108,7 @@ def _no_such_program(source: Source, tree: ast.Module, programs: dict[str, Progr
 
 
 class Head:
-    """What stands before a program: its names become those of an `Environment`."""
+    """The statements before a program, whose names form an `Environment`."""
 
     def __init__(self, source: Source, environment: Environment):
         self._source = source
@@ -118,9 +118,9 @@ class Head:
         self._mentioned: dict[str, ast.AST] = {}
 
     def kind(self, node: Program) -> str | None:
-        """`module`, `function`, `macro`; None for a class or function of Python alone.
+        """Return `module`, `function` or `macro`; None for an ordinary class or function of Python.
 
-        A name of a script dialect that is no decorator (`T.prim_fun`) counts as one: the parser tells what is wrong.
+        An unknown decorator from a script dialect (`T.prim_fun`) counts as one; the parser reports the mistake.
         """
         refs = [r for r in map(self._decorator, node.decorator_list) if r is not None]
         if isinstance(node, ast.ClassDef):
@@ -138,7 +138,10 @@ class Head:
         return value if isinstance(value, Ref) else None
 
     def note(self, statement: ast.stmt) -> None:
-        """Note what a statement binds: constants, macros, imports; whatever else has a name is not known."""
+        """Record the names that a statement binds: constants, macros and imports.
+
+        The values of all others are unknown.
+        """
         self.note_imports(statement)
         if isinstance(statement, ast.FunctionDef) and self.kind(statement) == "macro":
             self._parser.declare_function(statement)
@@ -165,7 +168,7 @@ class Head:
             return Unknown(self._source.place(statement), error.message)
 
     def _assign(self, statement: ast.stmt, target: ast.expr, value: Any) -> None:
-        """`N = 4` or `a, b = 1, 2`."""
+        """Record `N = 4` or `a, b = 1, 2`."""
         if isinstance(target, ast.Tuple) and isinstance(value, tuple) and len(target.elts) == len(value):
             for each, part in zip(target.elts, value, strict=True):
                 self._assign(statement, each, part)
@@ -175,9 +178,9 @@ class Head:
             self._define(name, value if known else Unknown(self._source.place(statement)), statement)
 
     def environment_here(self) -> Environment:
-        """A copy of the names as a program sees them that stands behind what was noted.
+        """Return a copy of the names visible to a program at this point of the file.
 
-        Lists and dictionaries that anything passed over mentions may hold something else by now.
+        Lists and dictionaries that a skipped statement mentions are unknown, because it may have changed them.
         """
         environment = self._environment.copy()
         changeable = {name: v for name, v in self._bound.items() if isinstance(v, list | dict)}
@@ -188,9 +191,9 @@ class Head:
         return environment
 
     def note_imports(self, statement: ast.stmt) -> None:
-        """Note the names that imports bind, also where an `if` or `try` chooses between them.
+        """Record the names that imports bind, also if an `if` or `try` chooses between them.
 
-        Those of TVM's packages are what they are called, others are not known: nothing is imported.
+        Names from TVM's packages resolve to what they denote, others are unknown: nothing is imported.
         """
         for node in _imports(statement):
             module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
@@ -210,7 +213,10 @@ class Head:
             self._define(name, Ref("tvm", "" if not module or last == "tvm_api" else last), node)
 
     def _define(self, name: str, value: Any, node: ast.AST) -> None:
-        """A name that was bound to something else before is not known: which of both a function sees, a run says."""
+        """Define a name.
+
+        If it was bound to something else before, its value is unknown, as only a run could decide between them.
+        """
         known = self._bound.setdefault(name, value)
         if known is not value and not (isinstance(value, Ref) and value == known):
             twice = Unknown(self._source.place(node), "it is bound twice")
@@ -232,7 +238,7 @@ def _last(path: str) -> str:
 
 
 def _bound_names(tree: ast.AST) -> set[str]:
-    """The names that a statement or target may bind in its own scope."""
+    """Return the names that a statement or target may bind in its own scope."""
     names: set[str | None] = set()
     left = [tree]
     while left:

@@ -1,4 +1,4 @@
-"""The functions of `R` that call something: functions of the module, packed ones, closures."""
+"""Calls in Relax functions: functions of the module, packed functions and closures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _callee(p: RelaxParser, site: CallSite, value: Any) -> str:
 
 
 def _call_args(p: RelaxParser, site: CallSite, args: Any) -> list[SSAValue]:
-    """The arguments: a tuple of values, or one value."""
+    """Return the arguments of a call, which are a tuple of values or a single value."""
     if isinstance(args, SSAValue) and isinstance(args.owner, relax.TupleOp) and args.name_hint is None:
         return list(args.owner.fields_)
     items = cast("list[Any]", list(args)) if isinstance(args, tuple | list) else [args]
@@ -44,7 +44,7 @@ def _call_args(p: RelaxParser, site: CallSite, args: Any) -> list[SSAValue]:
 
 
 def _out_sinfo(p: RelaxParser, site: CallSite, value: Any, any_dtype: bool = False) -> Attribute:
-    """The outputs' struct info, a tuple where there are several; `any_dtype` where the dtype may be unknown."""
+    """Return the struct info of the outputs, a tuple if there are several. `any_dtype` permits an unknown dtype."""
     if isinstance(value, list | tuple):
         items = [as_struct_info(p, v, site.node) for v in cast("list[Any]", value)]
         outputs: list[Attribute] = items
@@ -67,9 +67,9 @@ def _tir_vars(p: RelaxParser, site: CallSite, value: Any) -> list[SymExpr] | Non
 
 
 def _emit_te(p: RelaxParser, site: CallSite) -> SSAValue:
-    """`R.emit_te(topi.add, x, y)`: a call of the prim_func that a tensor function makes for the arguments.
+    """Parse `R.emit_te(topi.add, x, y)`: a call of the prim_func that a tensor function creates for the arguments.
 
-    It is one of ours, or a simple one of the script, whose text is read.
+    The function is part of this package, or a simple function of the script that is inlined from its source.
     """
     func, *args = site.args or (None,)
     ours = is_tensor_function(func)
@@ -94,7 +94,7 @@ def _te_argument(p: RelaxParser, value: Any, site: CallSite) -> Any:
 
 
 def _check_count(p: RelaxParser, site: CallSite, name: str, args: int, result: Attribute, variables: int) -> None:
-    """Inputs, outputs and scalars together are the parameters of the callee."""
+    """Check that inputs, outputs and scalars together match the parameters of the callee."""
     parameters = p.state.module.parameter_count(name)
     outputs = len(result.types) if isinstance(result, TupleType) else 1
     if parameters is not None and parameters != args + outputs + variables:
@@ -140,7 +140,9 @@ def _call_tir_inplace(p: RelaxParser, site: CallSite) -> SSAValue:
 
 
 def call_prim_func(p: RelaxParser, site: CallSite, name: str, args: Sequence[Any]) -> SSAValue | None:
-    """`cls.f(x, y)` of a tensor function, which writes into its arguments; None where it takes another number."""
+    """Parse `cls.f(x, y)`, a call of a prim_func in destination-passing style; None if the number of arguments
+    differs.
+    """
     values = [as_value(p, a, site.node) for a in args]
     variables = None
     if values and isinstance(values[-1].type, ShapeType):
@@ -154,7 +156,7 @@ def call_prim_func(p: RelaxParser, site: CallSite, name: str, args: Sequence[Any
 
 
 def _call_tir_dyn(p: RelaxParser, site: CallSite) -> SSAValue:
-    """`R.vm.call_tir_dyn(cls.f, (x, y, R.shape([n])))`: a tensor function whose last parameters are scalars."""
+    """Parse `R.vm.call_tir_dyn(cls.f, (x, y, R.shape([n])))`: a prim_func whose last parameters are scalars."""
     gvar, args = site.bind("func args")
     name = _callee(p, site, gvar)
     if p.state.module.callable_type(name) is not None:
@@ -166,7 +168,7 @@ def _call_tir_dyn(p: RelaxParser, site: CallSite) -> SSAValue:
 
 
 def _invoke_closure(p: RelaxParser, site: CallSite) -> SSAValue:
-    """`R.invoke_closure(f, (x,), sinfo_args=…)` is `f(x)`, of the struct info that is given."""
+    """Parse `R.invoke_closure(f, (x,), sinfo_args=…)`: a call `f(x)` with explicit struct info."""
     closure, args, sinfo = site.bind("closure args sinfo_args=")
     kwargs = {} if sinfo is None else {"sinfo_args": sinfo}
     values = _call_args(p, site, args)
@@ -174,7 +176,7 @@ def _invoke_closure(p: RelaxParser, site: CallSite) -> SSAValue:
 
 
 def _make_closure(p: RelaxParser, site: CallSite) -> SSAValue:
-    """`R.make_closure(cls.f, (x,))`: a local function that calls f with what it is given and then x."""
+    """Parse `R.make_closure(cls.f, (x,))`: a local function that calls f with its own arguments followed by x."""
     func, args = site.bind("func args")
     name, last = _callee(p, site, func), _call_args(p, site, args)
     t = p.state.module.callable_type(name)
@@ -193,7 +195,7 @@ def _make_closure(p: RelaxParser, site: CallSite) -> SSAValue:
 
 
 def _packed_name(site: CallSite, func: Any) -> str:
-    """The name of a packed function that a call has as a string or as `R.ExternFunc`."""
+    """Return the name of a packed function, written as a string or as `R.ExternFunc`."""
     if isinstance(func, SSAValue) and isinstance(func.owner, relax.ExternFuncOp):
         func = func.owner.global_symbol.data
     if not isinstance(func, str):
@@ -236,7 +238,7 @@ def _call_builtin_with_ctx(p: RelaxParser, site: CallSite) -> SSAValue:
 
 
 def sinfo_of(p: RelaxParser, site: CallSite, value: Any) -> Attribute:
-    """The struct info of `sinfo_args`: an object where it is absent, a tuple where there are several."""
+    """Return the struct info of `sinfo_args`: an object if absent, a tuple if there are several."""
     if value is None:
         return OBJECT
     items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]
@@ -256,7 +258,9 @@ def _match_cast(p: RelaxParser, site: CallSite) -> SSAValue:
 
 
 def call_value(p: RelaxParser, target: Any, site: CallSite) -> Any:
-    """A call of what is no function of `R`: a method, a function of the module, a value, a captured function."""
+    """Parse a call whose callee is not a function of `R`: a method, a function of the module, a value, a captured
+    function.
+    """
     if isinstance(target, Method):
         return call_operator(p, "relax.astype", [target.value, *site.args], site.kwargs, site)
     imported = p.state.module.imported(target)
@@ -297,7 +301,9 @@ def _call_value(p: RelaxParser, target: SSAValue, site: CallSite) -> SSAValue:
 
 
 def _call_type(p: RelaxParser, t: CallableType, args: Sequence[SSAValue], site: CallSite) -> Attribute:
-    """The result of a call: the callee's symbolic variables replaced by what the arguments say."""
+    """Return the result type of a call, with the callee's symbolic variables replaced by the values in the
+    arguments.
+    """
     try:
         return derive_result("the call", t, [a.type for a in args])
     except (ShapeError, DTypeError) as error:
@@ -320,4 +326,4 @@ CALLS: dict[str, Builder] = {
     "call_inplace_packed": _packed(relax.CallInplacePackedOp),
     "match_cast": _match_cast,
 }
-"""The calls of `R` by name."""
+"""The call constructs of `R` by name."""

@@ -1,4 +1,4 @@
-"""The operators of `R`, called by name, or written as Python's on tensors."""
+"""The operators of `R`, called by name or written as Python operators on tensors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .values import CallSite, Imm, describe
 
 
 def call_by_name(p: RelaxParser, site: CallSite) -> Any:
-    """`relax.Call(op, [x, y], attrs)`: of an operator, by its name or as a captured one."""
+    """Parse `relax.Call(op, [x, y], attrs)`, where `op` is the name of an operator or a captured operator."""
     op, args, attrs = site.bind("op args attrs=")
     operator = OPERATORS.get(op) if isinstance(op, str) else op
     if not isinstance(operator, type) or not issubclass(operator, Operator):
@@ -42,7 +42,7 @@ def call_by_name(p: RelaxParser, site: CallSite) -> Any:
 
 
 def call_operator(p: RelaxParser, name: str, args: Sequence[Any], kwargs: dict[str, Any], site: CallSite) -> SSAValue:
-    """Build the operator `name` of positional and named arguments: operands first, then attributes, in their order."""
+    """Build the operator `name` from positional and keyword arguments: operands first, then attributes, in order."""
     cls = OPERATORS[name]
     fields = cls.parameters()
     if len(args) > len(fields) and not cls.SPREAD:
@@ -106,7 +106,7 @@ def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any,
 
 
 def _taken(op: relax.StringOp | relax.PrimValueOp) -> Any:
-    """What `R.str(…)` or `R.prim_value(…)` for an attribute holds; the op itself goes where nothing else uses it."""
+    """Return the value of `R.str(…)` or `R.prim_value(…)` in an attribute, and erase the op if it has no other use."""
     value = op.value.value.data if isinstance(op.value, FloatAttr) else op.value.data
     if op.result.first_use is None and name_of(op.result) is None:
         op.detach()
@@ -118,13 +118,13 @@ _LISTS = ("relax.permute_dims", "relax.expand_dims", "relax.squeeze", "relax.nn.
 
 
 def _takes_axes(cls: type[relax.Operator]) -> bool:
-    """Whether one axis stands for a list of one."""
+    """Return whether the operator accepts a single axis in place of a list of axes."""
     is_arg = cls.name in ("relax.argmax", "relax.argmin")
     return (issubclass(cls, ReduceOp) and not is_arg) or cls.name in _LISTS
 
 
 def _reshape(p: RelaxParser, arguments: dict[str, Any], site: CallSite) -> None:
-    """Replace the -1 of a shape by what is left, and a 0 by the extent of x there."""
+    """Replace a -1 in a shape by the remaining size, and a 0 by the corresponding extent of x."""
     shape, x = arguments.get("shape"), arguments.get("x")
     if isinstance(shape, int):
         shape = arguments["shape"] = (shape,)
@@ -146,7 +146,7 @@ def _reshape(p: RelaxParser, arguments: dict[str, Any], site: CallSite) -> None:
 
 
 def _full(p: RelaxParser, arguments: dict[str, Any], site: CallSite) -> None:
-    """`fill_value` may be a number."""
+    """Convert a numeric `fill_value` to a constant."""
     fill = arguments.get("fill_value")
     if isinstance(fill, int | float | Imm):
         dtype = fill.dtype if isinstance(fill, Imm) else as_dtype(p, arguments.get("dtype"), site.node)
@@ -154,7 +154,7 @@ def _full(p: RelaxParser, arguments: dict[str, Any], site: CallSite) -> None:
 
 
 def _arrays(name: str) -> Callable[[RelaxParser, dict[str, Any], CallSite], None]:
-    """The operand `name` may be one value instead of a tuple of values."""
+    """Return an adapter that wraps a single value of the operand `name` in a tuple."""
 
     def adapt(p: RelaxParser, arguments: dict[str, Any], site: CallSite) -> None:
         value = arguments.get(name)
@@ -193,11 +193,11 @@ _BINARY_OPERATORS = {
     "shift_left": "relax.left_shift",
     "shift_right": "relax.right_shift",
 }
-"""Python's operators on tensors."""
+"""Python's binary operators on tensors."""
 
 
 def binary(p: RelaxParser, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
-    """Python's operators on tensors and on symbolic integers."""
+    """Apply a Python operator to tensors or symbolic integers."""
     tensors = [v for v in (a, b) if isinstance(v, SSAValue)]
     if not tensors:
         return symbolic_binary(p, kind, a, b, node)
@@ -227,7 +227,7 @@ def unary(p: RelaxParser, kind: str, value: Any, node: ast.AST) -> Any:
 
 
 def _scalar_like(p: RelaxParser, value: Any, like: SSAValue, site: CallSite) -> SSAValue:
-    """A number beside a tensor: a constant of the tensor's dtype."""
+    """Return a number as a constant of the dtype of the tensor beside it."""
     element = like.type.element if isinstance(like.type, TensorType) else None
     number = plain_value(value)
     if element is not None and isinstance(number, float) and not is_float(element):

@@ -1,4 +1,4 @@
-"""Relax functions: signatures, bodies and results, and the tables that make the language `R`."""
+"""Relax functions: signatures, bodies and results, and the tables that define the language `R`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .values import CallSite, Ref, describe
 
 
 def read_signature(p: RelaxParser, function: ast.FunctionDef, pure: bool = True) -> Signature:
-    """What the function declares of its parameters and its result."""
+    """Return the declared parameters and result of a function."""
     check_plain_parameters(p.source, function.args)
     params: list[Attribute] = []
     for arg in function.args.args:
@@ -50,7 +50,7 @@ def read_signature(p: RelaxParser, function: ast.FunctionDef, pure: bool = True)
 def parse_relax(
     p: RelaxParser, function: ast.FunctionDef, signature: Signature, *, private: bool = False
 ) -> relax.FuncOp:
-    """The function as an op. Raises `ScriptError` or another located `TiraxError`."""
+    """Parse a function into an op. Raises `ScriptError` or another located `TiraxError`."""
     symbolic = (v.name for v in free_symbolic_vars(signature.params) if isinstance(v.name, str))
     p.state.used_names = p.check_names(function, symbolic)
     body, ret, attrs = _function_body(p, function, signature)
@@ -82,9 +82,9 @@ def _function_body(
 
 
 def _result_type(p: RelaxParser, last: relax.ReturnOp, signature: Signature, function: ast.FunctionDef) -> Attribute:
-    """What is known of the result: the body may say more than the declaration; where less, that is checked.
+    """Return the type of the result: the inferred type, or a more precise declared type, which a match_cast checks.
 
-    Where the two contradict each other, the body is right: with a warning.
+    If the two contradict each other, the body takes precedence and a warning is issued.
     """
     inferred = declared_type(last.value)
     known = erase_unbound(inferred, set(free_symbolic_vars(signature.params)))
@@ -108,7 +108,7 @@ def _result_type(p: RelaxParser, last: relax.ReturnOp, signature: Signature, fun
 
 
 def _name_the_rest(p: RelaxParser, block: Block) -> None:
-    """Name the results of nested calls, as normal form has them: `lv…` in dataflow blocks, `gv…` outside."""
+    """Name the results of nested calls as in normal form: `lv…` in dataflow blocks, `gv…` outside."""
     counters = {"lv": 0, "gv": 0}
     for op in block.walk():
         if not op.results or relax.is_inline(op) or not op.name.startswith("relax."):
@@ -143,7 +143,7 @@ def _local_function(p: RelaxParser, node: ast.FunctionDef) -> str:
 
 
 def _itself(p: RelaxParser, name: str, signature: Signature) -> SSAValue | None:
-    """What stands for a local function in its own body, until it is made; where its result is declared."""
+    """Return a placeholder for a local function in its own body, until it is created, if its result is declared."""
     if signature.ret is None:
         return None
     value = Block(arg_types=[CallableType.of(signature.params, signature.ret, signature.pure)]).args[0]
@@ -152,7 +152,10 @@ def _itself(p: RelaxParser, name: str, signature: Signature) -> SSAValue | None:
 
 
 def _is_pure(p: RelaxParser, function: ast.FunctionDef) -> bool:
-    """What `@R.function(pure=…)` says of a local function. Raises `ScriptError` for any other decorator."""
+    """Return the `pure` argument of `@R.function(pure=…)` on a local function.
+
+    Raises `ScriptError` for any other decorator.
+    """
     if len(function.decorator_list) != 1:
         raise refuse(p.source, function, "a Relax function")
     node = function.decorator_list[0]
@@ -165,11 +168,11 @@ def _is_pure(p: RelaxParser, function: ast.FunctionDef) -> bool:
 
 
 FUNCTIONS: dict[str, Builder] = {"Call": call_by_name, **STRUCT_INFO_CALLS, **LEAVES, **CALLS, **CALLED}
-"""What of `R` is no operator, by name."""
+"""Functions of `R` other than operators, by name."""
 
 
 def _call(p: RelaxParser, target: Ref, site: CallSite) -> Any:
-    """`R.add(x, y)`, and what of `T` and `I` may stand in a Relax function."""
+    """Evaluate a call such as `R.add(x, y)`, or of a function of `T` or `I` that is allowed in a Relax function."""
     if target.dialect == "tir":
         return symbolic_call(p, target, site)
     if target == Ref("ir", "vdevice"):
@@ -203,12 +206,12 @@ RELAX = Language(
     member=member,
     element=element_of,
 )
-"""What expressions and statements mean in a Relax function."""
+"""The expressions and statements of a Relax function."""
 
 
 def relax_parser(
     source: Source, environment: Environment, module: ModuleContext, checked: bool = True, policy: Policy = RAISE
 ) -> RelaxParser:
-    """What reads one Relax function of a module."""
+    """Return the parser of one Relax function of a module."""
     state = RelaxState(module, checked)
     return RelaxParser(source, Scope(environment), RELAX, state, block=Block(), policy=policy)

@@ -1,4 +1,4 @@
-"""What is kept of a Relax function while it is read."""
+"""The state of a Relax function during parsing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .values import CallSite
 
 @dataclass(frozen=True)
 class Signature:
-    """What a Relax function declares; `ret` is None where it is to be inferred."""
+    """The declared signature of a Relax function; `ret` is None if the result is to be inferred."""
 
     names: tuple[str, ...]
     params: tuple[Attribute, ...]
@@ -26,7 +26,7 @@ class Signature:
 
 @dataclass
 class DataflowFrame:
-    """A dataflow block that is being read."""
+    """A dataflow block during parsing."""
 
     block: Block
     outputs: list[tuple[str, SSAValue]] | None = None
@@ -35,7 +35,7 @@ class DataflowFrame:
 
 @dataclass
 class FunctionFrame:
-    """A function, or a local one, whose body is being read."""
+    """A function, or a local function, whose body is being parsed."""
 
     attrs: DictionaryAttr | None = None
     dataflow: DataflowFrame | None = None
@@ -44,21 +44,21 @@ class FunctionFrame:
 
 @dataclass
 class RelaxState:
-    """What has been read of a Relax function so far."""
+    """The state of the parsing of a Relax function."""
 
     call_te: ClassVar[Callable[..., Any] | None] = None
-    """How tensor functions are called on Relax values: `topi` fills this in."""
+    """Calls a tensor function on Relax values; set by `topi`."""
 
     module: ModuleContext
     checked: bool = True
-    """Whether an annotation that does not hold is refused; else it is kept, and the program is not well formed."""
+    """True if an annotation that does not hold is an error; otherwise it is kept, and the program is ill-formed."""
     function: FunctionFrame = field(default_factory=FunctionFrame)
     used_names: set[str] = field(default_factory=set[str])
     implied: set[SSAValue] = field(default_factory=set[SSAValue])
-    """What a declared result casts to, which is no binding."""
+    """Casts inserted for declared results, which are not bindings."""
 
 
 RelaxParser: TypeAlias = Evaluator[RelaxState]
-"""Reads one Relax function: the functions of `relax_*.py` take it first."""
+"""The parser of one Relax function, first parameter of the functions in `relax_*.py`."""
 Builder: TypeAlias = Callable[[RelaxParser, CallSite], Any]
-"""A function of `R` on the arguments of a call: the value of the call."""
+"""Builds the value of a call of `R` from its arguments."""

@@ -26,11 +26,11 @@ from .values import CallSite, FreshVar, Ref, Unusable, describe
 _KEEP_THEIR_TYPES = frozenset(
     (*relax.INLINE_OPS, relax.DataflowOp, relax.CallTIROp, relax.CallTIRInplaceOp, relax.CallDPSPackedOp)
 )
-"""Kinds of ops whose results are what they are, whatever an annotation says."""
+"""Kinds of ops whose result type does not depend on annotations."""
 
 
 class _Hidden(Unusable):
-    """What a name of a dataflow block that is no output stands for after the block."""
+    """A name of a dataflow block that is not an output, as seen after the block."""
 
     def error(self, source: Source, node: ast.Name) -> TiraxError:
         hint = f"make it an output: R.output({node.id})"
@@ -41,7 +41,7 @@ _HIDDEN = _Hidden()
 
 
 def read_body(p: RelaxParser, statements: Sequence[ast.stmt]) -> str | None:
-    """Read statements into the current block; gives the name that the last one binds."""
+    """Read statements into the current block and return the name that the last one binds."""
     bound: str | None = None
     for statement in statements:
         if isinstance(p.block.last_op, relax.ReturnOp):
@@ -82,7 +82,7 @@ def _unpacked(p: RelaxParser, value: Any, count: int, node: ast.AST) -> list[Any
 
 
 def _bind(p: RelaxParser, name: str, value: Any, node: ast.AST, annotation: Attribute | None = None) -> None:
-    """`name = value`"""
+    """Bind `name` to `value`."""
     if isinstance(value, FreshVar):
         p.scope.define(name, Var(name))
         return
@@ -102,9 +102,11 @@ def _bind(p: RelaxParser, name: str, value: Any, node: ast.AST, annotation: Attr
 
 
 def _annotate(p: RelaxParser, value: SSAValue, annotation: Attribute, node: ast.AST) -> SSAValue:
-    """A binding's annotation: it may say less than is known, or more where nothing speaks against it.
+    """Apply the annotation of a binding.
 
-    As in TVM it says no less of a call with calls as arguments, whose type is inferred when these are bound.
+    It may be less precise than the inferred type, or more precise if consistent with it.
+
+    As in TVM it cannot be less precise for a call with nested calls, whose type is inferred once those are bound.
     """
     inferred = value.type
     if is_base_of(annotation, inferred):
@@ -124,7 +126,7 @@ def _annotate(p: RelaxParser, value: SSAValue, annotation: Attribute, node: ast.
 
 
 def _declared_only(p: RelaxParser, value: SSAValue, annotation: Attribute, node: ast.AST) -> SSAValue:
-    """Keep an annotation that does not hold as something that was written."""
+    """Record an annotation that does not hold as the declared one."""
     if name_of(value) is not None or not isinstance(value, OpResult):
         value = p.emit(relax.BindOp(value), node)
     remember(cast(OpResult, value).op).declared = annotation
@@ -166,7 +168,7 @@ def _return(p: RelaxParser, node: ast.Return) -> None:
 
 
 def _with(p: RelaxParser, node: ast.With) -> str | None:
-    """A dataflow block; gives the name of its last binding, where that is an output."""
+    """Read a dataflow block and return the name of its last binding if that is an output."""
     target = p.target_of(node.items[0].context_expr)
     if target != Ref("relax", "dataflow") or len(node.items) != 1:
         raise p.error(node, "'with' cannot be used so", expected="with R.dataflow():", found=describe(target))
@@ -188,7 +190,7 @@ def _with(p: RelaxParser, node: ast.With) -> str | None:
 
 
 def _output_result(p: RelaxParser, frame: DataflowFrame, node: ast.Return) -> None:
-    """A block that ends with a return and says no outputs gives the names that are returned."""
+    """Make the returned names the outputs of a block that ends with a return and has no `R.output`."""
     names = dict.fromkeys(n.id for n in ast.walk(node) if isinstance(n, ast.Name))
     values = [(name, p.scope.innermost(name)) for name in names]
     frame.outputs = [(name, value) for name, value in values if isinstance(value, SSAValue)]
@@ -219,7 +221,7 @@ def _close_dataflow(p: RelaxParser, frame: DataflowFrame, node: ast.With) -> str
 
 
 def output(p: RelaxParser, node: ast.Call) -> None:
-    """`R.output(a, b)`"""
+    """Read `R.output(a, b)`."""
     frame = p.state.function.dataflow
     if frame is None or p.block is not frame.block:
         raise p.error(node, "R.output stands in a dataflow block only")
@@ -274,10 +276,10 @@ def _branch(p: RelaxParser, statements: list[ast.stmt]) -> tuple[Block, str]:
 
 
 def _yield(branch: Block, name: str) -> Attribute:
-    """The type that a branch declares for its value.
+    """Return the type that a branch declares for its value.
 
-    A last `y = x`, or `y = 0`, says what the value is, and is no binding. Of a last `y = f(x)` the value is `f(x)`:
-    `y` is what the branches give, the value has a name of its own.
+    A trailing `y = x` or `y = 0` denotes the value and is not a binding. For a trailing `y = f(x)` the value is
+    `f(x)`, with a name of its own, because `y` is the result of the branches.
     """
     last = cast(relax.YieldOp, branch.last_op)
     declared, copy = last.value.type, last.value.owner
@@ -298,7 +300,7 @@ def _check_condition(p: RelaxParser, cond: SSAValue, node: ast.AST) -> None:
 
 
 def _has_nested_operand(value: SSAValue) -> bool:
-    """Whether a call is written as an argument of the one that gives a value: a binding without a name yet."""
+    """Return whether an argument of a call is itself a call, which has no name yet."""
     owner = value.owner
     return isinstance(owner, Operation) and any(
         _has_nested_operand(v) if relax.is_inline(v.owner) else name_of(v) is None
@@ -308,9 +310,9 @@ def _has_nested_operand(value: SSAValue) -> bool:
 
 
 def _without_trailing_binds(block: Block, outputs: list[tuple[str, SSAValue]]) -> list[tuple[str, SSAValue]]:
-    """`gv = add1` at the end of a dataflow block, for the sake of the output's name alone, is no binding of its own.
+    """Drop bindings such as `gv = add1` at the end of a dataflow block that only rename an output.
 
-    `add1 = add1` is one.
+    `add1 = add1` is kept.
     """
     positions = {value: i for i, (_, value) in enumerate(outputs)}
     inner = [value for _, value in outputs]
@@ -335,6 +337,6 @@ STATEMENTS: dict[type[ast.stmt], Callable[[RelaxParser, Any], str | None]] = {
     ast.With: _with,
     ast.If: _if,
 }
-"""How statements are read, by their kind in Python; each gives the name that it binds."""
+"""Readers of statements by Python node type; each returns the name that it binds."""
 CALLED: dict[str, Builder] = {"func_attr": _func_attr}
 """Functions of `R` that are statements, by name."""

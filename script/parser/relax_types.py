@@ -1,4 +1,4 @@
-"""Struct info in scripts: `R.Tensor(("n", 4), "float32")` and its kin."""
+"""Struct info in scripts: `R.Tensor(("n", 4), "float32")` and the like."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .values import CallSite, FreshVar, Imm, Ref, Unknown, describe
 
 
 class _TextScope(Scope):
-    """The names in a dimension that is written as a string: one that is not known is a symbolic variable."""
+    """The scope of a dimension that is written as a string: unknown names are symbolic variables."""
 
     def __init__(self, around: Scope):
         super().__init__(around.environment)
@@ -43,7 +43,7 @@ class _TextScope(Scope):
 
 
 def vdevice_of(p: RelaxParser, value: Any) -> str | None:
-    """The virtual device that is given by a text or as itself; None for anything else."""
+    """Return the virtual device that is denoted by a text or passed directly; None for any other value."""
     return (
         value.data
         if isinstance(value, StringAttr)
@@ -54,7 +54,7 @@ def vdevice_of(p: RelaxParser, value: Any) -> str | None:
 
 
 def struct_info(p: RelaxParser, node: ast.expr) -> Attribute:
-    """The struct info that an annotation says."""
+    """Evaluate an annotation and return its struct info."""
     return as_struct_info(p, p.visit(node), node)
 
 
@@ -69,7 +69,7 @@ def as_struct_info(p: RelaxParser, value: Any, node: ast.AST) -> Attribute:
 
 
 def dims_of(p: RelaxParser, value: Any, node: ast.AST) -> list[SymExpr]:
-    """A shape; strings are expressions over symbolic variables."""
+    """Return the dimensions of a shape; strings are expressions over symbolic variables."""
     if not isinstance(value, tuple | list):
         raise p.error(node, "a shape is a tuple or list", expected='(1, "n")', found=describe(value))
     return [dim_of(p, v, node) for v in cast("list[Any]", value)]
@@ -100,7 +100,7 @@ def _text_dim(p: RelaxParser, text: str, node: ast.AST) -> SymExpr:
 
 
 def as_dtype(p: RelaxParser, value: Any, node: ast.AST) -> Attribute | None:
-    """A data type by name; None and `void` say nothing."""
+    """Return a data type by name; None for None and `void`, which leave it unspecified."""
     name = "" if value is None else dtype_text(p, value, node)
     if name in ("void", ""):
         return None
@@ -146,7 +146,7 @@ def _tuple(p: RelaxParser, site: CallSite) -> Attribute:
 
 
 def tuple_type(fields: Sequence[Attribute]) -> TupleType:
-    """The struct info of a tuple."""
+    """Return the struct info of a tuple."""
     return TupleType(cast("tuple[Any, ...]", tuple(fields)))
 
 
@@ -183,7 +183,7 @@ STRUCT_INFO_CALLS: dict[str, Callable[[RelaxParser, CallSite], Attribute]] = {
     "Callable": _callable,
     "Object": _object,
 }
-"""The struct infos of `R` by name."""
+"""The struct info constructors of `R` by name."""
 
 
 _SYMBOLIC_CALLS = {
@@ -192,11 +192,14 @@ _SYMBOLIC_CALLS = {
     "And": "and",
     "Or": "or",
 }
-"""Calls of `T` on two symbolic expressions, by what they are."""
+"""Functions of `T` on two symbolic expressions, with their operators."""
 
 
 def _index_map(p: RelaxParser, site: CallSite) -> IndexMapping:
-    """`T.index_map(lambda i: (i // 4, i % 4), inverse_index_map=…)`; indices are int64, whatever `index_dtype` says."""
+    """Parse `T.index_map(lambda i: (i // 4, i % 4), inverse_index_map=…)`.
+
+    Indices are int64, regardless of `index_dtype`.
+    """
     mapping, inverse = map(p.index_mapping, site.bind("mapping inverse_index_map= index_dtype=")[:2])
     if not isinstance(mapping, IndexMapping) or not isinstance(inverse, IndexMapping | None):
         raise site.error("an index map is a lambda", found=describe(inverse if inverse else mapping))
@@ -204,7 +207,7 @@ def _index_map(p: RelaxParser, site: CallSite) -> IndexMapping:
 
 
 def _arithmetic(kind: str, site: CallSite) -> SymExpr:
-    """`T.min(n, 4)`"""
+    """Parse `T.min(n, 4)`."""
     a, b = site.bind("a b")
     result = fold_symbolic(kind, a, b)
     if result is None:
@@ -213,7 +216,7 @@ def _arithmetic(kind: str, site: CallSite) -> SymExpr:
 
 
 def _choice(site: CallSite) -> SymExpr:
-    """`T.Select(n < 4, n, 4)`"""
+    """Parse `T.Select(n < 4, n, 4)`."""
     condition, a, b = site.bind("condition true_value false_value")
     if isinstance(condition, bool):
         condition = Const(int(condition), i1)
@@ -224,7 +227,7 @@ def _choice(site: CallSite) -> SymExpr:
 
 
 def symbolic_call(p: RelaxParser, target: Ref, site: CallSite) -> Any:
-    """What of `T` may stand in a Relax function: typed numbers, symbolic variables and integer arithmetic."""
+    """Evaluate a function of `T` in a Relax function: typed numbers, symbolic variables and integer arithmetic."""
     if target.path in _SYMBOLIC_CALLS:
         return _arithmetic(_SYMBOLIC_CALLS[target.path], site)
     if target.path in ("Select", "if_then_else"):

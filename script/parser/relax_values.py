@@ -1,4 +1,4 @@
-"""Values of a Relax function that is read: constants, leaves, the parts of values and their operators."""
+"""Values in Relax functions: constants, leaves, components of values and their operators."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .values import CallSite, GlobalRef, Imm, Method, describe
 
 
 def as_value(p: RelaxParser, value: Any, node: ast.AST) -> SSAValue:
-    """A value of the script as a Relax value."""
+    """Return a value of the script as a Relax value."""
     if isinstance(value, SSAValue):
         return value
     if isinstance(value, tuple | list):
@@ -55,7 +55,7 @@ def _function_ref(p: RelaxParser, value: GlobalRef, node: ast.AST) -> SSAValue:
 
 
 def prim_attr(value: Any) -> SymExpr | FloatAttr | None:
-    """The contents of a prim value; None for what is no number."""
+    """Return the contents of a prim value, or None if it is not a number."""
     if isinstance(value, Imm) and isinstance(value.value, float):
         return float_attr(value.value, value.dtype)
     if isinstance(value, bool):
@@ -68,17 +68,17 @@ def prim_attr(value: Any) -> SymExpr | FloatAttr | None:
 
 
 def _const(p: RelaxParser, site: CallSite) -> SSAValue:
-    """`R.const(1.0, "float32")`"""
+    """Parse `R.const(1.0, "float32")`."""
     value, dtype = site.bind("value dtype=")
     return p.emit(constant_of(p, site, value, as_dtype(p, dtype, site.node)), site.node)
 
 
 _NAMED_FLOATS = ("inf", "-inf", "nan")
-"""What the printer writes for floats that Python has no literal for."""
+"""Names that the printer writes for floats that have no Python literal."""
 
 
 def constant_of(p: RelaxParser, site: CallSite, value: Any, dtype: Attribute | None) -> relax.ConstantOp:
-    """The constant of a number, nested lists of numbers, or an array."""
+    """Return the constant of a number, nested lists of numbers, or an array."""
     import numpy as np
 
     value = plain_value(value)
@@ -138,7 +138,7 @@ def _null_value(p: RelaxParser, site: CallSite) -> SSAValue:
 
 
 def packed_function(p: RelaxParser, site: CallSite) -> tuple[str, relax.CallableType]:
-    """The name and the type of `R.ExternFunc("f", R.Callable(…))`."""
+    """Return the name and the type of `R.ExternFunc("f", R.Callable(…))`."""
     name, sinfo = site.bind("global_symbol struct_info=")
     if not isinstance(name, str):
         raise site.error("the name of a packed function is a string", found=describe(name))
@@ -155,7 +155,7 @@ def _extern(p: RelaxParser, site: CallSite) -> SSAValue:
 
 
 def _device(p: RelaxParser, site: CallSite) -> str:
-    """`R.device(device_type=1, index=0)`, `R.device("cpu")`: as the attribute of an operator says it."""
+    """Parse `R.device(device_type=1, index=0)` or `R.device("cpu")`, in the form of an operator's attribute."""
     kind, index = (plain_value(v) for v in site.bind("device_type index="))
     if not isinstance(kind, int | str) or not isinstance(index, int | None):
         raise site.error("a device is a kind and a number", found=f"{describe(kind)}, {describe(index)}")
@@ -179,7 +179,7 @@ def attribute_of(p: RelaxParser, value: Any, name: str, node: ast.AST) -> Any:
 
 
 def _parts(value: Any) -> dict[str, Any]:
-    """What struct info says: `shape`, `dtype`, `ndim`, `vdevice` of tensors, `fields` of tuples, …"""
+    """Return the components of struct info: `shape`, `dtype`, `ndim`, `vdevice` of tensors, `fields` of tuples, …"""
     if isinstance(value, TensorType):
         device = value.vdevice.data if isinstance(value.vdevice, StringAttr) else None
         dtype = None if value.element is None else dtype_name(value.element)
@@ -243,4 +243,4 @@ LEAVES: dict[str, Builder] = {
     "device": _device,
     "tuple": _tuple,
 }
-"""The functions of `R` that give values without a call, by name."""
+"""Functions of `R` that create values other than calls, by name."""

@@ -1,4 +1,4 @@
-"""Names of a script: what is captured from around it, what it binds, and what nothing binds."""
+"""Names of a script: captured, bound and undefined ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .source import ScriptError, Source
 from .values import Builtin, Imm, Ref
 
 MARK = "__tirax_script_dialect__"
-"""The attribute that says of a module or object which script dialect it is, and of a function its name there."""
+"""An attribute of a module or object that names its script dialect; on a function, its name in that dialect."""
 OURS = {
     "tvm_api.script.relax": "relax",
     "tvm_api.script.tir": "tir",
@@ -29,10 +29,12 @@ OURS = {
     "te.axis": "tir",
     "te.reduction": "tir",
 }
-"""Where functions of this package stand that scripts may name in other ways than by `R` and `T`: `relax.const`."""
+"""Modules of this package whose functions scripts may call by other prefixes than `R` and `T`, such as
+`relax.const`.
+"""
 _PACKAGE = __name__.removesuffix("script.parser.scope")
 SCRIPT_VALUE = "__tirax_script_value__"
-"""The method by which captured objects say what they mean in a script: a `tir.ConstOp`, `SymExpr`, `IndexMapping`."""
+"""The method by which captured objects define their script value: a `tir.ConstOp`, `SymExpr` or `IndexMapping`."""
 CONVENTIONAL = {
     "R": Ref("relax"),
     "relax": Ref("relax"),
@@ -52,12 +54,12 @@ _MISSING = object()
 
 
 def header_names(text: str) -> dict[str, Ref]:
-    """Names that the comments at the head of a printed script give: `# from tvm.script import tir as T`."""
+    """Return the names that comments at the top of a printed script define: `# from tvm.script import tir as T`."""
     return {m[2] or m[1]: Ref(m[1]) for m in _HEADER.finditer(text)}
 
 
 class Environment:
-    """What stands around a script: captured Python variables, or the imports of a text."""
+    """The environment of a script: captured Python variables, or the imports of a text."""
 
     def __init__(self, captured: Mapping[str, Any], known: Mapping[str, Any] | None = None):
         self._captured = captured
@@ -70,7 +72,7 @@ class Environment:
         self._known[name] = value
 
     def lookup(self, name: str) -> Any:
-        """The value of `name`; `MISSING` where nothing is called so."""
+        """Return the value of `name`, or `MISSING` if it is undefined."""
         if name in self._known:
             return self._known[name]
         if name in self._captured:
@@ -87,7 +89,7 @@ def is_missing(value: Any) -> bool:
 
 
 def script_value(value: Any) -> Any:
-    """What a captured Python object means in a script."""
+    """Return the script value of a captured Python object."""
     if type(value) in (list, tuple):
         return type(value)(map(script_value, value))
     if isinstance(value, FunctionType | type):
@@ -118,11 +120,13 @@ _CLASSES = {
     "DataTypeImm": "dtype",
     "Tuple": "tuple",
 }
-"""Classes of `tvm.relax` by what makes one in a script."""
+"""Classes of `tvm.relax` with the names of their constructors in a script."""
 
 
 def _own_name(value: FunctionType | type) -> Any:
-    """A function or class of this package by its name in scripts; any other as it is, and it is never called."""
+    """Return a function or class of this package as a reference by its script name; any other value unchanged,
+    never called.
+    """
     mark = vars(value).get(MARK)
     if isinstance(mark, str) and "." in mark:
         return Ref(*mark.split(".", 1))
@@ -132,12 +136,12 @@ def _own_name(value: FunctionType | type) -> Any:
 
 
 def is_own(value: Any, room: str) -> bool:
-    """Whether a value is a function or class of a room of this package: where it is called no text of a user runs."""
+    """Return whether a value is a function or class of the package `room`, so that calling it runs no user code."""
     return isinstance(value, FunctionType | type) and f"{value.__module__}.".startswith(f"{_PACKAGE}{room}.")
 
 
 def closure_of(function: Any) -> dict[str, Any]:
-    """Variables of enclosing functions that `function` uses."""
+    """Return the variables of enclosing functions that `function` uses."""
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
     cells: dict[str, Any] = {}
     for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=False):
@@ -149,7 +153,7 @@ def closure_of(function: Any) -> dict[str, Any]:
 
 
 class Scope:
-    """Names of a function, innermost frame last."""
+    """The names of a function, innermost frame last."""
 
     def __init__(self, environment: Environment):
         self.environment = environment
@@ -157,7 +161,7 @@ class Scope:
 
     @contextmanager
     def frame(self) -> Iterator[dict[str, Any]]:
-        """A frame whose names vanish at its end."""
+        """Open a frame whose names are dropped at the end of the context."""
         self._frames.append({})
         try:
             yield self._frames[-1]
@@ -168,7 +172,7 @@ class Scope:
         self._frames[-1][name] = value
 
     def rebind(self, name: str, value: Any) -> None:
-        """Give a new value to a name in the frame that has it."""
+        """Assign a new value to a name in the frame that defines it."""
         for frame in reversed(self._frames):
             if name in frame:
                 frame[name] = value
@@ -182,7 +186,7 @@ class Scope:
         return _MISSING
 
     def innermost(self, name: str) -> Any:
-        """What the innermost frame calls so, None for nothing."""
+        """Return the value of `name` in the innermost frame, or None if it is not bound there."""
         return self._frames[-1].get(name)
 
     def lookup(self, name: str) -> Any:
@@ -194,7 +198,10 @@ class Scope:
 
 
 def names_in(function: ast.FunctionDef, known: Iterable[str]) -> tuple[set[str], list[ast.Name]]:
-    """The names that occur in `function`, and the first use of each that nothing defines, `known` being defined."""
+    """Return the names that occur in `function`, and the first use of each undefined name.
+
+    Names in `known` are defined.
+    """
     parts: list[ast.AST] = [*function.body]
     parts += [a.annotation for a in function.args.args if a.annotation is not None]
     parts += [function.returns] if function.returns is not None else []
@@ -214,7 +221,7 @@ _LEAVES = frozenset({ast.Constant, ast.Name})
 
 
 def nodes_of(parts: list[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes of syntax trees in the order of `ast.walk`, in a third of its time."""
+    """Yield the nodes of syntax trees in the order of `ast.walk`, in a third of the time."""
     todo = deque(parts)
     while todo:
         node = todo.popleft()
@@ -232,7 +239,7 @@ def nodes_of(parts: list[ast.AST]) -> Iterator[ast.AST]:
 def undefined_names(
     source: Source, nodes: list[ast.Name], names: set[str], symbolic: Iterable[str] = ()
 ) -> ScriptError:
-    """The error for uses of names that nothing defines; `names` are all that occur in the function or are known."""
+    """Return the error for uses of undefined names; `names` are all names in the function and those that are known."""
     nodes = sorted(nodes, key=lambda n: (n.lineno, n.col_offset))
     known = sorted(names - {n.id for n in nodes} - set(BUILTINS) - set(dir(builtins)))
     declared = set(symbolic)
@@ -248,7 +255,7 @@ _BINDERS = (ast.Name, ast.FunctionDef, ast.Lambda)
 
 
 def _bound_names(node: ast.Name | ast.FunctionDef | ast.Lambda) -> Iterable[str]:
-    """The names that a node by itself binds."""
+    """Return the names that a node itself binds, without its children."""
     if isinstance(node, ast.Name):
         return [node.id] if isinstance(node.ctx, ast.Store) else []
     names = [a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)]

@@ -1,4 +1,4 @@
-"""The text of a script: where its nodes stand, and the error that names a place in it."""
+"""The source of a script: locations of its nodes, and errors that carry a location."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ...ir.python_text import python_tree
 
 
 class ScriptError(TiraxError, SyntaxError):
-    """A script that is not TVMScript, or that does not mean anything."""
+    """A script that is not valid TVMScript."""
 
     @property
     def msg(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The whole message: what Python and pytest show of a `SyntaxError`."""
+        """The full message, shown by Python and pytest for a `SyntaxError`."""
         return str(self)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A piece of Python text: a file, or what stands for one."""
+    """A piece of Python text: a file, or text with a name in place of one."""
 
     filename: str
 
     def place(self, node: ast.AST) -> SourceLocation:
-        """Where a node stands in the file."""
+        """Return the location of a node in the file."""
         line = getattr(node, "lineno", 1)
         column = self._column(line, getattr(node, "col_offset", 0))
         end = getattr(node, "end_col_offset", None)
@@ -40,14 +40,14 @@ class Source:
         return SourceLocation(self.filename, line, column, last)
 
     def _column(self, line: int, offset: int) -> int:
-        """The 1-based column; Python counts bytes."""
+        """Return the 1-based column in characters; Python counts bytes."""
         text = source_line(self.filename, line)
         if text is None or text.isascii():
             return offset + 1
         return len(text.encode()[:offset].decode(errors="ignore")) + 1
 
     def attr(self, node: ast.AST) -> FileLineColLoc:
-        """The place of a node as the location of an operation."""
+        """Return the location of a node as a location attribute for operations."""
         place = self.place(node)
         return FileLineColLoc(self._file, IntAttr(place.line), IntAttr(place.column))
 
@@ -65,12 +65,12 @@ class Source:
         hint: str | None = None,
         notes: Sequence[str] = (),
     ) -> ScriptError:
-        """The error `message` at the place of `node`."""
+        """Return an error with `message` at the location of `node`."""
         return ScriptError(message, location=self.place(node), expected=expected, found=found, hint=hint, notes=notes)
 
     @contextmanager
     def located(self, node: ast.AST) -> Iterator[None]:
-        """Gives errors that have no place yet the place of `node`."""
+        """Add the location of `node` to errors raised within the context that have none."""
         try:
             yield
         except TiraxError as error:
@@ -80,7 +80,7 @@ class Source:
 
 
 def parse_text(text: str, source: Source) -> ast.Module:
-    """Python's tree of `text`. Raises `ScriptError` where it is not Python."""
+    """Return Python's syntax tree of `text`. Raises `ScriptError` if it is not valid Python."""
     try:
         return python_tree(text, source.filename)
     except SyntaxError as error:
@@ -94,7 +94,7 @@ _trees: dict[str, tuple[str, ast.Module]] = {}
 
 
 def file_tree(filename: str | None, name: str) -> tuple[Source, ast.Module]:
-    """A file's tree; the last trees are kept, for a file often holds several modules."""
+    """Return the syntax tree of a file. Recent trees are cached, as a file often contains several modules."""
     text = "".join(linecache.getlines(filename)) if filename else ""
     if not filename or not text:
         raise no_source(name)

@@ -1,4 +1,6 @@
-"""Functions of tensors that `R.emit_te` names: ours are called, simple ones of a script are read in their place."""
+"""Tensor functions in `R.emit_te`: those of this package are called, simple ones of a script are inlined from
+source.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,14 @@ _OURS = ("topi", "tvm_api.topi", "te.broadcast")
 
 
 def is_tensor_function(value: Any) -> bool:
-    """Whether a value is one of our functions of tensors: where it is called no text of a user runs."""
+    """Return whether a value is a tensor function of this package, so that calling it runs no user code."""
     return any(is_own(value, room) for room in _OURS)
 
 
 def apply(source: Source, node: ast.AST, function: FunctionType, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """What a function of a script gives for tensors: of `topi.exp(x)`, `x + y`, and simple functions of these.
+    """Apply a function of a script to tensors: `topi.exp(x)`, `x + y`, and simple functions composed of these.
 
-    Raises `ScriptError` where only running it could tell.
+    Raises `ScriptError` if the function is not simple and would have to be executed.
     """
     tensors = tuple({type(v) for v in _leaves([*args, *kwargs.values()]) if not is_constant(v)})
 

@@ -1,4 +1,4 @@
-"""Extents and regions of buffers in a prim_func that is read, what `A[i, j]` is and what attributes mean."""
+"""Buffer extents, regions, accesses such as `A[i, j]`, and attributes of buffers in a prim_func."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BUFFER_ATTRIBUTES = "data, dtype, shape, strides, elem_offset, access_ptr, vloa
 
 
 def dims_of(p: TirParser, value: Any, node: ast.AST) -> list[SymExpr]:
-    """A shape: ints are int32, as TVM has them."""
+    """Return the dimensions of a shape; ints are int32 as in TVM."""
     items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]
     return [dim_of(p, v, node) for v in items]
 
@@ -38,7 +38,7 @@ def dim_of(p: TirParser, value: Any, node: ast.AST) -> SymExpr:
 
 
 def pair_of(extent: Any) -> tuple[Any, Any]:
-    """The two parts of `(low, high)`; of anything else itself and None."""
+    """Return the two elements of `(low, high)`; for any other value the value and None."""
     if isinstance(extent, tuple | list):
         pair = cast("tuple[Any, ...]", extent)
         if len(pair) == 2:
@@ -53,7 +53,7 @@ def as_buffer(p: TirParser, value: Any, node: ast.AST, what: str = "argument") -
 
 
 def element_of(p: TirParser, value: SSAValue, indices: tuple[Any, ...], node: ast.AST) -> Access:
-    """`A[i, j]`, which the context makes a load, a region or the target of a store."""
+    """Return `A[i, j]`, which becomes a load, a region or the target of a store depending on the context."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         handle = p.state.handles.get(value.index) if isinstance(value, BlockArgument) else None
         if handle == node.value.id and value.owner is p.state.entry and name_of(value) not in (None, handle):
@@ -71,9 +71,10 @@ def element_of(p: TirParser, value: SSAValue, indices: tuple[Any, ...], node: as
 def region_of(
     p: TirParser, value: Any, node: ast.AST, *, widened: bool = False
 ) -> tuple[SSAValue, list[SSAValue], list[SymExpr]]:
-    """The buffer, first indices and extents of what `T.reads`, `T.writes` and `T.match_buffer` take.
+    """Return the buffer, first indices and extents of a region in `T.reads`, `T.writes` or `T.match_buffer`.
 
-    An extent depends on no loop: where the region may be `widened` it is all of the dimension then, else refused.
+    Extents must not depend on loops. If the region may be `widened`, such an extent becomes the full dimension;
+    otherwise it is an error.
     """
     if isinstance(value, SSAValue) and isinstance(value.type, tir.BufferType):
         value = Access(value, (Slice(None, None, None),) * value.type.rank, node)
@@ -108,7 +109,7 @@ def attribute_of(p: TirParser, value: Any, name: str, node: ast.AST) -> Any:
 
 
 def address(p: TirParser, buffer: SSAValue, node: ast.AST) -> SSAValue:
-    """`A.data`: the pointer that a buffer was declared at, where it was."""
+    """Return `A.data`: the pointer that the buffer is declared at, or else an op that reads the buffer's address."""
     owner = buffer.owner
     return owner.data if isinstance(owner, tir.DeclBufferOp) else p.emit(tir.BufferDataOp(buffer), node)
 

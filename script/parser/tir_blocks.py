@@ -1,4 +1,4 @@
-"""Blocks of a prim_func, and what holds for other statements: `T.attr`, `T.launch_thread`, with `with` and without."""
+"""Blocks of a prim_func and scoped statements: `T.attr` and `T.launch_thread`, with or without `with`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _REMAP_KINDS = {"S": IterKind.SPATIAL, "R": IterKind.REDUCE}
 
 
 _OPENING = ("attr", "launch_thread")
-"""What holds for all that follows where it stands without `with`."""
+"""Calls that, written without `with`, apply to all following statements."""
 
 
 def read_body(p: TirParser, statements: Sequence[ast.stmt]) -> None:
@@ -58,7 +58,9 @@ def read_body(p: TirParser, statements: Sequence[ast.stmt]) -> None:
 
 
 def _opened(p: TirParser, statement: ast.stmt) -> AbstractContextManager[None] | None:
-    """What `T.attr(…)` or `x = T.launch_thread(…)` without `with` opens: it holds for all that follows."""
+    """Return the context that `T.attr(…)` or `x = T.launch_thread(…)` without `with` opens for all following
+    statements.
+    """
     call = statement.value if isinstance(statement, ast.Expr | ast.Assign) else None
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr not in _OPENING:
         return None
@@ -88,7 +90,7 @@ def _attr(p: TirParser, node: ast.Call, target: ast.expr | None) -> Iterator[Non
 
 @contextmanager
 def _launch(p: TirParser, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
-    """`with T.launch_thread("threadIdx.x", 32) as x:`, or with what `T.env_thread` gave in place of the tag."""
+    """Parse `with T.launch_thread("threadIdx.x", 32) as x:`, where the tag may be replaced by a `T.env_thread`."""
     site = p.call_site(node, Ref("tir", "launch_thread"))
     thread, size = site.bind("thread extent")
     extent = cast_to(p, size, thread.dtype, node) if isinstance(thread, EnvThread) else expr(p, size, node)
@@ -116,7 +118,7 @@ def _thread_name(p: TirParser, name: str, index: SSAValue) -> None:
 
 
 def _about(p: TirParser, value: Any, node: ast.AST) -> Attribute | SSAValue | None:
-    """What an attribute is about: a string, a dictionary, a value; 0 is nothing."""
+    """Return the node of an attribute: a string, a dictionary or a value; None for 0."""
     if value in (0, None):
         return None
     if isinstance(value, CommReducer):
@@ -153,7 +155,7 @@ def _block(p: TirParser, node: ast.Call, target: ast.expr | None) -> Iterator[No
 
 
 def _note_buffers(p: TirParser, op: tir.BlockOp, frame: BlockFrame, node: ast.Call) -> None:
-    """Buffers that annotations name are those of regions that the block reads."""
+    """Resolve buffers in annotations to buffers of the regions that the block accesses."""
     places = {region.buffer: k for k, region in enumerate(op.reads)}
     if any(b not in places for b in frame.noted):
         raise p.source.error(node, "an annotation names a buffer that the block does not read")
@@ -162,7 +164,7 @@ def _note_buffers(p: TirParser, op: tir.BlockOp, frame: BlockFrame, node: ast.Ca
 
 
 def _end_root(p: TirParser, frame: BlockFrame, body: Block, node: ast.Call) -> None:
-    """The root block is implicit unless it has annotations, or TVM would not put one there."""
+    """Make the root block implicit, unless it has annotations or TVM would not insert one here."""
     if frame.annotations is not None or not has_root_block(list(body.ops)):
         p.emit(tir.BlockOp("root", [], Region(body), annotations=frame.annotations), node)
         return
@@ -185,20 +187,20 @@ def _init(p: TirParser, node: ast.Call, target: ast.expr | None) -> Iterator[Non
 
 
 def _frame(p: TirParser, node: ast.AST, what: str, *, root: bool = False) -> BlockFrame:
-    """The innermost block, for something that stands in blocks only; may it be the `root` block?"""
+    """Return the innermost block, for a construct that is only valid in blocks; `root` permits the root block."""
     if not p.state.blocks or (p.state.blocks[-1].root and not root):
         raise p.error(node, f"{what} stands in a block only", hint='write it below: with T.block("name"):')
     return p.state.blocks[-1]
 
 
 def _outside(p: TirParser, frame: BlockFrame, node: ast.Call) -> CallSite:
-    """The arguments of a call, computed outside of the block."""
+    """Return a call with its arguments evaluated outside of the block."""
     with p.at(frame.outer):
         return p.call_site(node, p.visit(node.func))
 
 
 def _axis(p: TirParser, node: ast.Call) -> SSAValue:
-    """`T.axis.spatial(extent, binding)` and its kin."""
+    """Parse `T.axis.spatial(extent, binding)` and the other kinds of axes."""
     frame = _frame(p, node, "T.axis")
     kind = _ITER_KINDS[cast(Ref, p.visit(node.func)).path.removeprefix("axis.")]
     site = _outside(p, frame, node)
@@ -213,10 +215,10 @@ def _axis(p: TirParser, node: ast.Call) -> SSAValue:
 def _constant_domain(
     least: Bound, extent: Bound, loops: Mapping[SSAValue, tuple[Bound, Bound]]
 ) -> tuple[SymExpr, SymExpr] | None:
-    """The first value and the extent of the domain of a loop, of constants and symbolic sizes.
+    """Return the minimum and extent of a loop's domain, in terms of constants and symbolic sizes.
 
-    Where they depend on loops around it (triangular nests) they are those of the least interval that holds all values,
-    a domain that the loop does not fill. None where they depend on what is loaded.
+    If they depend on enclosing loops (triangular nests), return the smallest interval that contains all values, of
+    which the loop covers only a part. Returns None if they depend on loaded values.
     """
     if isinstance(least, SymExpr) and isinstance(extent, SymExpr):
         return least, extent
@@ -236,7 +238,7 @@ def _as_expr(bound: Bound) -> SymExpr:
 
 
 def _remap(p: TirParser, node: ast.Call) -> Any:
-    """`T.axis.remap("SR", [i, k])`: iterators that are loop variables."""
+    """Parse `T.axis.remap("SR", [i, k])`: iterators bound to loop variables."""
     frame = _frame(p, node, "T.axis.remap")
     kinds, bindings = _outside(p, frame, node).bind("kinds bindings")
     if not (isinstance(kinds, str) and isinstance(bindings, tuple | list)):
@@ -280,7 +282,7 @@ def _iterator(
 
 
 def _where(p: TirParser, node: ast.Call) -> None:
-    """`T.where(condition)`, computed outside of the block."""
+    """Parse `T.where(condition)`, evaluated outside of the block."""
     frame = _frame(p, node, "T.where")
     (cond,) = _outside(p, frame, node).bind("predicate")
     if "where" in frame.declared:
@@ -315,12 +317,12 @@ def _block_attr(p: TirParser, site: CallSite) -> None:
 
 
 BLOCK_CONTEXTS: dict[str, Context] = {"block": _block, "init": _init, "attr": _attr, "launch_thread": _launch}
-"""What stands behind `with`, by its name in `T`."""
+"""Contexts of `with` statements, by name in `T`."""
 BLOCK_FORMS: dict[str, Callable[[TirParser, ast.Call], Any]] = {
     **dict.fromkeys([f"axis.{name}" for name in _ITER_KINDS], _axis),
     "axis.remap": _remap,
     "where": _where,
 }
-"""What is computed outside of the block that it stands in."""
+"""Calls whose arguments are evaluated outside of the enclosing block."""
 BLOCK_CALLS: dict[str, Builder] = {"reads": _regions, "writes": _regions, "block_attr": _block_attr}
 """Other statements of blocks."""

@@ -34,7 +34,7 @@ _ALLOCATED = f"{_BUFFER} annotations="
 
 
 def buffer_type(p: TirParser, site: CallSite, spec: str = _BUFFER) -> tuple[tir.BufferType, dict[str, Any]]:
-    """The type that the arguments of a call describe, and these arguments."""
+    """Return the buffer type that the arguments of a call describe, and the arguments by name."""
     names = [n.rstrip("=") for n in spec.split()]
     arguments = dict(zip(names, site.bind(spec), strict=True))
     node = site.node
@@ -57,12 +57,12 @@ def buffer_type(p: TirParser, site: CallSite, spec: str = _BUFFER) -> tuple[tir.
 
 
 def _stride(p: TirParser, value: Any, dtype: IntegerType, node: ast.AST) -> SymExpr:
-    """A stride or an offset: a name is a variable of the type of the extents."""
+    """Return a stride or an offset; a string names a variable with the dtype of the extents."""
     return Var(value, dtype) if isinstance(value, str) else dim_of(p, value, node)
 
 
 def _is_broadcast(site: CallSite, kind: Any) -> bool:
-    """Whether `buffer_type` is `auto`: TVM's name in texts, `auto_broadcast` that of its API."""
+    """Return whether the buffer kind is auto-broadcast: `auto` in TVM's scripts, `auto_broadcast` in its API."""
     if kind not in (None, "", "default", "auto", "auto_broadcast"):
         raise site.error("an unknown buffer_type", expected='"default" or "auto"', found=describe(kind))
     return str(kind).startswith("auto")
@@ -77,7 +77,7 @@ def _scope(site: CallSite, value: Any) -> str:
 
 
 def _positive(site: CallSite, name: str, value: Any, default: int) -> int:
-    """A number; TVM's -1 and 0 stand for the default."""
+    """Return a constant integer; -1 and 0 denote the default, as in TVM."""
     constant = as_sym(value) if value is not None else None
     number = default if value is None else None if constant is None else constant.constant
     if number is None:
@@ -86,7 +86,7 @@ def _positive(site: CallSite, name: str, value: Any, default: int) -> int:
 
 
 def _annotation(p: TirParser, site: CallSite) -> Any:
-    """`T.Buffer(shape, dtype)`: a type in a signature; in a body, with `data=`, a buffer at an address."""
+    """Parse `T.Buffer(shape, dtype)`: a type in a signature, or with `data=` in a body a buffer at an address."""
     result, arguments = buffer_type(p, site)
     return result if arguments["data"] is None else _declare(p, site, result, arguments["data"], alias=True)
 
@@ -129,7 +129,7 @@ def _decl(p: TirParser, site: CallSite) -> SSAValue:
 
 
 def _match(p: TirParser, site: CallSite) -> SSAValue:
-    """`T.match_buffer(handle, shape)` of a parameter, or `T.match_buffer(A[0:4, i:i + 4], shape)` in a block."""
+    """Parse `T.match_buffer(handle, shape)` of a parameter, or `T.match_buffer(A[0:4, i:i + 4], shape)` in a block."""
     source = site.kwargs.get("param", site.args[0] if site.args else None)
     if isinstance(source, Access) or (isinstance(source, SSAValue) and isinstance(source.type, tir.BufferType)):
         buffer, starts, extents = region_of(p, source, site.node)
@@ -160,7 +160,7 @@ def _check_extents(site: CallSite, extents: Sequence[SymExpr], result: tir.Buffe
 
 
 def _bind_handle(p: TirParser, handle: BlockArgument, result: tir.BufferType) -> SSAValue:
-    """The parameter becomes the buffer; the name of the handle is kept aside."""
+    """Turn a handle parameter into the buffer, and record the name of the handle."""
     buffer = Rewriter.replace_value_with_new_type(handle, cast(Attribute, result))
     set_name(buffer, None)
     name = p.state.handles.get(cast(BlockArgument, buffer).index)
@@ -170,7 +170,7 @@ def _bind_handle(p: TirParser, handle: BlockArgument, result: tir.BufferType) ->
 
 
 def _constant(p: TirParser, site: CallSite) -> SSAValue:
-    """`T.allocate_const(data, dtype, shape)`"""
+    """Parse `T.allocate_const(data, dtype, shape)`."""
     data, dtype, extents, _ = site.bind("data dtype extents annotations=")
     import numpy as np
 
@@ -190,7 +190,7 @@ def _constant(p: TirParser, site: CallSite) -> SSAValue:
 
 
 def _allocate(p: TirParser, site: CallSite) -> SSAValue:
-    """`T.allocate(extents, dtype, scope)`: the address of memory."""
+    """Parse `T.allocate(extents, dtype, scope)`, which returns an address."""
     extents, dtype, scope, condition, notes = site.bind("extents dtype scope= condition= annotations=")
     if condition not in (None, True) and not (isinstance(condition, Imm) and condition.value == 1):
         raise site.error("memory cannot be allocated under a condition", found=describe(condition))
@@ -200,7 +200,7 @@ def _allocate(p: TirParser, site: CallSite) -> SSAValue:
 
 
 def _access_ptr(p: TirParser, buffer: SSAValue, site: CallSite) -> SSAValue:
-    """`A.access_ptr("rw", offset=8)`: the address of a part of a buffer."""
+    """Parse `A.access_ptr("rw", offset=8)`: the address of an element of a buffer."""
     mode, _, lanes, offset, extent = site.bind("access_mask ptr_type= content_lanes= offset= extent=")
     t = cast(tir.BufferType, buffer.type)
     mask = sum(bit for letter, bit in (("r", 1), ("w", 2)) if letter in mode) if isinstance(mode, str) else mode
@@ -217,7 +217,7 @@ def _access_ptr(p: TirParser, buffer: SSAValue, site: CallSite) -> SSAValue:
 
 
 def _vload(p: TirParser, buffer: SSAValue, site: CallSite) -> SSAValue:
-    """`A.vload([i, j], "float32x4")`: a vector from an element on; lanes that a `predicate` leaves out are 0."""
+    """Parse `A.vload([i, j], "float32x4")`: a vector that starts at an element; lanes masked by `predicate` are 0."""
     begin, dtype, predicate = site.bind("begin dtype= predicate=")
     t = cast(tir.BufferType, buffer.type)
     result_type = as_dtype(p, dtype, site.node, dtype_name(t.dtype))
@@ -228,7 +228,7 @@ def _vload(p: TirParser, buffer: SSAValue, site: CallSite) -> SSAValue:
 
 
 def _vstore(p: TirParser, buffer: SSAValue, site: CallSite) -> None:
-    """`A.vstore([i, j], value)`: a statement that stores a vector from an element on, where a `predicate` holds."""
+    """Parse `A.vstore([i, j], value)`: a statement that stores a vector from an element on, masked by `predicate`."""
     begin, value, predicate = site.bind("begin value predicate=")
     stored = expr(p, value, site.node)
     indices = _vector_indices(p, cast(tir.BufferType, buffer.type), begin, stored.type, site)
@@ -241,7 +241,7 @@ def _vstore(p: TirParser, buffer: SSAValue, site: CallSite) -> None:
 def _masked(
     p: TirParser, buffer: SSAValue, indices: list[SSAValue], predicate: Any, site: CallSite
 ) -> tuple[SSAValue, SSAValue]:
-    """The index of a flat buffer, and the mask of its lanes."""
+    """Return the index into a flat buffer and the mask of its lanes."""
     mask, access_type = expr(p, predicate, site.node), tir.element_type(buffer, indices)
     if len(indices) != 1:
         raise site.error("a predicate is for a buffer of one dimension", found=f"{len(indices)} dimensions")
@@ -251,7 +251,7 @@ def _masked(
 
 
 def _vector_indices(p: TirParser, t: tir.BufferType, begin: Any, vector: Attribute, site: CallSite) -> list[SSAValue]:
-    """The indices of as many elements as `vector` has lanes."""
+    """Return indices for as many elements as `vector` has lanes."""
     starts = cast("list[Any]", begin) if isinstance(begin, tuple | list) else [begin]
     indices = [as_index(p, expr(p, i, site.node), site.node) for i in starts]
     if scalar_of(vector) != t.dtype or len(indices) != t.rank:
@@ -276,7 +276,7 @@ BUFFER_CALLS: dict[str, Builder] = {
     "allocate": _allocate,
     "allocate_const": _constant,
 }
-"""The functions of `T` that give buffers, by name."""
+"""Functions of `T` that return buffers, by name."""
 
 
 METHODS: dict[str, Callable[[TirParser, Any, CallSite], SSAValue | None]] = {
@@ -285,4 +285,4 @@ METHODS: dict[str, Callable[[TirParser, Any, CallSite], SSAValue | None]] = {
     "vstore": _vstore,
     "astype": _astype,
 }
-"""The methods of buffers and scalars, by name."""
+"""Methods of buffers and scalars, by name."""

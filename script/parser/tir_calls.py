@@ -1,4 +1,4 @@
-"""The functions of `T` that give expressions: a table from names to builders."""
+"""Functions of `T` that return expressions: a table from names to builders."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _unary(intrinsic: str, result: Attribute | None = None) -> Builder:
 
 
 def _rounding(intrinsic: str) -> Builder:
-    """Rounding leaves integers as they are."""
+    """Return the builder of a rounding function, which leaves integers unchanged."""
 
     def build(p: TirParser, site: CallSite) -> SSAValue:
         (x,) = site.bind("x")
@@ -69,7 +69,7 @@ def _matched(intrinsic: str, spec: str = "a b") -> Builder:
 
 
 def _operator(kind: str) -> Builder:
-    """An operator written as a function: `T.max(a, b)`, `T.FloorDiv(a, b)`."""
+    """Return the builder of an operator written as a function: `T.max(a, b)`, `T.FloorDiv(a, b)`."""
 
     def build(p: TirParser, site: CallSite) -> Any:
         a, b = site.bind("a b")
@@ -80,7 +80,7 @@ def _operator(kind: str) -> Builder:
 
 
 def _node(kind: str) -> Builder:
-    """An operator as a node: `T.Add(a, 0)` is computed as it is written, where `a + 0` is `a`."""
+    """Return the builder of an operator node: `T.Add(a, 0)` is not folded, while `a + 0` is `a`."""
 
     def build(p: TirParser, site: CallSite) -> Any:
         a, b = site.bind("a b")
@@ -158,7 +158,7 @@ def _reinterpret(p: TirParser, site: CallSite) -> SSAValue:
 
 
 def _dtype_first(site: CallSite, names: str) -> list[Any]:
-    """Arguments of which the first is a dtype, which may be given as `dtype=` behind the others."""
+    """Return arguments whose first one is a dtype, which may also be passed last as `dtype=`."""
     if "dtype" not in site.kwargs:
         return list(site.bind(names))
     return list(
@@ -169,7 +169,7 @@ def _dtype_first(site: CallSite, names: str) -> list[Any]:
 
 
 def _count(p: TirParser, value: Any, site: CallSite) -> tuple[int, bool]:
-    """How many lanes are said, and whether times `T.vscale()`."""
+    """Return the number of lanes, and whether it is multiplied by `T.vscale()`."""
     symbolic = as_sym(value)
     scalable = symbolic is None and isinstance(value, SSAValue)
     count = tir.vscale_factor(value) if scalable else symbolic and symbolic.constant
@@ -194,7 +194,7 @@ def _broadcast(p: TirParser, site: CallSite) -> SSAValue:
 
 
 def _active_lane_mask(p: TirParser, site: CallSite) -> SSAValue:
-    """`T.get_active_lane_mask("uint1x4", base, limit)`: which of the numbers from `base` on are below `limit`."""
+    """Parse `T.get_active_lane_mask("uint1x4", base, limit)`: a mask of the lanes with `base + lane < limit`."""
     dtype, base, limit = site.bind("dtype base limit")
     return p.emit(
         tir.CallIntrinOp(
@@ -230,7 +230,7 @@ def _constant_lane(value: Any, site: CallSite) -> int:
 
 
 def _vector_half(low: bool) -> Builder:
-    """`T.vectorlow(dtype, v)`: the first half of the lanes."""
+    """Return the builder of `T.vectorlow(dtype, v)` or `T.vectorhigh`: the first or second half of the lanes."""
 
     def build(p: TirParser, site: CallSite) -> SSAValue:
         dtype, vec = site.bind("dtype vec")
@@ -267,7 +267,7 @@ def _limit(least: bool) -> Builder:
 
 
 def limit(dtype: Attribute, least: bool) -> Imm:
-    """The least or greatest (finite) value of a type."""
+    """Return the least or greatest finite value of a type."""
     if is_float(dtype):
         import ml_dtypes
 
@@ -303,7 +303,9 @@ def _type_annotation(p: TirParser, site: CallSite) -> SSAValue:
 
 
 def _handle(p: TirParser, site: CallSite) -> FreshVar:
-    """`T.handle("float32", "global")`: an address of such elements, of `"void"` ones too, or of anything."""
+    """Parse `T.handle("float32", "global")`: the address of elements of a type, also `"void"`, or of no particular
+    type.
+    """
     dtype, scope, _ = site.bind("dtype= storage_scope= is_size_var=")
     if dtype is None:
         return FreshVar(HANDLE)
@@ -314,7 +316,7 @@ def _handle(p: TirParser, site: CallSite) -> FreshVar:
 
 
 def _target(p: TirParser, site: CallSite) -> tir.TargetAttr:
-    """`T.target("llvm")` among attributes."""
+    """Parse `T.target("llvm")` in attributes."""
     config, host = site.bind("target_config host=")
     if not isinstance(config, str | dict):
         raise site.error("a target is a string or a dictionary", found=describe(config))
@@ -323,7 +325,7 @@ def _target(p: TirParser, site: CallSite) -> tir.TargetAttr:
 
 
 def _config(value: Any) -> Any:
-    """What describes a target, with numbers in place of typed constants, and its host as a dictionary."""
+    """Return the configuration of a target, with plain numbers for typed constants and its host as a dictionary."""
     if isinstance(value, tir.TargetAttr):
         return value.config
     if isinstance(value, dict):
@@ -332,7 +334,7 @@ def _config(value: Any) -> Any:
 
 
 def _fresh(p: TirParser, site: CallSite) -> FreshVar:
-    """`T.Var("n", "int64")`, and with one argument `T.var("int64")` or `te.var("n")`."""
+    """Parse `T.Var("n", "int64")`, or with one argument `T.var("int64")` or `te.var("n")`."""
     single = site.args[0] if len(site.args) == 1 and not site.kwargs else None
     if isinstance(single, str) and dtype_by_name(single) is not None:
         return FreshVar(as_dtype(p, single, site.node))
@@ -341,7 +343,7 @@ def _fresh(p: TirParser, site: CallSite) -> FreshVar:
 
 
 def _number(p: TirParser, site: CallSite) -> Imm:
-    """`T.IntImm("int64", 3)`, `tvm.tir.const(3, "int64")`: a number of a type."""
+    """Parse `T.IntImm("int64", 3)` or `tvm.tir.const(3, "int64")`: a typed number."""
     value, dtype = site.bind("value dtype=") if site.name.endswith("const") else reversed(site.bind("dtype value"))
     imm = imm_of(value)
     if imm is None:
@@ -350,7 +352,7 @@ def _number(p: TirParser, site: CallSite) -> Imm:
 
 
 def typed(p: TirParser, dtype: Attribute, site: CallSite) -> Any:
-    """`T.float32(0)`, `T.int64(n)`, `T.int64()`."""
+    """Parse `T.float32(0)`, `T.int64(n)` or `T.int64()`."""
     site.kwargs.pop("is_size_var", None)
     (value,) = site.bind("expr=")
     if value is None:
@@ -372,7 +374,7 @@ def _float_text(p: TirParser, text: str, dtype: Attribute, site: CallSite) -> fl
 
 
 def _if_then_else(p: TirParser, node: ast.Call) -> SSAValue:
-    """`T.if_then_else(c, a, b)`: each side in a region of its own, for only one is evaluated."""
+    """Parse `T.if_then_else(c, a, b)`: each operand has its own region, as only one of them is evaluated."""
     named = {k.arg: k.value for k in node.keywords if k.arg != "dtype"}
     arguments = [*node.args, *(named.pop(n) for n in ("cond", "t", "f")[len(node.args) :] if n in named)]
     if len(arguments) != 3 or named:
@@ -391,7 +393,7 @@ def _side(p: TirParser, node: ast.expr) -> tuple[Block, Any]:
 
 
 def _joined(p: TirParser, sides: list[tuple[Block, Any]], node: ast.AST) -> Attribute:
-    """The type of both sides."""
+    """Return the common type of both operands."""
     types = [type_of(p, value, node) for _, value in sides]
     dtype = promote(element(types[0]), element(types[1]))
     vector = next((t for t in types if isinstance(t, VectorType)), None)
@@ -405,7 +407,7 @@ def _finish(p: TirParser, block: Block, value: Any, dtype: Attribute, node: ast.
 
 
 def _let_in(p: TirParser, node: ast.Call) -> SSAValue:
-    """`T.Let(body, where={x: value})`: the body in a region of its own, where `x` is the value."""
+    """Parse `T.Let(body, where={x: value})`: the body has its own region, in which `x` is the value."""
     where = next((k.value for k in node.keywords if k.arg == "where"), node.args[1] if len(node.args) > 1 else None)
     names = where.keys if isinstance(where, ast.Dict) else []
     if not node.args or len(names) != 1 or not isinstance(names[0], ast.Name) or not isinstance(where, ast.Dict):
@@ -475,7 +477,7 @@ CALLS: dict[str, Builder] = {
     "get_active_lane_mask": _active_lane_mask,
     "env_thread": _env_thread,
 }
-"""The expressions of `T` by name."""
+"""Builders of the expressions of `T` by name."""
 
 
 FORMS: dict[str, Callable[[TirParser, ast.Call], Any]] = {
@@ -485,4 +487,4 @@ FORMS: dict[str, Callable[[TirParser, ast.Call], Any]] = {
     "Reduce": reduce,
     "comm_reducer": comm_reducer,
 }
-"""Expressions of `T` that read their arguments themselves, by name."""
+"""Expressions of `T` that evaluate their arguments themselves, by name."""

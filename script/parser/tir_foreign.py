@@ -1,4 +1,4 @@
-"""The functions of `T` that call what is no TVMScript: functions of C, of LLVM, of other devices, packed ones."""
+"""Functions of `T` that call external code: C functions, LLVM and device intrinsics, packed functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .values import CallSite, Imm, describe
 
 
 def _arguments(p: TirParser, values: list[Any], site: CallSite) -> list[SSAValue]:
-    """Arguments of a foreign call: strings, whole buffers and expressions."""
+    """Return the arguments of a foreign call: strings, buffers and expressions."""
     out: list[SSAValue] = []
     for value in values:
         if isinstance(value, str):
@@ -38,12 +38,12 @@ def _name_argument(site: CallSite, position: int) -> str:
 
 
 def _result_type(p: TirParser, site: CallSite) -> Attribute:
-    """The type that a call names first; "void" for nothing."""
+    """Return the result type, which is the first argument of a call; "void" for no result."""
     return tir.VOID if site.args[0] in ("void", "") else as_dtype(p, site.args[0], site.node)
 
 
 def _typed_call(cls: type[tir.CallExpr]) -> Builder:
-    """`f(dtype, "name", *args)`"""
+    """Return the builder of `f(dtype, "name", *args)`."""
 
     def build(p: TirParser, site: CallSite) -> SSAValue:
         name = _name_argument(site, 1)
@@ -78,11 +78,13 @@ DEVICE_NAMES = {
     "call_packed_lowered": "tvm_call_packed_lowered",
     "call_cpacked_lowered": "tvm_call_cpacked_lowered",
 }
-"""Intrinsics of other devices, by the names that scripts give them, too."""
+"""Device intrinsics by their names, including the aliases in scripts."""
 
 
 def _device_call(name: str) -> Builder:
-    """A call whose dtype a script says as its first or last argument, by name, or not at all."""
+    """Return the builder of a device intrinsic whose dtype is the first or last argument, a keyword argument, or
+    absent.
+    """
     place = tir.DEVICE_INTRINSICS[name].result
 
     def build(p: TirParser, site: CallSite) -> SSAValue:
@@ -101,12 +103,12 @@ def _string(p: TirParser, site: CallSite) -> SSAValue:
 
 
 def _llvm_name(p: TirParser, site: CallSite) -> str:
-    """`T.llvm_lookup_intrinsic_id("llvm.fma.f32")`: the name, which the call takes itself."""
+    """Parse `T.llvm_lookup_intrinsic_id("llvm.fma.f32")` as the name, which the call itself accepts."""
     return base_name(_name_argument(site, 0))
 
 
 def _call_of(name: str, spec: str, result: Attribute) -> Builder:
-    """An intrinsic whose arguments are taken as they are, all of them given."""
+    """Return the builder of an intrinsic whose arguments are all required and passed unchanged."""
 
     def build(p: TirParser, site: CallSite) -> SSAValue:
         args = _arguments(p, site.bind(spec), site)
@@ -137,4 +139,4 @@ FOREIGN_CALLS: dict[str, Builder] = {
     "StringImm": _string,
     "llvm_lookup_intrinsic_id": _llvm_name,
 }
-"""The calls of functions of C, of LLVM and of devices, by name in `T`."""
+"""Calls of C functions, LLVM and device intrinsics, by name in `T`."""

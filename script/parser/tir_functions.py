@@ -1,4 +1,4 @@
-"""Calls in a prim_func of what is no function of `T`: other functions of the module, and macros."""
+"""Calls in a prim_func of functions that do not belong to `T`: other functions of the module, and macros."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _MAX_DEPTH = 64
 
 @dataclass(frozen=True)
 class Macro:
-    """Statements that are read again wherever the macro is called, with its parameters in place of the arguments.
+    """Statements that are parsed at each call of the macro, with the arguments in place of its parameters.
 
-    Names that it does not bind mean what they mean in `environment`; without one, what they mean where it is called.
+    Free names are resolved in `environment`, or without one at the call.
     """
 
     node: ast.FunctionDef
@@ -42,7 +42,7 @@ class Macro:
 
 
 def member(p: TirParser, name: str, node: ast.AST) -> Any:
-    """`cls.f`: a function of the module."""
+    """Resolve `cls.f`, a function of the module."""
     if not p.state.module.has_function(name):
         hint = suggestion(name, p.state.module.function_names())
         raise p.error(node, f"the module has no function '{name}'", hint=hint)
@@ -50,7 +50,9 @@ def member(p: TirParser, name: str, node: ast.AST) -> Any:
 
 
 def call_value(p: TirParser, target: Any, site: CallSite) -> Any:
-    """A call of what is no function of `T`: a macro, a method, a function of the module, a captured one."""
+    """Parse a call whose callee is not a function of `T`: a macro, a method, a function of the module, a captured
+    function.
+    """
     if isinstance(target, Macro):
         _expand(p, target, site)
         return None
@@ -74,7 +76,9 @@ def call_function(p: TirParser, name: str, site: CallSite) -> SSAValue:
 
 
 def _argument(p: TirParser, param: SSAValue, argument: Any, site: CallSite) -> SSAValue:
-    """A buffer is given by its address, a scalar as the type of the parameter."""
+    """Return an argument as the parameter requires it: a buffer by its address, a scalar cast to the parameter's
+    type.
+    """
     if not isinstance(param.type, tir.BufferType | tir.HandleType):
         return cast_to(p, argument, param.type, site.node)
     if isinstance(argument, SSAValue) and isinstance(argument.type, tir.BufferType):
@@ -86,7 +90,7 @@ def _argument(p: TirParser, param: SSAValue, argument: Any, site: CallSite) -> S
 
 
 def define_macro(p: TirParser, node: ast.FunctionDef) -> None:
-    """A macro inside of a function: its free names are those of the function."""
+    """Define a macro inside of a function; its free names are those of the function."""
     if not is_macro(p, node):
         raise p.error(node, "a function may not stand in a prim_func", expected="@T.macro or @T.inline")
     p.scope.define(node.name, Macro(node, p.source, None))
@@ -115,7 +119,7 @@ def _expand(p: TirParser, macro: Macro, site: CallSite) -> None:
 
 
 def _signature(arguments: ast.arguments) -> inspect.Signature:
-    """The parameters of a macro; the defaults are their nodes, which are read where they are needed."""
+    """Return the signature of a macro. Defaults are syntax nodes that are evaluated when needed."""
     plain = [*arguments.posonlyargs, *arguments.args]
     defaults = {a.arg: d for a, d in zip(reversed(plain), reversed(arguments.defaults), strict=False)}
     defaults |= {a.arg: d for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None}
@@ -133,18 +137,18 @@ def _signature(arguments: ast.arguments) -> inspect.Signature:
 
 
 def is_macro(p: Evaluator[Any], node: ast.FunctionDef) -> bool:
-    """Whether a function is decorated as a macro."""
+    """Return whether a function has a macro decorator."""
     return any(p.visit(d.func if isinstance(d, ast.Call) else d) in MACROS for d in node.decorator_list)
 
 
 def hygienic(p: Evaluator[Any], node: ast.FunctionDef) -> bool:
-    """What `@T.macro(hygienic=…)` says."""
+    """Return the `hygienic` argument of `@T.macro(hygienic=…)`."""
     calls = [d for d in node.decorator_list if isinstance(d, ast.Call)]
     flags = [p.visit(k.value) for d in calls for k in d.keywords if k.arg == "hygienic"]
     return not flags or bool(flags[0])
 
 
 def call_builtin(p: TirParser, name: str, site: CallSite) -> NoReturn:
-    """Python's `min` and its like of what is no constant."""
+    """Reject Python's `min` and similar builtins on non-constants."""
     hint = f"write T.{name}" if name != "len" else None
     raise p.error(site.node, f"Python's '{name}' may only be applied to constants", hint=hint)

@@ -34,7 +34,7 @@ _LOOPS = {
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop before its body is read."""
+    """A loop whose body has not been parsed yet."""
 
     least: Bound
     extent: Bound
@@ -97,7 +97,7 @@ def _loop(
 
 
 def _distance(p: TirParser, start: Any, stop: Any, site: CallSite) -> Bound:
-    """`stop - start`, simplified as TVM does it."""
+    """Return `stop - start`, simplified as in TVM."""
     first, end = (_end(p, v, site) for v in (start, stop))
     extent = end - first
     if all(isinstance(v.name, str) for v in extent.free_vars()):
@@ -106,7 +106,10 @@ def _distance(p: TirParser, start: Any, stop: Any, site: CallSite) -> Bound:
 
 
 def _end(p: TirParser, value: Any, site: CallSite) -> SymExpr:
-    """A bound of a loop; what is computed in few bits, or unsigned, wraps around, and is no sum."""
+    """Return a loop bound.
+
+    One that is computed in narrow or unsigned integers wraps around, and is not treated as a sum.
+    """
     wraps = isinstance(value, SSAValue) and isinstance(value.type, IntegerType) and value.type not in (i1, i32, i64)
     return Var(value, cast(IntegerType, value.type)) if wraps else int_expr(p, value, site.node)
 
@@ -132,7 +135,9 @@ def _widened(p: TirParser, bound: Bound, dtype: IntegerType, node: ast.AST) -> B
 
 
 def _loop_targets(p: TirParser, target: ast.expr, count: int) -> list[tuple[str, int | None]]:
-    """The names of as many loops, each for one, or for a number of them: all of several, or those left, `*rest`."""
+    """Return the loop variables of `count` loops, each with the number of loops that it stands for; None for a
+    single loop.
+    """
     targets = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
     wide = [t for t in targets if isinstance(t, ast.Starred) or t is target and count != 1]
     rest = count - len(targets) + 1

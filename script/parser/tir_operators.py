@@ -1,4 +1,4 @@
-"""The operators of Python in a prim_func: what TVM folds is folded."""
+"""Python operators in a prim_func, folded as TVM folds them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def binary(p: TirParser, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
 
 
 def as_written(p: TirParser, value: SymExpr, kind: str, a: Any, b: Any) -> SymExpr:
-    """`a` and `b` under an operator, of which `value` is the canonical form, remembered for `expr`."""
+    """Return `value`, the canonical form of an operator on `a` and `b`, and remember the operands for `expr`."""
     if value.constant is not None or value is a or value is b:
         return value
     own = copy(value)
@@ -74,7 +74,7 @@ def as_written(p: TirParser, value: SymExpr, kind: str, a: Any, b: Any) -> SymEx
 
 
 def operator_node(p: TirParser, kind: str, a: Any, b: Any, node: ast.AST) -> SSAValue:
-    """`a` and `b` under an operator, which is not folded."""
+    """Build an operator on `a` and `b` without folding."""
     _check_operands(p, kind, (a, b), node)
     return emit_operator(p, kind, a, b, node)
 
@@ -104,7 +104,7 @@ def _fold_imms(p: TirParser, kind: str, x: Imm, y: Imm, node: ast.AST) -> Imm | 
 
 
 def _identity(p: TirParser, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
-    """`x + 0`, `x * 1`, `x // 1` and the like, which TVM's operators fold."""
+    """Fold `x + 0`, `x * 1`, `x // 1` and similar identities as TVM's operators do."""
     for value, other, right in ((a, b, True), (b, a, False)):
         imm = imm_of(other)
         if imm is None or isinstance(value, Imm) or kind not in (_NEUTRAL_RIGHT if right else _NEUTRAL_LEFT):
@@ -118,7 +118,10 @@ def _identity(p: TirParser, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
 
 
 def _is_neutral(kind: str, of_floats: bool) -> bool:
-    """Whether a division by 1 changes nothing: of floats `//` rounds, and `/` of integers is refused."""
+    """Return whether a division by 1 is an identity.
+
+    `//` of floats is not, because it rounds; `/` of integers is an error.
+    """
     return of_floats if kind == "div" else not of_floats if kind == "floordiv" else True
 
 

@@ -1,4 +1,4 @@
-"""Prim_funcs: parameters and the end of a function, and the tables that make the language `T`."""
+"""Prim_funcs: parameters, the end of a function, and the tables that define the language `T`."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from .values import Access, CallSite, FreshVar, GlobalRef, Imm, Ref
 
 
 def tir_parser(source: Source, environment: Environment, module: ModuleContext, policy: Policy = RAISE) -> TirParser:
-    """What reads one prim_func of a module."""
+    """Return the parser of one prim_func of a module."""
     entry = Block()
     return TirParser(source, Scope(environment), TIR, TirState(entry, module), block=entry, policy=policy)
 
 
 def parse_tir(p: TirParser, function: ast.FunctionDef, *, private: bool = False) -> tir.FuncOp:
-    """The function as an op. Raises `ScriptError` or another located `TiraxError`."""
+    """Parse a function into an op. Raises `ScriptError` or another located `TiraxError`."""
     p.check_names(function)
     p.state.function = function
     _parameters(p, function.args)
@@ -83,7 +83,7 @@ def _parameters(p: TirParser, arguments: ast.arguments) -> None:
 
 
 def _scalar_parameter(p: TirParser, arg: ast.arg, annotation: ast.expr | None) -> Attribute | None:
-    """The type of a scalar or handle; integers are known by name to the shapes of all buffers."""
+    """Return the type of a scalar or handle. Integer parameters may be used by name in the shapes of all buffers."""
     if annotation is None:
         raise p.error(arg, f"parameter '{arg.arg}' has no type", expected="T.handle, T.Buffer(…) or T.int32, …")
     if isinstance(annotation, ast.Call):
@@ -110,7 +110,7 @@ def _buffer_parameter(p: TirParser, arg: ast.arg, annotation: ast.expr | None) -
 
 
 def _handle_names(p: TirParser) -> list[str] | None:
-    """Names of the handles, or None where they are what the printer would make up."""
+    """Return the names of the handles, or None if they equal the names that the printer generates."""
     if not p.state.handles:
         return None
     names: list[str] = []
@@ -130,7 +130,7 @@ _ERASABLE = tuple(op for op in tir.EXPRESSION_OPS if op not in _EFFECTS)
 
 
 def _erase_unused(block: Block) -> None:
-    """Erase expressions that nothing uses (the ends of slices, say)."""
+    """Erase unused expressions, such as the ends of slices."""
     for op in reversed(list(block.walk())):
         if isinstance(op, (*_ERASABLE, ValueOp)) and not any(r.uses for r in op.results):
             op.detach()
@@ -138,27 +138,27 @@ def _erase_unused(block: Block) -> None:
 
 
 EXPRESSIONS: dict[str, Builder] = {**CALLS, **FOREIGN_CALLS}
-"""The functions of `T` that give expressions, by name."""
+"""Functions of `T` that return expressions, by name."""
 FUNCTIONS: dict[str, Builder] = {**EXPRESSIONS, **BUFFER_CALLS, **CALLED}
 """All functions of `T` by name."""
 SPECIAL = {**FORMS, **BLOCK_FORMS}
-"""Those that read their arguments themselves."""
+"""Functions that evaluate their arguments themselves."""
 _DTYPE_FIRST = frozenset(
     {"call_extern", "call_pure_extern", "call_intrin", "call_llvm_intrin", "call_llvm_pure_intrin"}
 )
-"""Calls whose first argument may be given as `dtype=`."""
+"""Calls whose first argument may be passed as `dtype=`."""
 _OF_A_DTYPE = frozenset(
     (
         "Cast", "FloatImm", "IntImm", "SizeVar", "Var", "cast", "const", "handle", "infinity", "max_value", "min_value",
         "get_active_lane_mask", "reinterpret", "type_annotation", "var", "vectorcombine", "vectorhigh", "vectorlow",
     )
 )  # fmt: skip
-"""Calls that have a parameter `dtype`. Others may be told one, which says nothing."""
+"""Calls with a parameter `dtype`. Other calls accept and ignore one."""
 _DTYPE_DROPPED = frozenset(CALLS.keys() | FOREIGN_CALLS.keys()) - DEVICE_NAMES.keys() - _OF_A_DTYPE
 
 
 def _call(p: TirParser, target: Ref, site: CallSite) -> Any:
-    """`T.max(a, b)`, `T.float32(0)`"""
+    """Evaluate a call such as `T.max(a, b)` or `T.float32(0)`."""
     name = target.path
     if target.dialect != "tir":
         raise site.error("only functions of T can be called in a prim_func")
@@ -194,4 +194,4 @@ TIR = Language(
     member=member,
     element=element_of,
 )
-"""What expressions and statements mean in a prim_func."""
+"""The expressions and statements of a prim_func."""

@@ -1,4 +1,4 @@
-"""Reductions that are expressions: `T.reduce(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), source=[…], …)`."""
+"""Reductions as expressions: `T.reduce(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), source=[…], …)`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CommReducer:
 
 
 def comm_reducer(p: TirParser, node: ast.Call) -> CommReducer:
-    """The reducer that a call describes; its body is read where it is used."""
+    """Return the reducer that a call describes. Its body is parsed where it is used."""
     arguments = _arguments(p, node, ("combiner", "identity"))
     function, identity = arguments.get("combiner"), arguments.get("identity")
     if not isinstance(function, ast.Lambda) or identity is None:
@@ -59,7 +59,7 @@ def comm_reducer(p: TirParser, node: ast.Call) -> CommReducer:
 
 
 def reduce(p: TirParser, node: ast.Call) -> SSAValue:
-    """The value of a reduction."""
+    """Parse a `T.reduce` expression and return its value."""
     name = cast(Ref, p.visit(node.func)).path
     arguments = _arguments(p, node, _ARGUMENTS[name])
     missing = [n for n in ("combiner", "source", "axis") if n not in arguments]
@@ -93,20 +93,20 @@ def reduce(p: TirParser, node: ast.Call) -> SSAValue:
 
 
 def reducer_value(p: TirParser, reducer: CommReducer, node: ast.AST) -> SSAValue:
-    """A reducer by itself, which an attribute of statements is about."""
+    """Return a standalone reducer, the node of an attribute statement."""
     identity = [expr(p, v, node) for v in reducer.identity]
     types = [v.type for v in identity]
     return p.emit(tir.CommReducerOp(identity, _combine(p, reducer, types)), node)
 
 
 def _combine(p: TirParser, reducer: CommReducer, types: Sequence[Attribute]) -> list[Region]:
-    """The results of a reducer of two values each."""
+    """Return the regions that compute the results of a reducer from two values each."""
     both = list(zip(reducer.params, [*types, *types], strict=True))
     return [_region(p, both, n, t) for n, t in zip(reducer.results, types, strict=True)]
 
 
 def _arguments(p: TirParser, node: ast.Call, names: Sequence[str]) -> dict[str, ast.expr]:
-    """The arguments of a call by name, unevaluated; `None` is as good as none."""
+    """Return the arguments of a call by name, unevaluated, without those that are `None`."""
     arguments = dict(zip(names, node.args, strict=False))
     arguments |= {_ALIASES.get(k.arg or "", k.arg or ""): k.value for k in node.keywords}
     wrong = [n for n in arguments if n not in names]
@@ -122,7 +122,7 @@ def _items(node: ast.expr | None) -> list[ast.expr]:
 
 
 def _axis(p: TirParser, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
-    """Variable, first value and extent of `T.iter_var(k, T.Range(0, n), "CommReduce", "")`."""
+    """Return the variable, minimum and extent of `T.iter_var(k, T.Range(0, n), "CommReduce", "")`."""
     if not isinstance(node, ast.Call) or p.visit(node.func) not in (Ref("tir", "iter_var"), Ref("tir", "IterVar")):
         raise p.error(node, "an axis is expected", expected='T.iter_var(k, T.Range(0, n), "CommReduce", "")')
     arguments = _arguments(p, node, ("var", "dom", "iter_type", "thread_tag"))
@@ -139,7 +139,7 @@ def _axis(p: TirParser, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
 
 
 def _range(p: TirParser, node: ast.expr) -> tuple[ast.expr, ast.expr]:
-    """`T.Range(0, n)`, `T.Range(n)` or `(0, n)`."""
+    """Return the two bounds of `T.Range(0, n)`, `T.Range(n)` or `(0, n)`."""
     items = _items(node)
     if isinstance(node, ast.Call) and p.visit(node.func) == Ref("tir", "Range") and not node.keywords:
         items = [ast.copy_location(ast.Constant(0), node), *node.args][-2:]
@@ -167,7 +167,7 @@ def _number(p: TirParser, node: ast.expr | None, count: int) -> int:
 
 
 def _region(p: TirParser, args: Sequence[tuple[str, Attribute]], node: ast.expr, dtype: Attribute) -> Region:
-    """An expression over names of its own, as a region."""
+    """Return an expression with its own parameters as a region."""
     block = Block(arg_types=[t for _, t in args])
     for (name, _), value in zip(args, block.args, strict=True):
         set_name(value, name)

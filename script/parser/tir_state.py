@@ -1,4 +1,4 @@
-"""What is kept of a prim_func while it is read."""
+"""The state of a prim_func during parsing."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .evaluator import Evaluator
 from .values import CallSite, GlobalRef
 
 Bound: TypeAlias = SymExpr | SSAValue
-"""The first value or the extent of a loop."""
+"""The minimum or the extent of a loop."""
 
 
 class Callee(NamedTuple):
-    """What a call needs to know of a prim_func, which may still be read: a function may call itself."""
+    """The signature of a called prim_func, which may still be in progress since a function may call itself."""
 
     name: str
     params: Sequence[SSAValue]
@@ -31,16 +31,16 @@ class Callee(NamedTuple):
 
     @staticmethod
     def of(func: tir.FuncOp) -> Callee:
-        """That of a function."""
+        """Return the signature of a function."""
         return Callee(func.sym_name.data, func.params, func.ret_type)
 
 
 class ModuleContext(Protocol):
-    """What a function sees of its module."""
+    """A function's view of its module."""
 
     @property
     def vdevices(self) -> list[str]:
-        """The virtual devices that the module lists."""
+        """The virtual devices of the module."""
         ...
 
     def has_function(self, name: str) -> bool: ...
@@ -48,37 +48,37 @@ class ModuleContext(Protocol):
     def function_names(self) -> list[str]: ...
 
     def parameter_count(self, name: str) -> int | None:
-        """The number of parameters of a prim_func, None for what is none."""
+        """Return the number of parameters of a prim_func, or None if `name` is not one."""
         ...
 
     def tensor_function(self, name: str, site: CallSite) -> Callee:
-        """The prim_func `name`; raises a located error where there is none."""
+        """Return the prim_func `name`. Raises a located error if there is none."""
         ...
 
     def scalar_result(self, name: str) -> Attribute | None:
-        """The type of the number that a prim_func returns, None where it returns nothing."""
+        """Return the type of the scalar that a prim_func returns, or None if it returns nothing."""
         ...
 
     def callable_type(self, name: str) -> CallableType | None:
-        """The signature of a Relax function, None for what is none."""
+        """Return the signature of a Relax function, or None if `name` is not one."""
         ...
 
     def packed(self, name: str) -> relax.ExternOp | None:
-        """A packed function that is a member of the module."""
+        """Return a packed function that is a member of the module."""
         ...
 
     def add_tensor_function(self, func: tir.FuncOp) -> str:
-        """Take a function into the module, under its name or a new one like it; gives that."""
+        """Add a function to the module, under its name or a unique variant of it, and return that name."""
         ...
 
     def imported(self, value: Any) -> GlobalRef | None:
-        """A function that was captured from outside, taken into the module; None for what is none."""
+        """Add a captured function to the module and return a reference to it; None if the value is not a function."""
         ...
 
 
 @dataclass
 class BlockFrame:
-    """A `with T.block(…)` that is being read. Bindings and the predicate are computed outside of its body."""
+    """A `with T.block(…)` during parsing. Bindings and the predicate are evaluated outside of its body."""
 
     outer: Block
     root: bool = False
@@ -88,44 +88,44 @@ class BlockFrame:
     predicate: SSAValue | None = None
     annotations: DictionaryAttr | None = None
     noted: list[SSAValue] = field(default_factory=list[SSAValue])
-    """The buffers that the annotations name."""
+    """The buffers that annotations refer to."""
     declared: set[str] = field(default_factory=set[str])
-    """Which of reads, writes and where the script has."""
+    """Which of `reads`, `writes` and `where` the script declares."""
 
 
 @dataclass
 class TirState:
-    """What has been read of a prim_func so far."""
+    """The state of the parsing of a prim_func."""
 
     entry: Block
     module: ModuleContext
     function: ast.FunctionDef | None = None
-    """What is read."""
+    """The function being parsed."""
     scalars: dict[Var, SSAValue] = field(default_factory=dict[Var, SSAValue])
-    """Scalar parameters: in shapes they stand by name, in expressions as values."""
+    """Scalar parameters: used by name in shapes, as values in expressions."""
     handles: dict[int, str] = field(default_factory=dict[int, str])
-    """Position -> name of the parameters that are handles."""
+    """Position -> name of the handle parameters."""
     written: dict[int, tuple[SymExpr, str, Any, Any]] = field(default_factory=dict[int, tuple[SymExpr, str, Any, Any]])
-    """How symbolic expressions were written, by identity: the operator and its operands."""
+    """The source form of symbolic expressions, by identity: the operator and its operands."""
     loops: dict[SSAValue, tuple[Bound, Bound]] = field(default_factory=dict[SSAValue, tuple[Bound, Bound]])
-    """The first value and the extent of loops by their variables."""
+    """The minimum and extent of loops by their variables."""
     blocks: list[BlockFrame] = field(default_factory=list[BlockFrame])
-    """The blocks around what is read, innermost last."""
+    """The enclosing blocks, innermost last."""
     attrs: DictionaryAttr | None = None
     ret_type: Attribute | None = None
     macro_depth: int = 0
     macro_calls: int = 0
 
     def is_mentioned_once(self, name: str) -> bool:
-        """Whether the function has a variable of its own that it mentions in one place only."""
+        """Return whether the function binds the variable once and uses it once."""
         names = [] if self.function is None else [n for n in ast.walk(self.function) if isinstance(n, ast.Name)]
         uses = [n.ctx for n in names if n.id == name]
         return sorted(isinstance(ctx, ast.Load) for ctx in uses) == [False, True]
 
 
 TirParser: TypeAlias = Evaluator[TirState]
-"""Reads one prim_func: the functions of `tir_*.py` take it first."""
+"""The parser of one prim_func, first parameter of the functions in `tir_*.py`."""
 Builder: TypeAlias = Callable[[TirParser, CallSite], Any]
-"""A function of `T` on the arguments of a call: the value of the call."""
+"""Builds the value of a call of `T` from its arguments."""
 Context: TypeAlias = Callable[[TirParser, ast.Call, ast.expr | None], AbstractContextManager[None]]
-"""What stands behind `with`, and the target behind its `as`."""
+"""The context of a `with` statement, from the call and the target of its `as`."""

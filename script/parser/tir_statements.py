@@ -1,4 +1,4 @@
-"""Statements of a prim_func, but loops and blocks."""
+"""Statements of a prim_func other than loops and blocks."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _assign(p: TirParser, node: ast.Assign) -> None:
 
 
 def _bind(p: TirParser, target: ast.expr, value: Any, node: ast.AST) -> None:
-    """Give `value` to a name, or the elements of a tuple to several."""
+    """Bind `value` to a name, or the elements of a tuple to several names."""
     if isinstance(target, ast.Tuple | ast.List):
         items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]
         if len(items) != len(target.elts):
@@ -62,7 +62,7 @@ def _bind(p: TirParser, target: ast.expr, value: Any, node: ast.AST) -> None:
 
 
 def _check_new(p: TirParser, name: str, node: ast.AST) -> None:
-    """Refuse a second meaning for a buffer or an iterator of the block that is being read."""
+    """Reject rebinding a buffer or an iterator of the block that is being parsed."""
     known = p.scope.innermost(name)
     if not isinstance(known, SSAValue):
         return
@@ -73,7 +73,7 @@ def _check_new(p: TirParser, name: str, node: ast.AST) -> None:
 
 
 def _named(p: TirParser, name: str, value: Any, node: ast.AST) -> Any:
-    """What a name stands for after `name = value`; an expression becomes a let."""
+    """Return the value of a name after `name = value`; an expression becomes a let."""
     if isinstance(value, MetaVar):
         return value.value
     if isinstance(value, FreshVar):
@@ -95,7 +95,7 @@ def _named(p: TirParser, name: str, value: Any, node: ast.AST) -> Any:
 
 
 def _is_definition(p: TirParser, value: SSAValue) -> bool:
-    """Whether a value needs no let: buffers, and the iterators of the innermost block."""
+    """Return whether a value needs no let, as buffers and iterators of the innermost block."""
     if isinstance(value.type, tir.BufferType):
         return True
     if isinstance(value.owner, tir.LetOp | tir.AllocateOp) and name_of(value) is None:
@@ -146,7 +146,7 @@ def _store(p: TirParser, target: ast.Subscript, value: Any, node: ast.AST) -> No
 def _store_value(
     p: TirParser, buffer: SSAValue, indices: tuple[Any, ...], value: Any, node: ast.AST, target: ast.AST | None = None
 ) -> None:
-    """Store a value, converted to what the buffer holds; with a warning where a float loses its fraction."""
+    """Store a value, converted to the element type of the buffer, with a warning if a float loses its fraction."""
     value = load(p, value) if isinstance(value, Access) else value
     access = element_of(p, buffer, indices, target or node)
     places = indices_of(p, access)
@@ -207,7 +207,7 @@ def _return(p: TirParser, node: ast.Return) -> None:
 
 
 def _emit_return(p: TirParser, value: Any, node: ast.AST) -> None:
-    """The result of the function: only at its end, not inside of a loop or block."""
+    """Emit the result of the function, which is only allowed at its end and not inside of a loop or block."""
     if p.block is not p.state.entry:
         raise p.error(node, "a prim_func can only return at its end, outside of loops and blocks")
     result = expr(p, value, node)
@@ -238,7 +238,7 @@ def _with_items(p: TirParser, items: Sequence[ast.withitem], node: ast.With) -> 
 
 @contextmanager
 def _let(p: TirParser, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
-    """`with T.LetStmt(value) as x:` or `with T.let(x, value):`"""
+    """Parse `with T.LetStmt(value) as x:` or `with T.let(x, value):`."""
     site_name = cast(Ref, p.visit(node.func)).path
     names = p.call_site(node, Ref("tir", site_name)).bind("value var=" if site_name == "LetStmt" else "var value")
     value, var = names if site_name == "LetStmt" else reversed(names)
@@ -288,7 +288,7 @@ def _assert_statement(p: TirParser, site: CallSite) -> None:
 
 
 def _buffer_store(p: TirParser, site: CallSite) -> None:
-    """`T.buffer_store(A, value, [i, j])`"""
+    """Parse `T.buffer_store(A, value, [i, j])`."""
     buffer, value, indices = site.bind("buffer value indices")
     _store_value(p, as_buffer(p, buffer, site.node), tuple(indices), value, site.node)
 
@@ -310,7 +310,7 @@ CONTEXTS: dict[str, Context] = {
     "Assert": _assert_context,
     **dict.fromkeys(("decl_buffer", "alloc_buffer", "allocate", "allocate_const"), _buffer_context),
 }
-"""What stands behind `with`, by its name in `T`."""
+"""Contexts of `with` statements, by name in `T`."""
 CALLED: dict[str, Builder] = {
     **BLOCK_CALLS,
     "func_attr": _func_attr,
@@ -334,4 +334,4 @@ STATEMENTS: dict[type[ast.stmt], Callable[[TirParser, Any], None]] = {
     ast.With: _with,
     ast.FunctionDef: define_macro,
 }
-"""How statements are read, by their kind in Python."""
+"""Readers of statements by Python node type."""

@@ -1,4 +1,4 @@
-"""What TVM's `T` has and tirax has not, with the reason, which is what the diagnostic says."""
+"""Functions of TVM's `T` that are not supported, with the reason shown in the diagnostic."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ UNSUPPORTED: dict[str, str] = {
     **dict.fromkeys(("mma_store_legacy", "mma_fill_legacy", "ptx_mma_legacy", "ptx_ldmatrix_legacy"), _GPU),
     "call_tir": _VM,
 }
-"""Name -> why, and what to write instead."""
+"""Name -> reason, and the alternative to use."""
 
 
 def unsupported(site: Source, node: ast.AST, name: str) -> UnsupportedError | None:
-    """The error for what TVM has and tirax does not; None for any other name."""
+    """Return the error for a function of TVM that is not supported, or None for any other name."""
     if name not in UNSUPPORTED:
         return None
     return UnsupportedError(f"T.{name} is not supported", location=site.place(node), hint=UNSUPPORTED[name])

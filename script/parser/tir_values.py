@@ -1,4 +1,4 @@
-"""Values of a prim_func that is read: type promotion as TVM does it, and the operations that values become."""
+"""Values in prim_funcs: type promotion as in TVM, and the operations that values are emitted as."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LOGICAL = frozenset({"and", "or"})
 
 
 def element(dtype: Attribute) -> Attribute:
-    """The type of one lane."""
+    """Return the type of one lane."""
     return dtype.element_type if isinstance(dtype, VectorType) else dtype
 
 
@@ -58,7 +58,7 @@ def lanes(dtype: Attribute) -> int:
 
 
 def promote(a: Attribute, b: Attribute) -> Attribute:
-    """The element type that values of the element types `a` and `b` are computed in."""
+    """Return the common element type in which values of the element types `a` and `b` are computed."""
     if a == b:
         return a
     if is_float(a) or is_float(b):
@@ -74,7 +74,7 @@ def promote(a: Attribute, b: Attribute) -> Attribute:
 
 
 def dtype_by_name(name: str) -> Attribute | None:
-    """The type that `T.<name>` stands for, if it does."""
+    """Return the type denoted by `T.<name>`, or None if there is none."""
     if name == "boolean":
         return i1
     base = name.partition("x")[0] if not name.startswith("x") else name
@@ -82,7 +82,7 @@ def dtype_by_name(name: str) -> Attribute | None:
 
 
 def dtype_text(p: Evaluator[Any], value: Any, node: ast.AST) -> str:
-    """The name of a data type that is given by name, as `T.float32`, or as numpy's."""
+    """Return the name of a data type that is passed by name, as `T.float32`, or as a numpy dtype."""
     if isinstance(value, Ref) and value.dialect == "tir":
         value = value.path
     name = value if isinstance(value, str) else getattr(value, "name", getattr(value, "__name__", None))
@@ -92,7 +92,7 @@ def dtype_text(p: Evaluator[Any], value: Any, node: ast.AST) -> str:
 
 
 def as_dtype(p: TirParser, value: Any, node: ast.AST, default: str | None = None) -> Attribute:
-    """A data type given by name, as `T.float32`, or as numpy's."""
+    """Return a data type that is passed by name, as `T.float32`, or as a numpy dtype."""
     if value is None and default is not None:
         return dtype_of(default)
     name = dtype_text(p, value, node)
@@ -106,7 +106,7 @@ def as_dtype(p: TirParser, value: Any, node: ast.AST, default: str | None = None
 
 
 def expr(p: TirParser, value: Any, node: ast.AST) -> SSAValue:
-    """The SSA value of a scalar (or vector) expression."""
+    """Return the SSA value of a scalar or vector expression."""
     if isinstance(value, SSAValue):
         if isinstance(value.type, tir.BufferType):
             raise p.error(node, "a buffer stands where a value is expected", hint="index it: A[i, j]")
@@ -136,7 +136,7 @@ def _symbolic(p: TirParser, value: SymExpr, node: ast.AST) -> SSAValue:
 
 
 def imm_of(value: Any) -> Imm | None:
-    """A constant with the type that TVM gives it; None for what is no constant."""
+    """Return a constant with the type that TVM assigns to it, or None if the value is not a constant."""
     if isinstance(value, Imm):
         return value
     if isinstance(value, Const):
@@ -149,7 +149,7 @@ def imm_of(value: Any) -> Imm | None:
 
 
 def convert(imm: Imm, dtype: Attribute) -> Imm:
-    """A constant as another type, rounded or wrapped as a cast would do."""
+    """Return a constant converted to another type, rounded or wrapped as by a cast."""
     if is_float(dtype):
         return Imm(float_attr(float(imm.value), dtype).value.data, dtype)
     if dtype == i1:
@@ -164,7 +164,7 @@ def convert(imm: Imm, dtype: Attribute) -> Imm:
 
 
 def type_of(p: TirParser, value: Any, node: ast.AST) -> Attribute:
-    """The type that `expr(value)` has."""
+    """Return the type of `expr(value)`."""
     if isinstance(value, SSAValue):
         return value.type
     if isinstance(value, SymExpr):
@@ -174,7 +174,7 @@ def type_of(p: TirParser, value: Any, node: ast.AST) -> Attribute:
 
 
 def cast_to(p: TirParser, value: Any, dtype: Attribute, node: ast.AST) -> SSAValue:
-    """`value` as `dtype`; constants are converted at once."""
+    """Cast `value` to `dtype`; constants are converted immediately."""
     imm = imm_of(value)
     if imm is not None and not isinstance(dtype, VectorType):
         return p.emit(tir.ConstOp(convert(imm, dtype).value, dtype), node)
@@ -187,18 +187,18 @@ def cast_to(p: TirParser, value: Any, dtype: Attribute, node: ast.AST) -> SSAVal
 
 
 def _is_uniform(value: SSAValue, dtype: Attribute) -> bool:
-    """Whether a vector is one value in all lanes, and of another type than `dtype`."""
+    """Return whether a vector is a broadcast of one value and has another type than `dtype`."""
     return isinstance(value.owner, tir.BroadcastOp) and value.type != dtype
 
 
 def _constant(value: SSAValue) -> Any:
-    """The constant that a value is, else the value itself."""
+    """Return the constant of a value, or the value itself if it is not constant."""
     op = value.owner
     return Imm(op.py_value, value.type) if isinstance(op, tir.ConstOp) else value
 
 
 def match_types(p: TirParser, values: Sequence[Any], node: ast.AST) -> list[SSAValue]:
-    """Values converted to the one type that all can be computed in."""
+    """Cast values to their common type."""
     ready = [load(p, v) if isinstance(v, Access) else v for v in values]
     types = [type_of(p, v, node) for v in ready]
     dtype = element(types[0])
@@ -212,7 +212,7 @@ def match_types(p: TirParser, values: Sequence[Any], node: ast.AST) -> list[SSAV
 
 
 def as_condition(p: TirParser, value: Any, node: ast.AST) -> SSAValue:
-    """`value` as a condition; it must be bool."""
+    """Return `value` as a condition. Raises `ScriptError` if it is not bool."""
     ssa = expr(p, value, node)
     if element(ssa.type) != i1:
         raise p.error(node, "a condition must be bool", found=dtype_name(ssa.type), hint="compare it: x != 0")
@@ -220,7 +220,7 @@ def as_condition(p: TirParser, value: Any, node: ast.AST) -> SSAValue:
 
 
 def int_expr(p: TirParser, value: Any, node: ast.AST) -> SymExpr:
-    """An integer as an expression over SSA values and named variables."""
+    """Return an integer as an expression over SSA values and named variables."""
     symbolic = as_sym(value, default=i32)
     if symbolic is not None:
         return symbolic
@@ -231,7 +231,7 @@ def int_expr(p: TirParser, value: Any, node: ast.AST) -> SymExpr:
 
 
 def emit_operator(p: TirParser, kind: str, a: Any, b: Any, node: ast.AST) -> SSAValue:
-    """`a` and `b` under an operator, which is not folded."""
+    """Emit an operator on `a` and `b` without folding."""
     if kind in LOGICAL:
         x, y = as_condition(p, a, node), as_condition(p, b, node)
         if lanes(x.type) != lanes(y.type):
@@ -257,7 +257,7 @@ def emit_operator(p: TirParser, kind: str, a: Any, b: Any, node: ast.AST) -> SSA
 
 
 def load(p: TirParser, access: Access) -> SSAValue:
-    """The element, or the vector, that an access reads."""
+    """Return the element or vector that an access loads."""
     return p.emit(tir.LoadOp(access.buffer, indices_of(p, access)), access.node)
 
 
@@ -276,7 +276,7 @@ def dims_of_buffer(buffer: SSAValue) -> tuple[SymExpr, ...]:
 
 
 def index_of(p: TirParser, value: Any, dim: SymExpr, node: ast.AST) -> SSAValue:
-    """One index of an access; a slice is a vector of indices."""
+    """Return one index of an access; a slice becomes a vector of indices."""
     if isinstance(value, Slice):
         return _vector_index(p, value, dim, node)
     index = expr(p, value, node)
@@ -286,7 +286,7 @@ def index_of(p: TirParser, value: Any, dim: SymExpr, node: ast.AST) -> SSAValue:
 
 
 def as_index(p: TirParser, value: SSAValue, node: ast.AST) -> SSAValue:
-    """An integer as an index, which has a byte at least."""
+    """Return an integer as an index, which has at least 8 bits."""
     widened = tir.index_cast(value)
     return value if widened is None else p.emit(widened, node)
 
@@ -310,7 +310,7 @@ def _vector_index(p: TirParser, value: Slice, dim: SymExpr, node: ast.AST) -> SS
 
 
 def _reach(extent: SymExpr) -> tuple[int | None, bool]:
-    """The number that a length is, and whether times `T.vscale()`; None for another."""
+    """Return the constant length, and whether it is multiplied by `T.vscale()`; None if it is not constant."""
     scales = [v for v in extent.free_vars() if v.value is not None and tir.is_vscale(v.value)]
     if not scales:
         return extent.constant, False
@@ -321,7 +321,7 @@ def _reach(extent: SymExpr) -> tuple[int | None, bool]:
 
 
 def span(p: TirParser, value: Slice, dim: SymExpr, node: ast.AST) -> tuple[SSAValue, SymExpr]:
-    """The first index of a slice and the distance to its end."""
+    """Return the first index of a slice and its length."""
     start = 0 if value.start is None else value.start
     stop = dim if value.stop is None else value.stop
     low, high = (int_expr(p, v, node) for v in (start, stop))

@@ -1,4 +1,4 @@
-"""What expressions of a script may stand for, beside Python constants, SSA values and symbolic expressions."""
+"""Values of script expressions, apart from Python constants, SSA values and symbolic expressions."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from ...dialects.names import set_name
 from .source import ScriptError, Source
 
 _MODULES = {"relax": "relax", "tir": "tir", "tirx": "tir", "target": "tir"}
-"""The dialects by their modules in `tvm`; a `tvm.target.Target` is a `T.target`."""
+"""The dialects by the names of their modules in `tvm`; a `tvm.target.Target` is a `T.target`."""
 _RENAMED = {"sblock": "block", "sblock_attr": "block_attr", "sblock_alloc_buffer": "alloc_buffer"}
-"""Names of `T` in TVM from 0.22 on, and those that they had before."""
+"""Names of `T` since TVM 0.22, with their former names."""
 
 
 @dataclass(frozen=True)
 class Ref:
-    """A name of a script dialect: `R.nn.relu` is `Ref("relax", "nn.relu")`, the module `R` itself `Ref("relax")`."""
+    """A name in a script dialect: `R.nn.relu` is `Ref("relax", "nn.relu")`, the module `R` itself is `Ref("relax")`."""
 
     dialect: str
     path: str = ""
 
     def member(self, name: str) -> Ref:
-        """What `name` is in it; `tvm.relax` and `tvm.tir` are the dialects, and `relax.op.add` is `R.add`."""
+        """Return the member `name`; `tvm.relax` and `tvm.tir` are the dialects, and `relax.op.add` is `R.add`."""
         if self == Ref("tvm") and name in _MODULES:
             return Ref(_MODULES[name])
         if self == Ref("relax") and name == "op":
@@ -45,27 +45,27 @@ class Ref:
 
 @dataclass(frozen=True)
 class ModuleRef:
-    """The module that is being parsed, as `cls` or by the name of its class."""
+    """The module being parsed, referred to as `cls` or by the name of its class."""
 
 
 @dataclass(frozen=True)
 class GlobalRef:
-    """A function of the module."""
+    """A reference to a function of the module."""
 
     name: str
 
 
 class Unusable:
-    """What a name stands for that may not be used."""
+    """The value of a name that must not be used."""
 
     def error(self, source: Source, node: ast.Name) -> TiraxError:
-        """The error for a use."""
+        """Return the error for a use of the name."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Unknown(Unusable):
-    """A name of a file whose value only a run of it would give: where it is bound, and why that cannot be read."""
+    """A name in a file whose value is only known at run time: where it is bound, and why it cannot be evaluated."""
 
     place: SourceLocation
     reason: str = "it is no constant"
@@ -81,14 +81,14 @@ class Unknown(Unusable):
 
 @dataclass(frozen=True)
 class Builtin:
-    """One of the few functions of Python that may be applied, to constants: `len`, `min`, …"""
+    """One of the few Python builtins that scripts may call on constants: `len`, `min`, …"""
 
     name: str
 
 
 @dataclass(frozen=True)
 class Method:
-    """`x.astype`: a method of a value."""
+    """A bound method of a value: `x.astype`."""
 
     value: Any
     name: str
@@ -104,7 +104,7 @@ class Imm:
 
 @dataclass(frozen=True)
 class Slice:
-    """`a:b` or `a:b:c` among indices."""
+    """A slice `a:b` or `a:b:c` in a subscript."""
 
     start: Any
     stop: Any
@@ -113,7 +113,7 @@ class Slice:
 
 @dataclass(frozen=True)
 class Access:
-    """`A[i, j]`: a load, a region or the target of a store, as the context will have it."""
+    """`A[i, j]`: a load, a region or the target of a store, depending on the context."""
 
     buffer: SSAValue
     indices: tuple[Any, ...]
@@ -122,26 +122,26 @@ class Access:
 
 @dataclass(frozen=True)
 class Metadata:
-    """The table of constants of a script, or the list of one kind in it."""
+    """The table of constants of a script, or one of its lists."""
 
     table: Any
 
 
 @dataclass(frozen=True)
 class FreshVar:
-    """`T.int64()`: a variable that gets its name from the assignment."""
+    """`T.int64()`: a variable that is named by its assignment."""
 
     dtype: Attribute
     name: str | None = None
 
     @cached_property
     def free(self) -> SSAValue:
-        """The variable as a value that nothing defines."""
+        """The variable as a value without a definition."""
         return free_value(self.dtype, self.name)
 
 
 def free_value(dtype: Attribute, name: str | None) -> SSAValue:
-    """A value that belongs to no program: what a tensor function names and nothing defines."""
+    """Return a value that belongs to no program, for a free variable of a tensor function."""
     value = Block(arg_types=[dtype]).args[0]
     set_name(value, name)
     return value
@@ -149,7 +149,7 @@ def free_value(dtype: Attribute, name: str | None) -> SSAValue:
 
 @dataclass(frozen=True)
 class EnvThread:
-    """`T.env_thread("threadIdx.x")`: what `T.launch_thread` gives a number to."""
+    """`T.env_thread("threadIdx.x")`: a thread variable whose extent `T.launch_thread` sets."""
 
     tag: str
     dtype: IntegerType
@@ -157,7 +157,7 @@ class EnvThread:
 
 @dataclass(frozen=True)
 class MetaVar:
-    """`T.meta_var(x)`: the name that it gets stands for the expression itself, which gets no variable."""
+    """`T.meta_var(x)`: a name for the expression itself, without a variable."""
 
     value: Any
 
@@ -176,7 +176,9 @@ class CallSite:
         return self.source.error(self.node, f"{self.name}: {message}", **details)
 
     def bind(self, spec: str) -> list[Any]:
-        """The arguments in the order of `spec`: `a b c=` (optional ones end with `=` and are None where absent)."""
+        """Return the arguments in the order of `spec`: `a b c=`, where a trailing `=` marks optional ones (None if
+        absent).
+        """
         names = [n.rstrip("=") for n in spec.split()]
         if len(self.args) > len(names):
             raise self.error(
@@ -196,7 +198,7 @@ class CallSite:
 
 
 def describe(value: Any) -> str:
-    """How a diagnostic calls a value."""
+    """Return the description of a value for diagnostics."""
     if isinstance(value, Ref):
         return str(value)
     if isinstance(value, SSAValue):

@@ -1,8 +1,7 @@
 """The TVMScript printer: `print_script` and `show`.
 
-`module` prints programs, `tir` and `relax` their functions, `expressions`, `symbolic` and `struct_info` what stands in
-them; `document` holds the lines, `views` shows programs in terminals and
-notebooks.
+`module` prints programs, `tir` and `relax` print functions, and `expressions`, `symbolic` and `struct_info` their
+parts. `document` holds the lines, and `views` displays programs in terminals and notebooks.
 """
 
 from __future__ import annotations

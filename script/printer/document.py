@@ -1,4 +1,4 @@
-"""What all parts of the printer share: options, the lines so far, and which prefixes and constants were used."""
+"""The state that all parts of the printer share: options, the lines so far, and the prefixes and constants in use."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _REFERENCE = re.compile(r'\bmetadata\["([\w.]+)"\]\[(\d+)\]')
 
 @dataclass(frozen=True)
 class PrinterConfig:
-    """The options of printing, by the names that TVM gives them.
+    """The options of printing, named as in TVM.
 
-    - `name`: the name of the class that a module prints as.
-    - `show_meta`: print the contents of constants, in front, instead of a remark that they are left out.
+    - `name`: the class name of a printed module.
+    - `show_meta`: print the contents of constants at the top, instead of a comment that they are omitted.
     - `ir_prefix`, `tir_prefix`, `relax_prefix`: the names of the three languages.
-    - `module_alias`: what a Relax function calls its module; the module's name itself where empty.
+    - `module_alias`: what a Relax function calls its module; the module's name itself if empty.
     - `int_dtype`, `float_dtype`: literals of these types print without their type (`void` is none).
-    - `verbose_expr`: every literal prints with its type.
-    - `syntax_sugar`: `T.grid` and `T.axis.remap` where they apply.
-    - `show_all_struct_info`: annotate every Relax binding, also where the operator says it (but `call_tir`).
+    - `verbose_expr`: print every literal with its type.
+    - `syntax_sugar`: use `T.grid` and `T.axis.remap` where they apply.
+    - `show_all_struct_info`: annotate every Relax binding, even if inference yields the same (except `call_tir`).
     - `indent_spaces`: the width of one level.
-    - `num_context_lines`: around underlined lines keep so many; all where negative.
+    - `num_context_lines`: the number of lines to keep around underlined lines; all if negative.
     """
 
     show_meta: bool = False
@@ -63,7 +63,7 @@ class PrinterConfig:
 
 
 class Expr(NamedTuple):
-    """An expression's text and how strongly it binds (see `precedence`)."""
+    """The text of an expression and its binding strength (see `precedence`)."""
 
     text: str
     level: int
@@ -76,12 +76,12 @@ class Level:
 
 
 def atom(text: str) -> Expr:
-    """An expression that needs no parentheses anywhere."""
+    """Return an expression that never needs parentheses."""
     return Expr(text, Level.ATOM)
 
 
 def infix(symbol: str, level: int, left: Expr, right: Expr) -> Expr:
-    """`left symbol right` with parentheses where they are needed; comparisons do not chain."""
+    """Return `left symbol right` with parentheses where needed; comparisons do not chain."""
     needs_left = left.level < level or left.level == level == Level.COMPARE
     a = f"({left.text})" if needs_left else left.text
     b = f"({right.text})" if right.level <= level else right.text
@@ -89,12 +89,12 @@ def infix(symbol: str, level: int, left: Expr, right: Expr) -> Expr:
 
 
 def prefix(symbol: str, level: int, operand: Expr) -> Expr:
-    """`symbol operand`, e.g. `not x` or `~x`."""
+    """Return `symbol operand`, e.g. `not x` or `~x`."""
     return Expr(symbol + (f"({operand.text})" if operand.level < level else operand.text), level)
 
 
 class Document:
-    """The lines of a program, at growing and shrinking indentation."""
+    """The lines of a program, with an indentation level."""
 
     def __init__(
         self,
@@ -102,9 +102,9 @@ class Document:
         underlined: Collection[Operation] = (),
         remarks: Mapping[Operation, str] = MappingProxyType({}),
     ):
-        """`underlined` are the ops that get `^^^` below their line, `remarks` come before it.
+        """Ops in `underlined` get `^^^` below their line; `remarks` are printed above the lines of their ops.
 
-        Each op must print as a line.
+        Each of these ops must print as a line.
         """
         self.config = config
         self.lines: list[str] = []
@@ -122,7 +122,7 @@ class Document:
         """What the buffers are called that the block reads whose annotations are printed."""
 
     def line(self, text: str = "", op: Operation | None = None) -> None:
-        """Add a line, which is how `op` prints."""
+        """Add a line, the text of `op`."""
         pad = self.indent(self.depth)
         if op is not None and op in self._remarks:
             self.lines.append(f"{pad}# {self._remarks[op]}")
@@ -131,16 +131,16 @@ class Document:
             self.lines.append(pad + "^" * len(text))
 
     def is_underlined(self, op: Operation) -> bool:
-        """Whether the line of `op` gets a line of `^` below it."""
+        """Return whether the line of `op` gets a line of `^` below it."""
         return op in self._underlined
 
     def indent(self, depth: int) -> str:
-        """The spaces in front of a line that is so deep."""
+        """Return the indentation of a line at a depth."""
         return " " * (depth * self.config.indent_spaces)
 
     @contextmanager
     def indented(self) -> Iterator[None]:
-        """One level deeper; `pass` where nothing was printed."""
+        """Indent lines by one level within the context; print `pass` if nothing is printed in it."""
         self.depth += 1
         before = len(self.lines)
         yield
@@ -150,16 +150,16 @@ class Document:
 
     @contextmanager
     def collecting(self, lines: list[str]) -> Iterator[None]:
-        """Lines go to `lines`, to be placed later."""
+        """Collect lines in `lines` within the context, to be placed later."""
         outer, self.lines = self.lines, lines
         yield
         self.lines = outer
 
     def function_name(self, func: relax.FuncOp | tir.FuncOp) -> str:
-        """The name in the module; outside of one the symbol.
+        """Return the name of a function in its module, or outside of one its symbol.
 
-        A private function that stands alone has none, and prints as `main`.
-        Raises `UnsupportedError` where Python has no such name.
+        A private function that belongs to no module has no symbol, and prints as `main`. Raises `UnsupportedError`
+        if the name is not a valid Python name.
         """
         name = func.sym_name.data if self.in_module else _name_alone(func)
         if not name.isidentifier() or keyword.iskeyword(name):
@@ -172,25 +172,26 @@ class Document:
         return f"{self.config.ir_prefix}.{name}"
 
     def imports(self) -> list[str]:
-        """Notes on the languages whose names the text has mentioned."""
+        """Return import comments for the languages that the text uses."""
         c = self.config
         names = {"ir": c.ir_prefix, "tir": c.tir_prefix, "relax": c.relax_prefix}
         return [f"# from tvm.script import {kind} as {name}" for kind, name in names.items() if kind in self.used]
 
     def tir(self, name: str) -> str:
-        """A name of the TIR language: `T.grid`."""
+        """Return a name of the TIR language: `T.grid`."""
         self.used.add("tir")
         return f"{self.config.tir_prefix}.{name}"
 
     def relax(self, name: str) -> str:
-        """A name of the Relax language: `R.Tensor`."""
+        """Return a name of the Relax language: `R.Tensor`."""
         self.used.add("relax")
         return f"{self.config.relax_prefix}.{name}"
 
     def number_constants(self) -> None:
-        """Number the constants as the text mentions them, which is not always the order in which the IR has them.
+        """Number the constants in the order in which the text mentions them, which may differ from their order in
+        the IR.
 
-        So a program that is read from its text has the same text.
+        This way a program that is parsed from its text prints as the same text.
         """
         if not self.tables:
             return
@@ -206,9 +207,11 @@ class Document:
             self.tables[key] = [values[old] for old in order]
 
     def metadata(self, key: str, value: Attribute) -> str:
-        """The reference to what is no literal, of the kind `key`; one that is used in several places is kept once.
+        """Return the reference to a value of kind `key` that has no literal.
 
-        Constants with equal contents may be two, as in TVM: that is not known without a look at all of them.
+        A value that is used several times is stored once.
+
+        Constants with equal contents may be stored twice, as in TVM, because contents are not compared.
         """
         table = self.tables.setdefault(key, [])
         which = (key, id(value.data) if isinstance(value, TensorDataAttr) else value)
@@ -223,7 +226,7 @@ def _reference(key: str, number: int) -> str:
 
 
 def _name_alone(func: relax.FuncOp | tir.FuncOp) -> str:
-    """What a function is called that belongs to no module: its symbol."""
+    """Return the name of a function that belongs to no module: its symbol."""
     if func.sym_visibility is not None:
         return "main"
     symbol = None if func.func_attrs is None else func.func_attrs.data.get("global_symbol")

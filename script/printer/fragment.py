@@ -1,4 +1,4 @@
-"""Expressions and statements by themselves as TVMScript: what they use and do not define is declared before."""
+"""Expressions and statements printed by themselves as TVMScript, after declarations of their free variables."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from .undeclared import undeclared
 
 
 def _printer(options: dict[str, Any]) -> TIRPrinter:
-    """`and` of vectors is printed as TVM does: the parser takes it for `bitwise_and`, as TVM's."""
+    """Return a printer for a fragment. `and` of vectors is printed as in TVM; both parsers read it as `bitwise_and`."""
     return TIRPrinter(Document(PrinterConfig(**options)), STATEMENTS, is_read_back=False)
 
 
 def _statements(p: TIRPrinter, ops: Sequence[Operation]) -> None:
-    """Print statements that follow each other."""
+    """Print consecutive statements."""
     bodies = [op.body.block.ops if isinstance(op, tir.FuncOp) else (op,) for op in ops]
     p.undeclared = undeclared(inner for body in bodies for inner in body)
     last: Operation | None = None
@@ -56,7 +56,7 @@ def _definition(p: TIRPrinter, op: tir.BlockOp | tir.FuncOp) -> None:
 
 
 def _root_block(p: TIRPrinter, func: tir.FuncOp, options: str = "") -> None:
-    """What a function does, which TVM has in a block."""
+    """Print the body of a function, which TVM represents as a block."""
     p.doc.line(f'with {p.doc.tir("block")}("root"{options}):')
     with p.doc.indented():
         p.doc.line(f"{p.doc.tir('reads')}()")
@@ -65,7 +65,7 @@ def _root_block(p: TIRPrinter, func: tir.FuncOp, options: str = "") -> None:
 
 
 class StructInfoPrinter:
-    """Prints struct info by itself; `declared` are the lines for the variables that it mentions."""
+    """Prints struct info by itself; `declared` holds the declarations of the variables that it mentions."""
 
     def __init__(self, doc: Document):
         self.doc = doc
@@ -88,18 +88,18 @@ class StructInfoPrinter:
         return self.literal(value, dtype).text
 
     def device(self, name: str) -> str:
-        """Outside of a module a device has no number: TVM prints -1."""
+        """Return the text of a device. Outside of a module it has no index, and TVM prints -1."""
         return f"{name.partition(':')[0]}:-1"
 
 
 def struct_info_text(t: Attribute) -> str:
-    """The text of struct info alone, for messages."""
+    """Return the text of struct info for messages."""
     return struct_info(StructInfoPrinter(Document(PrinterConfig())), t)
 
 
 @nesting_checked()
 def print_struct_info(t: Attribute, **options: Any) -> str:
-    """The text of struct info; with `verbose_expr` after declarations of the variables that it mentions."""
+    """Return the text of struct info, with `verbose_expr` after declarations of the variables that it mentions."""
     doc = Document(PrinterConfig(**options))
     printer = StructInfoPrinter(doc)
     text = struct_info(printer, t)
@@ -108,13 +108,13 @@ def print_struct_info(t: Attribute, **options: Any) -> str:
 
 @nesting_checked()
 def print_expression(value: SSAValue, **options: Any) -> str:
-    """The text of an expression, without a declaration of its variables."""
+    """Return the text of an expression, without declarations of its variables."""
     return _printer(options).value(value).text
 
 
 @nesting_checked()
 def print_block(op: tir.BlockOp | tir.FuncOp, **options: Any) -> str:
-    """The text of a block as a definition, without the values of its iterators and its predicate."""
+    """Return the text of a block as a definition, without the values of its iterators and its predicate."""
     printer = _printer(options)
     _definition(printer, op)
     return _text(printer)
@@ -122,7 +122,7 @@ def print_block(op: tir.BlockOp | tir.FuncOp, **options: Any) -> str:
 
 @nesting_checked()
 def print_statements(ops: Sequence[Operation], **options: Any) -> str:
-    """The text of statements that follow each other, after the variables and buffers that they take from elsewhere."""
+    """Return the text of consecutive statements, after declarations of their free variables and buffers."""
     printer = _printer(options)
     _statements(printer, ops)
     return _text(printer)

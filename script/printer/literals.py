@@ -1,4 +1,4 @@
-"""Literals: numbers, strings and attributes as Python text."""
+"""Literals: numbers, strings and attributes as Python source."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from .document import Document, Expr, atom
 
 
 def string(text: str) -> str:
-    """A string literal in double quotes."""
+    """Return a string literal in double quotes."""
     return json.dumps(text, ensure_ascii=False)
 
 
 def text_or_metadata(doc: Document, key: str, value: StringAttr) -> str:
-    """A string literal; one of several lines is metadata."""
+    """Return a string literal; a multi-line string is stored in the metadata."""
     return doc.metadata(key, value) if "\n" in value.data else string(value.data)
 
 
 def floating(value: float) -> str:
-    """A float, exactly: an integer with all of its digits, `100.0`, others with 17, `1.0000000000000001e-05`.
+    """Return a float exactly: integers with all digits, `100.0`, others with 17 digits, `1.0000000000000001e-05`.
 
     `"inf"` and `"nan"` are strings.
     """
@@ -52,15 +52,16 @@ def floating(value: float) -> str:
 
 _DTYPES = frozenset(DTYPES.values())
 _PACKED = {"float32": ("f", 6), "float16": ("e", 3)}
-"""dtype -> how `struct` packs it, and the digits that every number of it keeps."""
+"""dtype -> its `struct` format, and the number of decimal digits that each of its values preserves."""
 _MOST = 1 << 16
-"""Numbers are taken for one n-th up to this n."""
+"""The largest n for which a number is recognized as 1/n."""
 
 
 def as_written(value: float, dtype: str) -> float:
-    """The number that rounds to `value` in `dtype` and that a program may have written: of few digits, or one n-th.
+    """Return the likely source number that rounds to `value` in `dtype`: one with few digits, or 1/n.
 
-    TVM keeps a literal, and what it folds of literals, as a double and prints that; tirax keeps the value of its type.
+    TVM stores and prints a literal, and the result of folding literals, as a double. tirax stores the value in its
+    type.
     """
     code, digits = _PACKED.get(dtype, ("", 0))
     if not code or not math.isfinite(value):
@@ -72,12 +73,12 @@ def as_written(value: float, dtype: str) -> float:
 
 
 def parenthesized(items: list[str]) -> str:
-    """A tuple: `(a, b)`, `(a,)`, `()`."""
+    """Return a tuple: `(a, b)`, `(a,)`, `()`."""
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
 
 def tir_int(doc: Document, value: int, dtype: Attribute) -> Expr:
-    """An integer in TIR: plain in the default type, `T.int64(4)` in others, `T.bool(True)`."""
+    """Return an integer in TIR: plain in the default type, `T.int64(4)` in other types, `T.bool(True)` for bool."""
     name = dtype_name(dtype)
     if name == "bool":
         return atom(f"{doc.tir('bool')}({bool(value)})")
@@ -87,7 +88,7 @@ def tir_int(doc: Document, value: int, dtype: Attribute) -> Expr:
 
 
 def tir_float(doc: Document, value: float, dtype: Attribute) -> Expr:
-    """A float in TIR: `T.float32(0.0)`."""
+    """Return a float in TIR: `T.float32(0.0)`."""
     name = dtype_name(dtype)
     if name == doc.config.float_dtype and not doc.config.verbose_expr and math.isfinite(value):
         return atom(floating(value))
@@ -95,7 +96,7 @@ def tir_float(doc: Document, value: float, dtype: Attribute) -> Expr:
 
 
 def relax_constant(doc: Document, value: TensorDataAttr) -> str:
-    """`R.const(2.0, "float32")` for a scalar, else a reference into the metadata."""
+    """Return `R.const(2.0, "float32")` for a scalar, otherwise a reference to the metadata."""
     scalar = value.scalar
     if scalar is None:
         return doc.metadata(CONSTANT_KEY, value)
@@ -107,7 +108,10 @@ Printed = Callable[[Document, Attribute, bool], str]
 
 
 def attribute(doc: Document, attr: Attribute, tir: bool) -> str:
-    """An attribute of a function, loop or block; in TIR a bool is `T.bool(True)`. Raises `UnsupportedError`."""
+    """Return an attribute of a function, loop or block; in TIR a bool prints as `T.bool(True)`.
+
+    Raises `UnsupportedError`.
+    """
     printed = _ATTRIBUTES.get(type(attr))
     if printed is not None:
         return printed(doc, attr, tir)
@@ -118,19 +122,22 @@ def attribute(doc: Document, attr: Attribute, tir: bool) -> str:
 
 
 def has_form(attr: Attribute) -> bool:
-    """Whether `attribute` can print it: what only the runtime knows, compiled functions say, it cannot."""
+    """Return whether `attribute` can print the value.
+
+    It cannot print runtime values or attributes of compiled functions.
+    """
     if isinstance(attr, ArrayAttr | DictionaryAttr):
         return all(map(has_form, attr.data.values() if isinstance(attr, DictionaryAttr) else attr))
     return type(attr) in _ATTRIBUTES or attr in _DTYPES
 
 
 def dictionary(doc: Document, entries: Mapping[str, Attribute], tir: bool) -> str:
-    """`{"a": 1, "b": "x"}`, sorted by key."""
+    """Return `{"a": 1, "b": "x"}`, sorted by key."""
     return "{" + ", ".join(f"{string(k)}: {attribute(doc, entries[k], tir)}" for k in sorted(entries)) + "}"
 
 
 def shown_attrs(attrs: DictionaryAttr | None, name: str) -> dict[str, Attribute]:
-    """The attributes of the function `name` that are printed: not the symbol that its name says already."""
+    """Return the attributes of the function `name` to print, without a global symbol that equals the name."""
     entries = {} if attrs is None else dict(attrs.data)
     if entries.get("global_symbol") == StringAttr(name):
         del entries["global_symbol"]
@@ -145,7 +152,7 @@ def _integer(doc: Document, attr: Attribute, tir: bool) -> str:
 
 
 def _float(doc: Document, value: float, tir: bool) -> str:
-    """A float of a dictionary, where `"inf"` would be a string: a number too large is infinite."""
+    """Return a float in a dictionary, where `"inf"` would be a string: infinity is written as an overflowing number."""
     text = f"{math.copysign(1, value):.0f}e400" if math.isinf(value) else floating(value)
     return f"{doc.tir('float32')}({text})" if tir and math.isfinite(value) else text
 
@@ -175,7 +182,7 @@ _ATTRIBUTES: dict[type[Attribute], Printed] = {
 
 
 def python_value(value: object) -> str:
-    """The Python value of an operator's attribute: `None`, `True`, `-1`, `[0, 2, 1]`, `"fast"`."""
+    """Return the Python value of an operator's attribute: `None`, `True`, `-1`, `[0, 2, 1]`, `"fast"`."""
     if isinstance(value, float):
         return floating(value)
     if isinstance(value, str):

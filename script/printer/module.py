@@ -1,4 +1,4 @@
-"""Whole programs: the header, the module's functions in TVM's order, the metadata."""
+"""Programs: the header, the functions of the module in TVM's order, and the metadata."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ def print_script(
     only: Sequence[Operation] | None = None,
     **options: Any,
 ) -> str:
-    """The TVMScript text of a module or a function, or of a view on one; `options` are the fields of `PrinterConfig`.
+    """Return the TVMScript text of a module or a function, or of a view of one; `options` are the fields of
+    `PrinterConfig`.
 
-    The lines of the ops of `obj_to_underline` get a line of `^` below them, those of `obj_to_annotate` a remark before.
+    Lines of the ops in `obj_to_underline` get a line of `^` below them, lines of the ops in `obj_to_annotate` a
+    comment above.
 
-    A module prints its TIR functions, then its Relax functions, each by name, `main` last, or `only` some. A function
-    alone prints what it calls without `cls.`. Raises `UnsupportedError` for what has no form in TVMScript,
-    `TiraxError` for an unknown option.
+    A module prints its TIR functions, then its Relax functions, each sorted by name with `main` last, or the
+    functions in `only`. A standalone function prints its callees without `cls.`. Raises `UnsupportedError` for
+    anything that has no form in TVMScript, and `TiraxError` for an unknown option.
     """
     op = op if isinstance(op, Operation) else op.op
     known = PrinterConfig.__dataclass_fields__
@@ -102,7 +104,7 @@ def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -
 
 
 def _place(func: Operation) -> tuple[bool, int | None, str]:
-    """By kind and name, `main` last."""
+    """Return the sort key of a function: by kind and name, `main` last."""
     name = cast("tir.FuncOp | relax.FuncOp | relax.ExternOp", func).sym_name.data
     return name == "main", _kind(func), name
 
@@ -124,7 +126,7 @@ def _function(doc: Document, op: Operation) -> None:
 
 
 def _near_underlines(lines: list[str], context: int) -> list[str]:
-    """Only the lines around those that are underlined, where `context` is not negative."""
+    """Return only the lines around underlined ones, unless `context` is negative."""
     marks = [i for i, text in enumerate(lines) if text and not text.strip(" ^")]
     if context < 0 or not marks:
         return lines
@@ -140,7 +142,7 @@ def _near_underlines(lines: list[str], context: int) -> list[str]:
 
 
 def _lines_of(ops: Sequence[Operation]) -> set[Operation]:
-    """The ops, and where they are expressions or leaves without a name those on whose lines they print."""
+    """Return the ops, with expressions and unnamed leaves replaced by the ops on whose lines they print."""
     printed: set[Operation] = set()
     stack = list(ops)
     while stack:

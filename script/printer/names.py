@@ -1,4 +1,4 @@
-"""Names of printed variables: unique in their scope, given back when a scope ends."""
+"""Names of printed variables: unique in their scope, and released when the scope ends."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from contextlib import contextmanager
 
 
 class NameScope:
-    """Hands out names: the hint itself where it is free, else with a number after `separator`.
+    """Allocates names: the hint itself if it is free, otherwise with a number after `separator`.
 
-    TIR variables that share a hint become `i`, `i_1`; Relax variables `lv`, `lv1`, as TVM's block builder names them.
+    TIR variables that share a hint become `i`, `i_1`; Relax variables become `lv`, `lv1`, as in TVM's block
+    builder.
     """
 
     def __init__(self, separator: str, reserved: Iterable[str] = (), hints: Iterable[str] = ()):
-        """No name is one of `reserved`; no name that is made up is one of `wanted`, which are hints to come."""
+        """No name is in `reserved`, and no synthetic name is in `hints`, the hints of values that are printed later."""
         self._separator = separator
         self._taken: set[str] = {*keyword.kwlist, *reserved}
         self._hints = frozenset(hints)
@@ -22,7 +23,7 @@ class NameScope:
         self._frames: list[list[tuple[str, str, int]]] = [[]]
 
     def define(self, hint: str, *, synthetic: bool = False) -> str:
-        """A name made of `hint` that nothing in scope has; `made_up` where no value asks for the hint itself."""
+        """Return a unique name in scope based on `hint`. It is `synthetic` if no value has this hint."""
         name, number = hint, 0
         if hint in self._taken or (synthetic and hint in self._hints):
             number = self._next.get(hint, 1)
@@ -35,7 +36,7 @@ class NameScope:
 
     @contextmanager
     def frame(self) -> Iterator[None]:
-        """A scope: the names defined in it are free again after it."""
+        """Open a scope; names defined in it are free again at the end of the context."""
         self._frames.append([])
         yield
         for name, hint, number in self._frames.pop():

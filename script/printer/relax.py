@@ -1,4 +1,4 @@
-"""Relax functions as TVMScript: a function for each kind of statement and expression."""
+"""The printer of Relax functions: one function for each kind of statement and expression."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from .struct_info import struct_info
 from .symbolic import symbolic
 
 INLINE = relax.INLINE_OPS
-"""Ops that print where they are used, unless they have a name."""
+"""Ops that print at their use, unless they have a name."""
 
 
 Free = Callable[["RelaxPrinter", SSAValue], str]
-"""The text of a value that is bound nowhere in what is printed."""
+"""Returns the text of a value that is not bound in the printed program."""
 
 
 class _Values(dict[SSAValue, str]):
-    """The texts of values; one that is bound nowhere in the text is free."""
+    """The texts of values; a value that is not bound in the text is free."""
 
     def __init__(self, printer: RelaxPrinter, free: Free):
         super().__init__()
@@ -45,12 +45,12 @@ class _Values(dict[SSAValue, str]):
 
 
 class RelaxPrinter:
-    """What is known of a Relax function, and of the functions in it, while it is printed."""
+    """The state of printing a Relax function and its local functions."""
 
     def __init__(self, doc: Document, ops: Iterable[Operation], free: Free | None = None):
-        """`ops` are what is printed: a name that is made up is none that a value in them asks for.
+        """Print `ops`; synthetic names avoid the hints of the values in them.
 
-        `free` gives the text of a value that is bound nowhere in them.
+        `free` returns the text of a value that is not bound in them.
         """
         config = doc.config
         reserved = [config.relax_prefix, config.tir_prefix, config.ir_prefix, "metadata"]
@@ -91,13 +91,13 @@ class RelaxPrinter:
         return name
 
     def dim(self, e: SymExpr) -> str:
-        """A dimension; in a signature a string where it mentions a variable of the function's own."""
+        """Return a dimension; in a signature a string if it mentions a variable of the function itself."""
         text = symbolic(self, e).text
         own = self._in_signature and any(str(v.name) in self._own_symbols for v in e.free_vars())
         return string(text) if own else text
 
     def number(self, value: int, dtype: Attribute) -> str:
-        """With its type, by which the program is read back."""
+        """Return a number with its type, so that parsing restores it."""
         if dtype == i64:
             return str(value)
         return self.doc.tir(f"{dtype_name(dtype)}({bool(value) if dtype == i1 else value})")
@@ -125,7 +125,7 @@ class RelaxPrinter:
         return f"{self.alias}.{name}"
 
     def define(self, value: SSAValue, fallback: str | None = None) -> str:
-        """The name of a value that is bound here."""
+        """Return the name of a value that is bound at this point."""
         name = self.result_names.get(value)
         if name is None:
             hint = name_of(value) or self.hints.get(value) or fallback
@@ -135,14 +135,14 @@ class RelaxPrinter:
 
 
 def _hints_in(ops: Iterable[Operation]) -> Iterator[str]:
-    """The names that the values in ops ask for."""
+    """Yield the name hints of the values in ops."""
     for op in (inner for outer in ops for inner in outer.walk()):
         values = [*op.results, *(a for region in op.regions for block in region.blocks for a in block.args)]
         yield from (name for v in values if (name := name_of(v)) is not None)
 
 
 def _fallback(value: SSAValue) -> str:
-    """The name of a value without one, as TVM's block builder gives it: `lv` in a dataflow block, `gv` outside."""
+    """Return the name of an unnamed value as in TVM's block builder: `lv` in a dataflow block, `gv` outside."""
     owner = value.owner
     inside = isinstance(owner, Operation) and isinstance(owner.parent_op(), relax.DataflowOp)
     return "lv" if inside else "gv"
@@ -152,7 +152,7 @@ def _fallback(value: SSAValue) -> str:
 
 
 def print_relax_function(p: RelaxPrinter, func: relax.FuncOp) -> None:
-    """Print `@R.function` and the function."""
+    """Print a function with its `@R.function` decorator."""
     options = ([] if func.pure else ["pure=False"]) + (["private=True"] if func.private else [])
     _function(p, func, p.doc.function_name(func), options)
 
@@ -195,11 +195,14 @@ def _alias_line(p: RelaxPrinter, at_top: bool) -> None:
 
 
 _NOTHING = TupleType(())
-"""What a call gives that is made for its effect: it is a statement."""
+"""The result type of a call that is only executed for its effect and prints as a statement."""
 
 
 def _bindings(p: RelaxPrinter, block: Block) -> None:
-    """The bindings of a block. Variables new in a dataflow block, or in a run of bindings, stand before it."""
+    """Print the bindings of a block.
+
+    New variables of a dataflow block, or of a run of bindings, are declared before it.
+    """
     outer = p.prologue
     prologue: list[str] = []
     run: list[str] = []
@@ -253,26 +256,28 @@ def _binding(p: RelaxPrinter, op: Operation) -> None:
 
 
 def _declared(op: Operation) -> Attribute:
-    """What is said of the variable that an op is bound to: what it was made with, or else what is known."""
+    """Return the annotation of the variable that an op is bound to: as declared in the source, or else the inferred
+    type.
+    """
     memory = as_written(op)
     declared = None if memory is None else memory.declared
     return op.results[0].type if declared in (None, relax.OBJECT) else cast(Attribute, declared)
 
 
 def _hides_struct_info(op: Operation) -> bool:
-    """Whether a call says what it gives, so that its binding has no annotation."""
+    """Return whether the call itself specifies its struct info, so that the binding needs no annotation."""
     return isinstance(op, relax.CallDPSPackedOp) or (isinstance(op, relax.CallTIROp) and op.te_grad_name is None)
 
 
 def _says_struct_info(p: RelaxPrinter, op: Operation) -> bool:
-    """Whether the annotation may be left out: only where asked, and where inference gives the same."""
+    """Return whether the annotation may be omitted, because it was not requested and inference yields the same."""
     if p.doc.config.show_all_struct_info or not isinstance(op, relax.Operator):
         return False
     return op.inferred() == op.result_type
 
 
 def _merges(p: RelaxPrinter, result: SSAValue, source: SSAValue, block: Block) -> bool:
-    """Whether a value of a region and the result that it becomes are one variable in TVMScript."""
+    """Return whether a value yielded by a region and the result that it becomes are the same variable in TVMScript."""
     owner, outer, inner = source.owner, name_of(result), name_of(source)
     if not isinstance(owner, Operation) or owner.parent is not block or source in p.hints:
         return False
@@ -282,7 +287,9 @@ def _merges(p: RelaxPrinter, result: SSAValue, source: SSAValue, block: Block) -
 
 
 def _last_copies(block: Block) -> set[SSAValue]:
-    """The bindings `y = x` at the end of a region: read back, they would name a result, and be no bindings."""
+    """Return the bindings `y = x` at the end of a region, which would be parsed as names of a result and not as
+    bindings.
+    """
     copies: set[SSAValue] = set()
     op = block.last_op.prev_op if block.last_op is not None else None
     while isinstance(op, relax.BindOp):
@@ -400,7 +407,7 @@ def _float32(p: RelaxPrinter, value: object) -> str:
 
 
 def _number(p: RelaxPrinter, op: relax.Operator, value: int | float) -> str:
-    """A number of the dtype of the first operand, as a prim value where its dtype can be one."""
+    """Return a number in the dtype of the first operand, as a prim value if the dtype permits."""
     t = op.operands[0].type
     element = t.element if isinstance(t, relax.TensorType) else None
     if element is not None and is_float(element):
@@ -410,7 +417,7 @@ def _number(p: RelaxPrinter, op: relax.Operator, value: int | float) -> str:
 
 
 def _index_map(p: RelaxPrinter, mapping: IndexMapping) -> str:
-    """`T.index_map(lambda i: (i // 4, i % 4))`; parameters that hide a name in use get another one."""
+    """Return `T.index_map(lambda i: (i // 4, i % 4))`; parameters that would shadow a name in use are renamed."""
     text = _lambda(p, mapping)
     if mapping.inverse_map is not None:
         text += f", inverse_index_map={_lambda(p, mapping.inverse_map)}"
@@ -466,7 +473,7 @@ def _call_dps_packed(p: RelaxPrinter, op: relax.CallDPSPackedOp) -> str:
 
 
 def _packed_callee(p: RelaxPrinter, op: relax.CallDPSPackedOp) -> str:
-    """The variable that is bound to the packed function and seen from here, or the function's name."""
+    """Return the variable bound to the packed function if it is visible here, otherwise the function's name."""
     bound = p.externs.get(op.func.data)
     if bound is not None and cast(Block, bound.owner.parent_block()).is_ancestor(op):
         return p.values[bound]
@@ -522,7 +529,7 @@ def _extern_func(p: RelaxPrinter, op: relax.ExternFuncOp) -> str:
 
 
 def packed_function(p: RelaxPrinter, name: str, t: Attribute) -> str:
-    """`R.ExternFunc("f")`, with its struct info where that is not any function's."""
+    """Return `R.ExternFunc("f")`, with its struct info unless it is the generic one."""
     note = "" if t == relax.CallableType.of(None, relax.OBJECT, pure=False) else ", " + struct_info(p, t)
     return f"{p.doc.relax('ExternFunc')}({string(name)}{note})"
 

@@ -1,6 +1,6 @@
-"""Relax expressions, bindings and sequences of them by themselves as TVMScript.
+"""Relax expressions, bindings and sequences of bindings printed by themselves as TVMScript.
 
-What statements use and do not bind is declared before them; an expression alone names its variables only.
+Statements are preceded by declarations of their free variables; an expression only mentions its variables.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from .relax import RelaxPrinter, expression, statement
 from .struct_info import struct_info
 
 Binding = tuple[SSAValue, Operation | SSAValue, Attribute | None]
-"""A variable, what it stands for (the op that is bound, or another variable), and what that is cast to."""
+"""A variable, its value (an op or another variable), and the type that the value is cast to."""
 
 
 def _printer(ops: Iterable[Operation | SSAValue], options: dict[str, Any]) -> tuple[RelaxPrinter, list[str]]:
-    """A printer of what belongs to no function, or of a part of one, and the lines that declare what is free in it."""
+    """Return a printer of a fragment, and the list of declarations of its free variables."""
     declared: list[str] = []
 
     def free(p: RelaxPrinter, value: SSAValue) -> str:
-        """A variable that is bound elsewhere is declared; what is placed nowhere is written where it is used."""
+        """Return the text of a free value: a variable is declared, and an op without a parent is printed at its use."""
         if isinstance(value, OpResult) and (value.op.parent is None or relax.is_inline(value.op)):
             return _expression(p, value.op)
         note = struct_info(p, value.type)
@@ -39,7 +39,7 @@ def _printer(ops: Iterable[Operation | SSAValue], options: dict[str, Any]) -> tu
 
 
 def _expression(p: RelaxPrinter, op: Operation) -> str:
-    """What an op says, without a variable for it."""
+    """Return the text of an op, without a variable for it."""
     if not isinstance(op, relax.IfOp):
         return expression(p, op, bare_tuple=False)
     lines: list[str] = []
@@ -49,7 +49,7 @@ def _expression(p: RelaxPrinter, op: Operation) -> str:
 
 
 def _binding(p: RelaxPrinter, variable: SSAValue, value: Operation | SSAValue, cast_to: Attribute | None) -> None:
-    """Print a binding; in a function ops print as their statements do."""
+    """Print a binding; within a function, ops print as statements."""
     if isinstance(value, Operation) and value.parent is not None:
         statement(p, value)
         return
@@ -70,7 +70,7 @@ def _dataflow_block(p: RelaxPrinter, bindings: Sequence[Binding], outputs: Seque
 
 
 def _sequence(p: RelaxPrinter, block: Block) -> None:
-    """Print bindings and the value that they end with."""
+    """Print bindings and the value that follows them."""
     end = block.last_op
     for op in block.ops:
         if op is not end:
@@ -79,7 +79,7 @@ def _sequence(p: RelaxPrinter, block: Block) -> None:
 
 
 def _conditional(p: RelaxPrinter, op: relax.IfOp) -> None:
-    """Print a branch that is bound to no variable."""
+    """Print a branch whose result is not bound to a variable."""
     for head, region in ((f"if {p.values[op.cond]}:", op.then_region), ("else:", op.else_region)):
         p.doc.line(head)
         with p.doc.indented(), p.names.frame():
@@ -92,7 +92,7 @@ def _text(p: RelaxPrinter, declared: list[str]) -> str:
 
 
 def print_relax_expression(op: Operation, **options: Any) -> str:
-    """What an op says, as an expression; a branch as statements, after what it takes from elsewhere."""
+    """Return an op as an expression; a branch prints as statements, after declarations of its free variables."""
     printer, declared = _printer((op,), options)
     if isinstance(op, relax.IfOp):
         _conditional(printer, op)
@@ -101,14 +101,14 @@ def print_relax_expression(op: Operation, **options: Any) -> str:
 
 
 def print_relax_sequence(block: Block, **options: Any) -> str:
-    """The bindings of a block and its value, after what they take from elsewhere."""
+    """Return the bindings of a block and its value, after declarations of their free variables."""
     printer, declared = _printer(block.ops, options)
     _sequence(printer, block)
     return _text(printer, declared)
 
 
 def print_relax_bindings(bindings: Sequence[Binding], outputs: Sequence[SSAValue] | None = None, **options: Any) -> str:
-    """Bindings that follow each other, or with `outputs` a dataflow block, after what they take from elsewhere."""
+    """Return consecutive bindings, or with `outputs` a dataflow block, after declarations of their free variables."""
     printer, declared = _printer((value for _, value, _ in bindings), options)
     if outputs is not None:
         _dataflow_block(printer, bindings, outputs)

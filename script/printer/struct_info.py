@@ -17,29 +17,29 @@ from .literals import parenthesized, string, tir_float
 
 
 class DimPrinter(Protocol):
-    """What struct info needs of the printer of a function."""
+    """The interface that struct info requires of a function's printer."""
 
     doc: Document
 
     def dim(self, e: SymExpr) -> str:
-        """A dimension: a string in a signature, where it declares variables."""
+        """Return a dimension; a string in a signature, where it declares variables."""
         ...
 
     def variable(self, key: str, dtype: Attribute) -> str:
-        """The name that a variable is declared by."""
+        """Return the name under which a variable is declared."""
         ...
 
     def number(self, value: int, dtype: Attribute) -> str:
-        """The value of a scalar that is known."""
+        """Return the value of a known scalar."""
         ...
 
     def device(self, name: str) -> str:
-        """A virtual device, `kind:index` among the module's devices of that kind."""
+        """Return a virtual device as `kind:index`, an index among the module's devices of that kind."""
         ...
 
 
 def struct_info(p: DimPrinter, t: Attribute) -> str:
-    """The text of a type. Raises `UnsupportedError` for a type that is no struct info."""
+    """Return the text of a type. Raises `UnsupportedError` for a type that is not struct info."""
     printed = _PRINTERS.get(type(t))
     if printed is None:
         raise UnsupportedError(f"the type {t} has no form in TVMScript", expected="struct info")

@@ -1,4 +1,4 @@
-"""Symbolic expressions as Python text: `n * 4 + 1`."""
+"""Symbolic expressions as Python source: `n * 4 + 1`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from .literals import parenthesized, tir_int
 
 
 class SymbolicPrinter(Protocol):
-    """What the two languages do differently."""
+    """The operations that differ between the two languages."""
 
     doc: Document
 
     def symbol(self, var: Var) -> Expr:
-        """The variable; declares it where that has not been done."""
+        """Return the variable, and declare it on first use."""
         ...
 
     def literal(self, value: int, dtype: Attribute) -> Expr:
-        """An integer of `dtype`."""
+        """Return an integer of `dtype`."""
         ...
 
 
@@ -44,7 +44,7 @@ INFIX = {name: (OPERATIONS[name].symbol, level) for level, names in _LEVELS.item
 """Operations that print as operators."""
 
 CALLS = {"truncdiv": "Div", "truncmod": "truncmod", "min": "min", "max": "max", "select": "Select"}
-"""Operations that print as calls of the TIR language."""
+"""Operations that print as calls of TIR functions."""
 
 
 def call(name: str, *args: Expr) -> Expr:
@@ -52,7 +52,7 @@ def call(name: str, *args: Expr) -> Expr:
 
 
 def symbolic(printer: SymbolicPrinter, e: SymExpr) -> Expr:
-    """The text of a symbolic expression."""
+    """Return the text of a symbolic expression."""
     return e.fold(_Symbolic(printer))
 
 
@@ -70,7 +70,9 @@ class _Symbolic(Algebra[Expr]):
         return infix("*", Level.PRODUCT, a, b)
 
     def sum(self, e: Sum) -> Expr:
-        """Terms in their order, but what is subtracted never first where something is added."""
+        """Return the sum with its terms in order, except that a subtracted term never comes first if there is an
+        added one.
+        """
         (first, times, _), *others = signed_parts(e)
         out = self._part(first, times, e.dtype)
         for term, factor, added in others:
@@ -96,7 +98,7 @@ class _Symbolic(Algebra[Expr]):
 
 
 class _Printer:
-    """Variables by their names, integers as in TIR."""
+    """Prints variables by name, and integers as in TIR."""
 
     def __init__(self) -> None:
         self.doc = Document(PrinterConfig())
@@ -109,13 +111,13 @@ class _Printer:
 
 
 def print_index_map(mapping: IndexMapping) -> str:
-    """The text of a map that stands alone."""
+    """Return the text of a standalone index map."""
     inverse = "" if mapping.inverse_map is None else f", inverse_index_map={_lambda(mapping.inverse_map)}"
     return f"T.index_map({_lambda(mapping)}{inverse})"
 
 
 def result_texts(mapping: IndexMapping) -> list[str]:
-    """The results of a map, each as an expression of Python."""
+    """Return the results of an index map as Python expressions."""
     printer = _Printer()
     return [symbolic(printer, r).text for r in mapping.results]
 

@@ -1,4 +1,4 @@
-"""TIR functions as TVMScript: a function for each kind of statement."""
+"""The printer of TIR functions: one function for each kind of statement."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LOOP_CALLS = {
 
 
 def print_tir_function(doc: Document, func: tir.FuncOp) -> None:
-    """Print `@T.prim_func` and the function."""
+    """Print a function with its `@T.prim_func` decorator."""
     p = TIRPrinter(doc, STATEMENTS)
     matches: list[tuple[SSAValue, str]] = []
     params = [_param(p, func, i, v, matches) for i, v in enumerate(func.params)]
@@ -82,13 +82,13 @@ def _param(p: TIRPrinter, func: tir.FuncOp, i: int, param: SSAValue, matches: li
 
 
 def _is_simple(t: tir.BufferType) -> bool:
-    """Whether a parameter prints as `T.Buffer(…)`: nothing about it is symbolic or unusual."""
+    """Return whether a parameter prints as `T.Buffer(…)`, because nothing about it is symbolic or unusual."""
     plain = tir.BufferType.of(t.dims, t.dtype)
     return t == plain and all(d.constant is not None for d in t.dims)
 
 
 def _root(p: TIRPrinter, func: tir.FuncOp) -> None:
-    """The body; what belongs to the block around it, which has no text but a remark, comes first."""
+    """Print the body, after the contents of the root block, which itself prints only as a comment."""
     ops = list(func.body.block.ops)
     text = f'with {p.doc.tir("block")}("root"):'
     if not _shows_root(p, func):
@@ -104,7 +104,7 @@ def _root(p: TIRPrinter, func: tir.FuncOp) -> None:
 
 
 def _shows_root(p: TIRPrinter, func: tir.FuncOp) -> bool:
-    """Whether the block around the body is written out."""
+    """Return whether the root block is printed explicitly."""
     return not p.doc.config.syntax_sugar and has_root_block(list(func.body.block.ops))
 
 
@@ -117,7 +117,7 @@ def _root_body(p: TIRPrinter, ops: Sequence[Operation]) -> None:
 
 
 def _region(p: TIRPrinter, buffer: SSAValue, starts: Sequence[SSAValue], extents: Sequence[SymExpr]) -> str:
-    """`A[vi, 0:4]`."""
+    """Return a region: `A[vi, 0:4]`."""
     items = [_range(p, s, e) for s, e in zip(starts, extents, strict=True)]
     return f"{p.values[buffer].text}[{', '.join(items) or '()'}]"
 
@@ -178,7 +178,7 @@ def _for(p: TIRPrinter, op: tir.ForOp) -> None:
 
 
 def _nest(p: TIRPrinter, op: tir.ForOp) -> list[tir.ForOp]:
-    """The loops on one line; nothing is declared between them."""
+    """Return the loops that print on one line; nothing is declared between them."""
     nest = _grid(op) if p.doc.config.syntax_sugar else [op]
     bodies = [loop.body.block.ops for loop in nest[:-1]]
     cut = next((k for k, ops in enumerate(bodies, 1) if any(inner in p.undeclared for inner in ops)), len(nest))
@@ -198,7 +198,7 @@ def _print_grid(p: TIRPrinter, nest: list[tir.ForOp]) -> None:
 
 
 def _grid(op: tir.ForOp) -> list[tir.ForOp]:
-    """The loops that print as one `T.grid`: nested directly, plain, from 0, with independent extents."""
+    """Return the loops that print as one `T.grid`: perfectly nested, plain, from 0, with independent extents."""
     nest: list[tir.ForOp] = []
     loop: tir.ForOp | None = op
     while loop is not None and _is_plain(loop) and not _depends(loop.extent, nest):
@@ -215,7 +215,7 @@ def _is_plain(op: tir.ForOp) -> bool:
 
 
 def _depends(extent: SymExpr | SSAValue, nest: list[tir.ForOp]) -> bool:
-    """Whether an extent is computed from the variables of the loops `nest`."""
+    """Return whether an extent depends on the variables of the loops `nest`."""
     if isinstance(extent, SymExpr) or not nest:
         return False
     variables = {loop.loop_var for loop in nest}
@@ -236,7 +236,7 @@ def _bound(p: TIRPrinter, bound: SymExpr | SSAValue) -> Expr:
 
 
 def _computed_end(p: TIRPrinter, first: SymExpr | SSAValue, extent: SymExpr | SSAValue) -> str:
-    """The end of a loop over `last - first` values is `last`."""
+    """Return the end of a loop; for an extent `last - first` it is `last`."""
     distance = extent.owner if isinstance(extent, SSAValue) else None
     begin = _bound(p, first)
     if isinstance(distance, tir.SubOp) and p.value(distance.rhs).text == begin.text:
@@ -276,7 +276,9 @@ def _block(p: TIRPrinter, op: tir.BlockOp) -> None:
 
 
 def print_block_body(p: TIRPrinter, op: tir.BlockOp) -> None:
-    """One walk over the ops; what each prints goes where TVM has it, not where it stands."""
+    """Print a block in one walk over its ops; each item goes to its place in TVM's order, not in the order of the
+    ops.
+    """
     regions: dict[type[Operation], list[str]] = {tir.ReadsOp: [], tir.WritesOp: []}
     declared: dict[type[Operation], list[str]] = {tir.ReadsOp: [], tir.WritesOp: []}
     parts: dict[type[Operation], list[str]] = {tir.AllocBufferOp: [], tir.MatchBufferOp: [], tir.InitOp: []}
@@ -343,18 +345,18 @@ def print_axis(
 
 
 def _is_loop(binding: SSAValue, min_: SymExpr, extent: SymExpr) -> bool:
-    """Whether an iterator is bound to a plain loop variable that runs over just its domain."""
+    """Return whether an iterator is bound to a plain loop variable that covers exactly its domain."""
     loop = binding.owner.parent_op() if isinstance(binding.owner, Block) else None
     return isinstance(loop, tir.ForOp) and _same(loop.min, min_) and loop.extent == extent
 
 
 def _same(a: SymExpr | SSAValue, b: SymExpr) -> bool:
-    """Whether two least values agree; the type of a constant does not matter."""
+    """Return whether two minima are equal, regardless of the type of a constant."""
     return a == b or (isinstance(a, SymExpr) and a.constant is not None and a.constant == b.constant)
 
 
 def _typed(e: SymExpr, like: SymExpr) -> SymExpr:
-    """A constant in the type of `like`."""
+    """Return a constant with the type of `like`."""
     return e if e.constant is None else Const(e.constant, like.dtype)
 
 
@@ -371,7 +373,7 @@ def _masked_store(p: TIRPrinter, op: tir.MaskedStoreOp) -> None:
 
 
 def _evaluate(p: TIRPrinter, op: tir.EvaluateOp) -> None:
-    """An expression; among other statements TVM leaves out 0, which does nothing."""
+    """Print an expression statement. TVM omits a 0, which has no effect, unless it is the only statement."""
     if does_nothing(op):
         return
     text = p.values[op.value].text
@@ -402,7 +404,7 @@ def _assert(p: TIRPrinter, op: tir.AssertOp) -> None:
 
 
 def _attr(p: TIRPrinter, op: tir.AttrOp) -> None:
-    """At the end of a body the attribute holds for the rest of it, else it opens one of its own."""
+    """Print an attribute. At the end of a body it applies to the rest of the body, otherwise it opens a scope."""
     text = f"{p.doc.tir('attr')}({_attr_node(p, op.on)}, {string(op.key.data)}, {p.values[op.value].text})"
     if op.next_op is None and p.doc.config.syntax_sugar:
         p.doc.line(text, op)
@@ -413,7 +415,7 @@ def _attr(p: TIRPrinter, op: tir.AttrOp) -> None:
 
 
 def _launch_thread(p: TIRPrinter, op: tir.LaunchThreadOp) -> None:
-    """As an attribute; the number of the thread gets its name there."""
+    """Print a thread launch like an attribute that also names the thread variable."""
     text = f"{p.doc.tir('launch_thread')}({string(op.tag.data)}, {p.values[op.extent].text})"
     if op.next_op is None and p.doc.config.syntax_sugar:
         p.doc.line(f"{p.define(op.index, _thread_name(op.tag.data))} = {text}", op)

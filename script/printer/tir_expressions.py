@@ -1,7 +1,7 @@
-"""TIR expressions as Python text, one function for each op.
+"""TIR expressions as Python source, one function for each op.
 
-Every op is printed once, when its block is walked; users take the text of their operands. So shared values cost
-nothing and deep trees need no stack.
+Each op is printed once, when its block is walked, and users reuse the texts of their operands. Shared values
+therefore cost nothing, and deep trees need no recursion.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from .symbolic import CALLS, INFIX, SymbolicPrinter, call, symbolic
 
 
 class ExpressionPrinter(SymbolicPrinter, Protocol):
-    """What expressions need of the printer of a function."""
+    """The interface that expressions require of a function's printer."""
 
     doc: Document
     is_read_back: bool
-    """Whether the text is of a program, which is parsed again."""
+    """True if the text is a program that will be parsed again."""
 
     def value(self, value: SSAValue) -> Expr:
-        """The text of an operand."""
+        """Return the text of an operand."""
         ...
 
     def declare(self, value: SSAValue, fallback: str) -> str:
-        """Give a value a name, declared as a variable of its type on a line of its own."""
+        """Name a value and declare it as a variable of its type on a separate line."""
         ...
 
     def name(self, value: SSAValue, text: str) -> None:
-        """Let a value be called `text`, which is defined already or by what is around."""
+        """Set the text of a value to `text`, which is already defined or comes from the context."""
         ...
 
     def expression_block(self, block: Block) -> Expr:
-        """The text of what a block of expressions yields."""
+        """Return the text of the value that a block of expressions yields."""
         ...
 
 
@@ -56,11 +56,11 @@ _UNITS: dict[str, tuple[frozenset[float], frozenset[float]]] = {
     "and": (frozenset({0, 1}), frozenset({0, 1})),
     "or": (frozenset({0, 1}), frozenset({0, 1})),
 }
-"""Operations with a constant on the left or right that Python operators on TIR expressions fold when they are read."""
+"""Operations with a constant on the left or right that Python operators on TIR expressions fold during parsing."""
 
 
 def constant_of(value: SSAValue) -> int | float | bool | None:
-    """The value of a constant, None for others."""
+    """Return the value of a constant, or None if the value is not constant."""
     op = value.owner
     if isinstance(op, ValueOp):
         return op.expr.data.constant
@@ -106,7 +106,7 @@ def _cast(p: ExpressionPrinter, op: Any) -> Expr:
 
 
 def _let_in(p: ExpressionPrinter, op: tir.LetInOp) -> Expr:
-    """`T.Let(body, where={x: value})`; the name is declared on a line before."""
+    """Return `T.Let(body, where={x: value})`; the variable is declared on a line before."""
     value = p.value(op.value)
     name = p.declare(op.var, "x")
     body = p.expression_block(op.body.block)
@@ -114,7 +114,9 @@ def _let_in(p: ExpressionPrinter, op: tir.LetInOp) -> Expr:
 
 
 def _reduce(p: ExpressionPrinter, op: tir.ReduceOp) -> Expr:
-    """`T.reduce(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), source=[…], …)`; axes are declared before."""
+    """Return `T.reduce(T.comm_reducer(lambda x, y: x + y, [T.float32(0)]), source=[…], …)`; axes are declared
+    before.
+    """
     init = ", ".join(p.value(v).text for v in op.init)
     axes: list[str] = []
     for i, (least, extent) in enumerate(zip(op.mins, op.extents, strict=True)):
@@ -133,13 +135,13 @@ def _reduce(p: ExpressionPrinter, op: tir.ReduceOp) -> Expr:
 
 
 def _comm_reducer(p: ExpressionPrinter, op: tir.ReduceOp | tir.CommReducerOp) -> Expr:
-    """`T.comm_reducer(lambda x, y: x + y, [T.float32(0)])`"""
+    """Return `T.comm_reducer(lambda x, y: x + y, [T.float32(0)])`."""
     identity = ", ".join(p.value(v).text for v in op.identity)
     return call(p.doc.tir("comm_reducer"), _reducer(p, op), atom(f"[{identity}]"))
 
 
 def _reducer(p: ExpressionPrinter, op: tir.ReduceOp | tir.CommReducerOp) -> Expr:
-    """`lambda x, y: x + y`; of tuples `lambda x_0, x_1, y_0, y_1: (…)`."""
+    """Return `lambda x, y: x + y`, or for tuples `lambda x_0, x_1, y_0, y_1: (…)`."""
     count = len(op.identity)
     names = ["x", "y"] if count == 1 else [f"{v}_{i}" for v in "xy" for i in range(count)]
     for region in op.combine:
@@ -169,7 +171,7 @@ def _broadcast(p: ExpressionPrinter, op: tir.BroadcastOp) -> Expr:
 
 
 def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
-    """By its own name where that says all of it, else by `T.call_intrin`."""
+    """Print an intrinsic by its own name if that determines the call, otherwise by `T.call_intrin`."""
     name = op.func.data
     args = [p.value(a) for a in op.call_args]
     dtype = atom(string(type_name(op.result.type)))
@@ -185,7 +187,7 @@ _PRINTED_DTYPES = frozenset({tir.HALF, tir.DOUBLE, tir.EXPLICIT})
 
 
 def _says_all(row: tir.Intrinsic, op: tir.CallIntrinOp) -> bool:
-    """Whether the name of an intrinsic and these arguments are read as a call of this result."""
+    """Return whether parsing a call with the intrinsic's name and these arguments yields the same result type."""
     types = [a.type for a in op.call_args]
     if len(types) != row.count or any(isinstance(t, tir.BufferType) for t in types):
         return False
@@ -200,7 +202,7 @@ def _says_all(row: tir.Intrinsic, op: tir.CallIntrinOp) -> bool:
 
 
 def _lanes_times(dtype: Attribute, numerator: int, denominator: int = 1) -> Attribute | None:
-    """The vector of more or fewer lanes, None where they are no whole number."""
+    """Return the vector type with its lanes scaled by a ratio, or None if the result is not an integer."""
     lanes, rest = divmod(lanes_of(dtype) * numerator, denominator)
     return None if rest or is_scalable(dtype) else tir.with_lanes_of(scalar_of(dtype), lanes)
 
@@ -213,11 +215,11 @@ _RULES: dict[str, Callable[[Attribute, Attribute], Attribute | None]] = {
     tir.DOUBLE: lambda operand, _: _lanes_times(operand, 2),
     tir.EXPLICIT: lambda _, gives: gives,
 }
-"""The result of an intrinsic, of the type of its operands and of what it says that it gives."""
+"""The result type of an intrinsic, from the type of its operands and its declared result."""
 
 
 def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
-    """A call that names the type of its result first: `T.call_extern("float32", "f", x)`."""
+    """Return a printer of calls whose first argument is the result type: `T.call_extern("float32", "f", x)`."""
 
     def printed(p: ExpressionPrinter, op: Any) -> Expr:
         dtype = op.result.type
@@ -233,12 +235,12 @@ def _typed_call(name: str) -> Callable[[ExpressionPrinter, Any], Expr]:
 
 
 def type_name(dtype: Attribute) -> str:
-    """The name of a type, of addresses and of nothing too."""
+    """Return the name of a type, including handles and void."""
     return "handle" if isinstance(dtype, tir.HandleType) else "void" if dtype == tir.VOID else dtype_name(dtype)
 
 
 def _device_call(p: ExpressionPrinter, op: tir.DeviceCallOp) -> Expr:
-    """The dtype stands where the intrinsic has it, or nowhere."""
+    """Print a device intrinsic with its dtype at the intrinsic's position for it, or omitted."""
     name, dtype = op.func.data, op.result.type
     args = [p.value(a) for a in op.call_args]
     named = type_name(dtype)
@@ -254,13 +256,13 @@ def _call_packed(p: ExpressionPrinter, op: tir.CallPackedOp) -> Expr:
 
 
 def _call(p: ExpressionPrinter, op: tir.CallOp) -> Expr:
-    """A function of the module by its name in it."""
+    """Print a call of a function of the module by its name in the module."""
     name = op.func.data
     return call(f"{p.doc.config.module_name}.{name}" if p.doc.in_module else name, *map(p.value, op.call_args))
 
 
 def _buffer_data(p: ExpressionPrinter, op: tir.BufferDataOp) -> Expr:
-    """What is constant is known by its address anyway, an alias by the address that it is one of."""
+    """Print the address of a buffer: by the address itself for a constant or an alias."""
     owner = op.buffer.owner
     if isinstance(owner, tir.DeclBufferOp) and owner.alias:
         return p.value(owner.data)
@@ -309,14 +311,14 @@ EXPRESSIONS: dict[type[Operation], Callable[[Any, Any], Expr]] = {
     tir.BufferDataOp: _buffer_data,
     ValueOp: lambda p, op: symbolic(p, op.expr.data),
 }
-"""How each expression op prints."""
+"""The printer of each expression op."""
 
 CALL_LIKE = (tir.CallExpr, tir.IfThenElseOp, tir.ReinterpretOp)
-"""What is a call in TIR: `T.evaluate` of it prints as the call alone."""
+"""Calls in TIR: their `T.evaluate` prints as the call alone."""
 
 
 def access(p: ExpressionPrinter, buffer: SSAValue, indices: Sequence[SSAValue]) -> Expr:
-    """`A[i, j]`; `A[i:i + 4]` where an index is a ramp that rises; `A[()]` of rank 0."""
+    """Return `A[i, j]`, `A[i:i + 4]` for an increasing ramp, or `A[()]` for rank 0."""
     items = [_index(p, i) for i in indices]
     return atom(f"{p.value(buffer).text}[{', '.join(items) or '()'}]")
 
@@ -334,7 +336,7 @@ def _index(p: ExpressionPrinter, index: SSAValue) -> str:
 
 
 def _ramp_extent(p: ExpressionPrinter, ramp: tir.RampOp, stride: int) -> int | Expr:
-    """How far a ramp reaches: a number, or where the lanes are known to the processor alone the text of one."""
+    """Return the extent of a ramp: a number, or the text of one if the number of lanes is only known at run time."""
     if not is_scalable(ramp.result.type):
         return lanes_of(ramp.result.type) * stride
     lanes = infix("*", Level.PRODUCT, atom(f"{p.doc.tir('vscale')}()"), atom(str(lanes_of(ramp.result.type))))
@@ -342,7 +344,7 @@ def _ramp_extent(p: ExpressionPrinter, ramp: tir.RampOp, stride: int) -> int | E
 
 
 def interval_end(p: ExpressionPrinter, start: SSAValue, extent: int | Expr) -> str:
-    """The text of `start + extent`, folded where both are constants."""
+    """Return the text of `start + extent`, folded if both are constants."""
     first = constant_of(start)
     if isinstance(extent, int):
         if first is not None:

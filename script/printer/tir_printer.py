@@ -1,4 +1,4 @@
-"""Statements and values of a TIR function as text: their names, and the lines that declare buffers."""
+"""Statements and values of a TIR function as text: their names, and the declarations of buffers."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _MAX_EXPRESSION = 1 << 22
 
 
 StatementPrinter = Callable[["TIRPrinter", Any], None]
-"""Prints a statement of a kind."""
+"""Prints one kind of statement."""
 
 
 class _Values(dict[SSAValue, Expr]):
-    """What values print as; what the program does not define is found out when it is needed."""
+    """The texts of values; texts of free values are determined on first use."""
 
     def __init__(self, printer: TIRPrinter):
         super().__init__()
@@ -46,9 +46,9 @@ class _Values(dict[SSAValue, Expr]):
 
 
 class TIRPrinter:
-    """What is known of a TIR function while it is printed; `declared` are the lines for what it does not define.
+    """The state of printing a TIR function; `declared` holds the declarations of its free variables.
 
-    `printers` has a function for each kind of statement. Text of a program `is_read_back`, of a part of one it is not.
+    `printers` has a function for each kind of statement. A printed program `is_read_back`, a fragment is not.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class TIRPrinter:
         return self.values[value]
 
     def free(self, value: SSAValue) -> Expr:
-        """A variable or buffer from elsewhere."""
+        """Return the text of a free variable or buffer."""
         with self.doc.collecting(self.declared):
             inner, self.doc.depth = self.doc.depth, self.depth
             self._free(value)
@@ -106,7 +106,7 @@ class TIRPrinter:
         return name
 
     def expression_block(self, block: Block) -> Expr:
-        """Print the expressions of a block; its value is what it yields."""
+        """Print the expressions of a block and return the text of the value that it yields."""
         self.statements(block.ops)
         return self.values[cast(tir.YieldOp, block.last_op).value]
 
@@ -124,28 +124,30 @@ class TIRPrinter:
         return name
 
     def name(self, value: SSAValue, text: str) -> None:
-        """Let a value be called `text`."""
+        """Set the text of a value to `text`."""
         self.values[value] = atom(text)
 
     def declare(self, value: SSAValue, fallback: str) -> str:
-        """Give a value a name, declared on a line of its own."""
+        """Name a value and declare it on a separate line."""
         name = self.define(value, fallback)
         self.doc.line(f"{name} = {_called(self.dtype(value.type))}")
         return name
 
     def sequence(self, ops: Iterable[Operation]) -> None:
-        """Statements that follow each other."""
+        """Print consecutive statements."""
         self.end(self.statements(ops), ops)
 
     def end(self, last: Operation | None, ops: Iterable[Operation]) -> None:
-        """Where nothing was printed, or nothing after what holds for all that follows, the statement that does so."""
+        """Print a statement without effect if a body is empty, or if nothing follows a statement that scopes over
+        its rest.
+        """
         if last is None or _opens_scope(last):
             zeros = [self.values[op.value].text for op in ops if isinstance(op, tir.EvaluateOp) and does_nothing(op)]
             text = zeros[-1] if zeros else "0"
             self.doc.line(f"{self.doc.tir('evaluate')}({text})")
 
     def statements(self, ops: Iterable[Operation]) -> Operation | None:
-        """Print operations; gives the last of them that has a line."""
+        """Print operations and return the last one that has a line."""
         last = None
         for op in ops:
             self.declare_used(op)
@@ -163,7 +165,7 @@ class TIRPrinter:
         return last
 
     def declare_used(self, op: Operation) -> None:
-        """Declare what has its first use here, and no declaration of its own."""
+        """Declare values that are first used here and have no declaration of their own."""
         for value in self.undeclared.get(op, ()):
             if isinstance(value.owner, tir.DeclBufferOp):
                 print_declaration(self, value.owner, "Buffer", self.values[value.owner.data].text)
@@ -172,7 +174,7 @@ class TIRPrinter:
 
     @contextmanager
     def frame(self) -> Iterator[None]:
-        """A scope: names, and what strides of its buffers define, end with it."""
+        """Open a scope; names and variables defined by strides end with it."""
         outer = set(self.of_strides)
         with self.names.frame():
             yield
@@ -190,7 +192,7 @@ def _called(dtype: str) -> str:
 
 
 def _bounded(op: Operation, text: Expr) -> Expr:
-    """Refuses values that are shared so often that as a tree they have millions of characters."""
+    """Reject values that are shared so often that their expression tree would have millions of characters."""
     if len(text.text) > _MAX_EXPRESSION:
         raise UnsupportedError(
             f"{op.name}: as a tree the expression has more than {_MAX_EXPRESSION} characters",
@@ -203,7 +205,7 @@ _SCOPES = (tir.LetOp, tir.AllocateOp, tir.AllocConstOp, tir.DeclBufferOp, tir.Al
 
 
 def _opens_scope(op: Operation) -> bool:
-    """Whether what follows a statement is inside of it for TVM."""
+    """Return whether TVM nests the following statements inside of this one."""
     return isinstance(op, _SCOPES) and not belongs_to_block(op)
 
 
@@ -212,7 +214,7 @@ def does_nothing(op: tir.EvaluateOp) -> bool:
 
 
 def belongs_to_block(op: Operation) -> bool:
-    """Whether an op is memory that a block, or the function as one, allocates."""
+    """Return whether an op is an allocation of a block, or of the function's root block."""
     in_block = isinstance(op.parent_op(), tir.BlockOp | tir.FuncOp | None)
     return isinstance(op, tir.AllocBufferOp) and in_block and not op.declared
 
@@ -221,7 +223,7 @@ def belongs_to_block(op: Operation) -> bool:
 
 
 def _declare_sizes(p: TIRPrinter, dims: Iterable[SymExpr]) -> None:
-    """Declare the variables that a buffer is the first to have as dimensions on one line: `n, m = T.int64(), …`."""
+    """Declare the variables that first occur in this buffer's dimensions on one line: `n, m = T.int64(), …`."""
     names: list[str] = []
     types: list[str] = []
     for dim in dims:
@@ -237,7 +239,7 @@ def _declare_sizes(p: TIRPrinter, dims: Iterable[SymExpr]) -> None:
 def buffer_line(
     p: TIRPrinter, value: SSAValue, name: str, args: list[str], op: Operation | None = None, **options: Any
 ) -> None:
-    """`A = T.match_buffer(a, (n,))`: the buffer, and what its strides define, have a name from here on."""
+    """Print `A = T.match_buffer(a, (n,))`, which defines the buffer and the variables of its strides."""
     text = buffer_text(p, name, cast(tir.BufferType, value.type), args, **options)
     own = p.define(value, "buffer")
     _define_strides(p, value, own)
@@ -252,7 +254,7 @@ def _define_strides(p: TIRPrinter, value: SSAValue, name: str) -> None:
 
 
 def _defined_strides(p: TIRPrinter, t: tir.BufferType) -> dict[int, Var]:
-    """The strides that are variables of which nothing else says what they are."""
+    """Return the strides that are variables without another definition."""
     uses = Counter(v for e in t.exprs() for v in e.free_vars())
     width = t.dims[0].dtype if t.dims else i32
     return {
@@ -263,7 +265,7 @@ def _defined_strides(p: TIRPrinter, t: tir.BufferType) -> dict[int, Var]:
 
 
 def _strides(p: TIRPrinter, t: tir.BufferType, strides: Iterable[SymExpr]) -> str:
-    """`(A_s0, 1)`; one that is defined by it is a string: `("A_s0", 1)`."""
+    """Return the strides `(A_s0, 1)`; a variable that they define is a string: `("A_s0", 1)`."""
     own = _defined_strides(p, t)
     texts = [string(str(own[i].name)) if i in own else symbolic(p, s).text for i, s in enumerate(strides)]
     return parenthesized(texts)
@@ -283,7 +285,7 @@ def buffer_text(
     data: str | None = None,
     annotations: str | None = None,
 ) -> str:
-    """`T.match_buffer(x, (n, 4), "float16", strides=(8, 1))`: what is not the default."""
+    """Return `T.match_buffer(x, (n, 4), "float16", strides=(8, 1))` without arguments that equal the defaults."""
     dtype = dtype_name(t.dtype)
     _declare_sizes(p, t.dims)
     shown = [*args, _dims(p, t.dims)]

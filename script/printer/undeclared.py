@@ -1,6 +1,6 @@
-"""Where what is used without a declaration gets its line: `B = T.Buffer((8,), data=A.data)`, `n = T.int32()`.
+"""The placement of declarations for undeclared values: `B = T.Buffer((8,), data=A.data)`, `n = T.int32()`.
 
-TVM writes it into the innermost scope around all uses, in front of the first statement there that has one.
+As in TVM they go into the innermost scope around all uses, before the first statement in it with a use.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from ...ir.rewriting.walk import is_expression
 
 
 def undeclared(ops: Iterable[Operation], scope: Operation | None = None) -> Mapping[Operation, list[SSAValue]]:
-    """Aliases in `ops`, and what these take from elsewhere, by the statement in front of which it is declared.
+    """Return aliases in `ops` and free values, grouped by the statement before which they are declared.
 
-    What the op `scope` defines in its regions, these ops among them, does not come from elsewhere.
+    Values that the op `scope` defines in its regions, which contain these ops, are not free.
     """
     numbers = {op: i for i, op in enumerate(inner for outer in ops for inner in outer.walk())}
     used = _uses(numbers, scope)
@@ -29,7 +29,7 @@ def undeclared(ops: Iterable[Operation], scope: Operation | None = None) -> Mapp
 
 
 def _in_order(values: list[SSAValue], statement: Operation) -> list[SSAValue]:
-    """Values as a statement mentions them first, in whatever order its expressions are computed."""
+    """Return values in the order in which a statement first mentions them, independent of evaluation order."""
     if len(values) < 2:
         return values
     ranks: dict[SSAValue, int] = {}
@@ -39,7 +39,7 @@ def _in_order(values: list[SSAValue], statement: Operation) -> list[SSAValue]:
 
 
 def _mentions(statement: Operation) -> Iterator[SSAValue]:
-    """The values in a statement, in its expressions and in its regions; what a store writes to comes first."""
+    """Yield the values in a statement, its expressions and its regions; the target of a store comes first."""
     seen: set[Operation] = set()
     todo: list[Operation | SSAValue] = [statement]
     while todo:
@@ -56,7 +56,7 @@ def _mentions(statement: Operation) -> Iterator[SSAValue]:
 
 
 def _uses(numbers: Mapping[Operation, int], scope: Operation | None) -> dict[SSAValue, list[Operation]]:
-    """The ops that use aliases and what is not defined by these ops."""
+    """Return the ops that use aliases and free values."""
     uses: dict[SSAValue, list[Operation]] = defaultdict(list)
     for inner in numbers:
         op = _outermost(inner)
@@ -70,14 +70,14 @@ def _uses(numbers: Mapping[Operation, int], scope: Operation | None) -> dict[SSA
 
 
 def _outermost(op: Operation) -> Operation:
-    """An op, or the expression in whose regions it stands: these are no scopes."""
+    """Return an op, or the outermost expression that contains it, because regions of expressions are not scopes."""
     while (outer := op.parent_op()) is not None and is_expression(outer):
         op = outer
     return op
 
 
 def _leaves(op: Operation, numbers: Mapping[Operation, int]) -> Iterator[SSAValue]:
-    """The operands of an op, and those of expressions that lie elsewhere."""
+    """Yield the operands of an op, including those of expressions that are located elsewhere."""
     todo = [*op.operands]
     while todo:
         value = todo.pop()
@@ -97,14 +97,14 @@ def _definer(value: SSAValue) -> Operation | None:
 
 
 def statement_of(op: Operation) -> Operation:
-    """The statement that an expression is part of: what a store writes to comes before what it writes."""
+    """Return the statement that an expression belongs to; the target of a store precedes its value."""
     while is_expression(op) and (use := _first_use(op)) is not None:
         op = use
     return op
 
 
 def _first_use(op: Operation) -> Operation | None:
-    """What uses an expression in its own block, alone or within a region."""
+    """Return the first op in the same block that uses an expression, directly or within a region."""
     block = op.parent_block()
     for use in op.results[0].uses:
         user: Operation | None = use.operation
@@ -116,7 +116,7 @@ def _first_use(op: Operation) -> Operation | None:
 
 
 def _place(uses: list[Operation], users: set[Operation], numbers: Mapping[Operation, int]) -> Operation:
-    """Where the first statement with a use begins, of those in the innermost block around all uses."""
+    """Return the beginning of the first statement with a use, in the innermost block around all uses."""
     chains = [_chain(op) for op in uses]
     depth = 0
     while all(len(chain) > depth + 1 for chain in chains) and len({chain[depth + 1][0] for chain in chains}) == 1:
@@ -126,7 +126,7 @@ def _place(uses: list[Operation], users: set[Operation], numbers: Mapping[Operat
 
 
 def _beginning(statement: Operation, users: set[Operation], numbers: Mapping[Operation, int]) -> Operation:
-    """The first of the expressions in its block that a statement is made of and that are `users`, or the statement."""
+    """Return the first expression of a statement, in its block, that is in `users`, or the statement itself."""
     first, todo = statement, list(statement.operands)
     while todo:
         owner = todo.pop().owner
@@ -137,7 +137,7 @@ def _beginning(statement: Operation, users: set[Operation], numbers: Mapping[Ope
 
 
 def _chain(op: Operation) -> list[tuple[Block | None, Operation]]:
-    """The blocks around an op, outermost first, each with the op in it that contains this one."""
+    """Return the enclosing blocks of an op, outermost first, each with its op that contains this one."""
     chain: list[tuple[Block | None, Operation]] = [(op.parent_block(), op)]
     while (outer := op.parent_op()) is not None:
         chain.append((outer.parent_block(), outer))

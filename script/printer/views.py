@@ -1,4 +1,4 @@
-"""Programs as notebooks and terminals show them: highlighted; in notebooks with functions that can be folded."""
+"""Programs displayed in notebooks and terminals: highlighted, and in notebooks with foldable functions."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _STYLES = {"light": "default", "dark": "monokai", "ansi": "ansi_dark"}
 _FUNCTION = r"@[\w.]+\.(?:function|prim_func)\b"
 _DEFINITION = re.compile(r"\s*def (.*)")
 _OPEN = 60
-"""Lines of a program whose functions are not folded at first."""
+"""The number of lines up to which a program's functions are initially unfolded."""
 _SHOWN = 1024
-"""Bytes of constants that MLIR text shows."""
+"""The number of bytes up to which MLIR text includes the contents of constants."""
 
 
 def show(op: Operation, style: str | None = None, black_format: bool = False, **options: Any) -> None:
-    """Print `print_script(op, **options)`: highlighted on a terminal, as `html_text` has it in a notebook.
+    """Print `print_script(op, **options)`: highlighted in a terminal, as `html_text` in a notebook.
 
-    `style` is a style of pygments or one of light, dark and ansi; `black_format` formats with black, which must
-    be installed: `TiraxError` otherwise.
+    `style` is a pygments style or one of light, dark and ansi. `black_format` formats the text with black; raises
+    `TiraxError` if black is not installed.
     """
     text = print_script(op, **options)
     if black_format:
@@ -59,7 +59,7 @@ def _formatted(text: str) -> str:
 
 
 def highlighted(op: Operation) -> Syntax:
-    """The program for a terminal: TVMScript, or MLIR where it has no form in TVMScript."""
+    """Return the program for a terminal: TVMScript, or MLIR if it has no form in TVMScript."""
     return _syntax(*_text(op), DEFAULT_STYLE)
 
 
@@ -70,7 +70,7 @@ def _syntax(text: str, language: str, style: str) -> Syntax:
 
 
 def html_text(op: Operation) -> str:
-    """The program as a piece of HTML that needs nothing else; each function can be folded."""
+    """Return the program as self-contained HTML in which each function can be folded."""
     return _page(*_text(op), isinstance(op, ModuleOp), DEFAULT_STYLE)
 
 
@@ -95,7 +95,7 @@ def _text(op: Operation) -> tuple[str, str]:
 
 
 def _pieces(lines: list[str], function: re.Pattern[str]) -> list[list[str]]:
-    """The lines in front of the first function, and those of each function."""
+    """Return the lines before the first function, and the lines of each function."""
     starts = [i for i, line in enumerate(lines) if function.match(line)]
     bounds = [0, *starts, len(lines)]
     return [lines[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
@@ -112,13 +112,13 @@ def _piece(lines: list[str], function: re.Pattern[str], folded: str, colours: _C
 
 
 class _Colours:
-    """Code in the colours of a style, which are said where they are used."""
+    """Highlights code in the colours of a style, with inline styles."""
 
     def __init__(self, language: str, style: str):
         self._language, self._style = language, style
 
     def code(self, text: str) -> str:
-        """A text as HTML."""
+        """Return a text as HTML."""
         from pygments import highlight
         from pygments.formatters import HtmlFormatter
         from pygments.lexers import get_lexer_by_name
@@ -128,7 +128,7 @@ class _Colours:
 
 
 def _known(style: str) -> str:
-    """A style of pygments; the default one for what only terminals have, or nobody."""
+    """Return a pygments style; the default style for names that are terminal-only or unknown."""
     from pygments.styles import get_style_by_name
     from pygments.util import ClassNotFound
 
