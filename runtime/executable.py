@@ -143,7 +143,7 @@ class Executable(Unpicklable):
 
     def profile(self, func_name: str, *args: Any, **options: Any) -> Report:
         """Return the profile of a call, by kernel; the options are those of `profiling.profile.profile`."""
-        from .profiling.profile import profile
+        from .profiling.session import profile
 
         return profile(self.instrumented.jit(), self.instrumented.sites, func_name, *args, **options)
 

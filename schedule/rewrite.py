@@ -16,8 +16,8 @@ from ..ir.affine.init_nest import sources
 from ..ir.affine.iter_map import IterSplit, IterSum, is_same, simplest_map, to_expr
 from ..ir.affine.values import Materializer, conjuncts, sym_expr_of
 from ..ir.buffers.regions import infer_regions
+from ..ir.rewriting.edit import has_root_block
 from ..ir.rewriting.edit import inserter as before
-from ..ir.rewriting.walk import has_root_block
 from ..transforms.tir.walk import erase_with_tree, is_pure
 from . import state as st
 from .loop_builder import Cloner, Insert, captured

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import OpResult, SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
+from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SizeVar
-from ...handles.relax.expr import Var
+from ...handles.relax.expr import Expr, Var
 from ...handles.struct_info import StructInfo
+from ...interpreter.run import InterpreterError, make_interpreter
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, UnsupportedOperators
 from ..importing.random_numbers import RandomNumbers
 from . import operators  # noqa: F401 - its modules fill the table
 from .attributes import attributes_of, default_attributes, with_references
 from .branches import RanksDiffer, Side, either
-from .constants import evaluate_small
 from .expansion import MOST_NESTED
 from .functions import model_function, schema_body, schema_of
 from .model import FunctionKey, domain_of, in_order, inputs_of, node_name, versions
@@ -29,7 +35,73 @@ from .shape_arithmetic import fold_shape_node
 from .sizes import Declared, Sizes
 from .table import Converter, Converters, absent_input
 from .tensors import TensorReader
-from .values import Result, TensorSequence, Value
+from .values import MOST_KNOWN, Result, TensorSequence, Value
+
+Array = np.ndarray[Any, Any]
+
+
+_KEPT = frozenset({"relax.dequantize"})
+"""Operators that are not folded: later passes match them on integer data."""
+
+
+class _NotConstant(Exception):
+    pass
+
+
+def evaluate_small(expr: Expr) -> Array | None:
+    """Evaluate an unbound expression of small constants, or return None for any other expression."""
+    value = expr.ssa
+    if not isinstance(value, OpResult) or value.op.parent is not None:
+        return None
+    if isinstance(value.op, relax.ConstantOp):
+        return value.op.value.numpy()
+    if not _small(value):
+        return None
+    try:
+        result = _evaluate(value)
+    except (_NotConstant, InterpreterError):
+        return None
+    return result if isinstance(result, np.ndarray) else None
+
+
+def _small(value: SSAValue) -> bool:
+    t = value.type
+    if not isinstance(t, relax.TensorType) or t.element is None:
+        return False
+    extents = [d.constant for d in t.dims] if t.dims is not None else [0]
+    return None not in extents and math.prod(e for e in extents if e is not None) <= MOST_KNOWN
+
+
+def _evaluate(value: SSAValue) -> Any:
+    op = value.owner
+    if isinstance(op, relax.ConstantOp):
+        if not _small(value):
+            raise _NotConstant
+        return op.value.numpy()
+    if isinstance(op, relax.ShapeOp):
+        if free_symbolic_vars([value.type]):
+            raise _NotConstant
+        return tuple(d.data.constant for d in op.values_)
+    if isinstance(op, relax.TupleOp):
+        return tuple(_evaluate(f) for f in op.fields_)
+    if isinstance(op, relax.TupleGetItemOp) and op.parent is None:
+        return _evaluate(op.operands[0])[op.index.data]
+    if isinstance(op, relax.PrimValueOp | relax.StringOp | relax.DataTypeOp) or (
+        isinstance(op, relax.Operator) and op.parent is None and op.PURE and op.name not in _KEPT
+    ):
+        if free_symbolic_vars([value.type]):
+            raise _NotConstant
+        interpreter, semantics = _interpreter()
+        arguments = tuple(_evaluate(v) for v in op.operands)
+        (result,) = semantics.table()[type(op)](interpreter, op, arguments)
+        return result
+    raise _NotConstant
+
+
+@cache
+def _interpreter() -> Any:
+    return make_interpreter(ModuleOp([]))
+
 
 if TYPE_CHECKING:
     from onnx import FunctionProto, GraphProto, NodeProto

@@ -24,8 +24,31 @@ from .buffers import Buffer, Stmt, decl_buffer
 from .expr_kinds import CLASSES
 from .intrinsics import likely
 from .prim_expr import ExprLike, PrimExpr
-from .sequences import stmt_seq
-from .stmt import Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse, LetStmt, While
+from .stmt import (
+    Allocate,
+    AttrStmt,
+    BufferStore,
+    DeclBuffer,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    While,
+)
+
+
+def stmt_seq(*args: Stmt | PrimExpr) -> Stmt:
+    """Return statements as one sequence; an expression is evaluated."""
+    statements = [Evaluate(a) if isinstance(a, PrimExpr) else a for a in args]
+    return statements[0] if len(statements) == 1 else SeqStmt(statements)
+
+
+def stmt_list(stmt: Stmt) -> list[Stmt]:
+    """Return the statements of a sequence, with nested sequences flattened."""
+    return [s for inner in stmt for s in stmt_list(inner)] if isinstance(stmt, SeqStmt) else [stmt]
+
 
 _KINDS = {
     "serial": ForKind.SERIAL,

@@ -17,8 +17,8 @@ from ...dialects.sym.expr import Const, SymExpr, Var
 from ...ir.functions.effects import first_effect
 from ...ir.origins import note_variables
 from ...ir.rewriting.copy import clone_expr, copied
+from ...ir.rewriting.edit import has_root_block
 from ...ir.rewriting.substitute import substitute_symbols
-from ...ir.rewriting.walk import has_root_block
 from ..base_func import BaseFunc
 from ..struct_info import FuncStructInfo, StructInfo
 from . import prim_expr as tx

@@ -9,9 +9,21 @@ from xdsl.dialects.builtin import TupleType, UnknownLoc
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, SSAValue
 from xdsl.traits import is_side_effect_free
 
-from ...dialects import relax
+from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
-from ...dialects.quick import replace_uses
+from ...dialects.quick import operations, replace_uses
+from .copy import is_expression
+
+
+def has_root_block(ops: Sequence[Operation]) -> bool:
+    """Return whether TVM wraps the body in a root block: if it contains blocks, unless it is a single block itself."""
+    if any(isinstance(op, tir.AllocBufferOp) and not op.declared for op in ops):
+        return True
+    statements = [op for op in ops if not is_expression(op)]
+    if len(statements) == 1 and isinstance(statements[0], tir.BlockOp) and not statements[0].iter_vars:
+        return False
+    return any(isinstance(inner, tir.BlockOp) for op in statements for inner in operations(op))
+
 
 OpT = TypeVar("OpT", bound=Operation)
 

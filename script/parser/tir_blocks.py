@@ -20,7 +20,7 @@ from ...dialects.sym.operators import maximum
 from ...dialects.tir import IterKind
 from ...ir.affine.values import sym_expr_of
 from ...ir.buffers.regions import infer_regions
-from ...ir.rewriting.walk import has_root_block
+from ...ir.rewriting.edit import has_root_block
 from .attributes import attribute, attribute_dict, plain_value, renumbered
 from .folding import as_sym
 from .tir_accesses import dim_of, pair_of, region_of

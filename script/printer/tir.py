@@ -13,7 +13,7 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.names import identifier
-from ...ir.rewriting.walk import has_root_block
+from ...ir.rewriting.edit import has_root_block
 from ...ir.verification.as_written import as_written
 from .document import Document, Expr, Level, atom, infix
 from .literals import attribute, dictionary, shown_attrs, string

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from xdsl.ir import Block, Operation, SSAValue
 
 from ...dialects import tir
-from ...ir.rewriting.walk import is_expression
+from ...ir.rewriting.edit import is_expression
 
 
 def undeclared(ops: Iterable[Operation], scope: Operation | None = None) -> Mapping[Operation, list[SSAValue]]:

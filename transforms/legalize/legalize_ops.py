@@ -54,8 +54,7 @@ from .groups import join_in_groups
 from .legalize_rules import BUILDERS, Emit, LegalizeRule, known_shape, rule_of
 from .on_handles import rule_on_handles
 from .requirements import extent_check
-from .target_forms import target_forms
-from .tvm_forms import FORMS, UNCHECKED, constant_of, write_as_tvm
+from .tvm_forms import FORMS, UNCHECKED, constant_of, target_forms, write_as_tvm
 
 CustomRule = Callable[["LegalizeBuilder", Operator], Any]
 """`(builder, operator) -> value`: builds a replacement; returns None (or the operator's own result) to keep it."""

@@ -17,7 +17,7 @@ arange(5), astype(1.5, "int32")         ->  constants
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -32,12 +32,39 @@ from ...dialects.relax.creation import Arange
 from ...dialects.relax.operator import Operator
 from ...handles.tir.prim_expr import max_value, min_value
 from ...ir.rewriting.edit import insert_before, replace_op
+from ...target import Target
 from ...te.tensor import Tensor
+from ...topi import scan, vector_sort
 from ...topi import tvm_forms as topi
 from ...topi.linear_algebra import quantize
 from .elementwise import binary
-from .legalize_rules import Emit, LegalizeRule, operand, result_dims, result_tensor, scalar_or_value
+from .legalize_rules import Emit, LegalizeRule, operand, result_dims, result_tensor, rule_of, scalar_or_value
 from .normalization import group_norm, instance_norm, layer_norm
+
+
+def _sort(op: Operator) -> Emit:
+    return Emit(scan.sort_in_vectors, (operand(op, "x"), op.attr("axis"), op.attr("descending")), "sort")
+
+
+def _of_types(allowed: Callable[[Attribute | None], bool], form: LegalizeRule) -> LegalizeRule:
+    """Return a rule that uses the form for results of some types, and the general rule for others."""
+
+    def rule(op: Operator) -> Emit | None:
+        usual = rule_of(op)
+        return form(op) if allowed(result_tensor(op).element) else usual and usual(op)
+
+    return rule
+
+
+_FORMS: Mapping[str, tuple[Callable[[Target], bool], LegalizeRule]] = {
+    "relax.sort": (lambda target: target.compresses_vectors, _of_types(vector_sort.is_sorted_in_vectors, _sort)),
+}
+"""By operator: a predicate on targets, and the rule."""
+
+
+def target_forms(target: str) -> dict[str, LegalizeRule]:
+    """Return the rules of a target that override those of the table; empty for the empty text."""
+    return {name: rule for name, (fits, rule) in _FORMS.items() if fits(Target(target))} if target else {}
 
 
 def _positions(function: Callable[..., Any], name: str) -> LegalizeRule:

@@ -52,7 +52,7 @@ _NAMES = NamesOnly(
             Allocate AllocateConst AssertStmt AttrStmt Block BlockRealize BufferRegion BufferStore
             DeclBuffer Evaluate For ForKind IfThenElse IterVar LetStmt MatchBufferRegion SeqStmt While
         """,
-        "handles.tir.sequences": "stmt_list stmt_seq",
+        "handles.tir.ir_builder": "stmt_list stmt_seq",
         "te.tensor": "ProducerLoad",
         "schedule.schedule": "Schedule",
         "schedule.block_scope": "BlockScope Dependency DepKind ScheduleState",

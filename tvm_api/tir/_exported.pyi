@@ -252,8 +252,8 @@ def simdgroup_store(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `simdgroup_store`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
 def start_profile_intrinsic(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `start_profile_intrinsic`, of which no code is made: it is for profiling on Hexagon."""
-from ...handles.tir.sequences import stmt_list as stmt_list
-from ...handles.tir.sequences import stmt_seq as stmt_seq
+from ...handles.tir.ir_builder import stmt_list as stmt_list
+from ...handles.tir.ir_builder import stmt_seq as stmt_seq
 def subtract(a: Any, b: Any) -> Any:
     """a - b"""
 from ...handles.tir.intrinsics import tvm_access_ptr as tvm_access_ptr

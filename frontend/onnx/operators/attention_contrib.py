@@ -6,7 +6,7 @@ from typing import Any
 
 from ....dialects.sym.operators import maximum
 from ....handles.relax.expr import Expr
-from ....topi.attention import cached
+from ....topi.nn import cached
 from ..node import Node
 from ..table import MICROSOFT, converter
 from ..values import Value, as_value, op

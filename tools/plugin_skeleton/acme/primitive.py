@@ -12,8 +12,7 @@ from tirax.schedule.state import State, blocks_below, extent_of, fail, loop_expr
 def acme_reverse(state: State, loop: tir.ForOp) -> None:
     """Run a loop backwards: replace `i` by `n - 1 - i`.
 
-    Rejected around several blocks, whose order may matter, around a reduction, and for loops that are not
-    plain.
+    Rejects loops that are not plain or contain a reduction or several blocks, whose order may matter.
     """
     checks.require_plain(loop, "reversed")
     blocks = blocks_below(loop)

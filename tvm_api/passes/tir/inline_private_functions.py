@@ -27,9 +27,8 @@ from ....ir.affine.values import sym_expr_of
 from ....ir.functions.lookup import callee_names, callees_first
 from ....ir.functions.tir_calls import extents_of_call
 from ....ir.passes.transform import Pass
-from ....ir.rewriting.edit import inserter
+from ....ir.rewriting.edit import inserter, is_expression
 from ....ir.rewriting.substitute import SymbolSubstitution
-from ....ir.rewriting.walk import is_expression
 from ....transforms.tir.walk import erase_with_tree, functions, integer_type, values_of
 
 

@@ -5,8 +5,7 @@ import time
 import numpy as np
 import pytest
 
-from tirax.runtime.profiling.clock import Ticks, counter_is_clock
-from tirax.runtime.profiling.recorder import new_rows, recording
+from tirax.runtime.profiling.recorder import Ticks, counter_is_clock, new_rows, recording
 
 
 @pytest.mark.parametrize("rate", [1, 3, 0.25])
