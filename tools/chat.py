@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..diagnostics import TiraxError
 from ..runtime import set_num_threads
-from .guard import OK, reading
+from .guard import OK, reading, report
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _converse(conversation: Conversation, stats: bool) -> None:
             try:
                 _answer(conversation, line, stats)
             except TiraxError as error:
-                print(error, file=sys.stderr)
+                report(error)
 
 
 def _line() -> str | None:

@@ -23,6 +23,7 @@ from ..runtime.executable import SUFFIXES
 from ..runtime.profiling.report import Report, form_of
 from ..untrusted import open_file
 from .arguments import Arguments
+from .color import is_colored
 from .compiling import compile_program, function_name, read_module
 from .guard import OK, UsageError, as_usage, reading
 from .options import named, sizes_of
@@ -66,6 +67,12 @@ def run(options: Namespace) -> int:
     return OK
 
 
+def _console(width: int | None = None, highlight: bool = True) -> Any:
+    from rich.console import Console
+
+    return Console(width=width, highlight=highlight, color_system="auto" if is_colored(sys.stdout) else None)
+
+
 def _form_of(path: str | None) -> Callable[[Report], str] | None:
     """Return the writer of a profile by file extension, None for the terminal. Raises `UsageError` if unknown."""
     try:
@@ -76,11 +83,9 @@ def _form_of(path: str | None) -> Callable[[Report], str] | None:
 
 def _profile(path: str, executable: Executable, name: str, values: list[Any]) -> None:
     """Print a profile of a call, or write it to a file."""
-    from rich.console import Console
-
     report, form = executable.profile(name, *values, repeat=_PROFILED), _form_of(path)
     if form is None:
-        Console(width=None if sys.stdout.isatty() else _WIDE, highlight=False).print(report)
+        _console(None if sys.stdout.isatty() else _WIDE, highlight=False).print(report)
     else:
         write_output(path, (form(report).rstrip("\n") + "\n").encode())
 
@@ -158,11 +163,9 @@ def _inspect_gguf(path: str) -> int:
 
 
 def _inspect_model(model: ModelFormat, options: Namespace) -> int:
-    from rich.console import Console
-
     summary = model.summary(options.file)
     print(summary)
-    Console().print(summary.coverage.table())
+    _console().print(summary.coverage.table())
     for use in summary.coverage.unsupported if options.stubs else ():
         print(model.stub(use.operator))
     return OK

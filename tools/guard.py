@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from xdsl.utils.exceptions import DiagnosticException
 
 from ..diagnostics import TiraxError, raised_outside, suggestion
+from .color import choose_color, is_colored, painted
 
 OK, FAILED, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
 _DEPTH = 6000
@@ -95,7 +96,7 @@ class ArgumentParser(argparse.ArgumentParser):
 def report(error: BaseException | str) -> None:
     """Print a diagnostic to stderr, if it is open."""
     with suppress(OSError):
-        print(error, file=sys.stderr)
+        print(painted(str(error)) if is_colored() else error, file=sys.stderr)
 
 
 class _Notes(logging.Handler):
@@ -134,6 +135,7 @@ def run_guarded(program: Callable[[], int]) -> int:
     try:
         return _flushed(_code_of(program))
     finally:
+        choose_color("auto")
         sys.setrecursionlimit(limit)
 
 

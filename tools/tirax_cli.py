@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
+from .color import add_color_option
 from .guard import OK, ArgumentParser, run_guarded
 from .options import sizes
 from .tirax_opt import AddPasses
@@ -84,6 +85,8 @@ def command_line() -> argparse.ArgumentParser:
     commands.add_parser("env", help="show versions, this machine's target, and the object cache")
     cache = commands.add_parser("cache", help="manage the cache of compiled objects")
     cache.add_argument("action", choices=["show", "clear"], help="show its location and size, or remove all objects")
+    for each in dict.fromkeys((parser, *commands.choices.values())):
+        add_color_option(each)
     return parser
 
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+from .color import add_color_option
 from .guard import ArgumentParser, UsageError, count, run_guarded
 from .options import sizes
 
@@ -61,6 +62,7 @@ def command_line() -> argparse.ArgumentParser:
     add("-f", "--format", metavar="LANG", help="input language: mlir, py or tvmscript (default: by extension)")
     add("-o", "--output-file", type="path", metavar="FILE", help="write to FILE, atomically (default: stdout)")
     add("-t", "--target", default="mlir", help="output: mlir (default), tvmscript, llvm, asm, obj, or one of xDSL's")
+    add_color_option(parser)
     add("-v", "--version", nargs=0, action=_Version, help="print the versions of tirax and its dependencies")
 
     group = parser.add_argument_group("passes")

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError
 from ..dialects.relax.data import elided_contents
+from .color import is_colored
 
 
 @dataclass
@@ -117,8 +118,7 @@ class Dumps:
         lines = list(difflib.unified_diff(before.split("\n"), self._last.split("\n"), "before", name, lineterm=""))
         if lines:
             report = [f"{number}. {name}", *lines[2:]]
-            colours = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-            print("\n".join(map(_coloured, report) if colours else report), file=sys.stderr)
+            print("\n".join(map(_coloured, report) if is_colored() else report), file=sys.stderr)
 
     def _to_stderr(self, module: ModuleOp, when: str, name: str) -> None:
         text, extension = self._text(module, self.elide_shown)
