@@ -17,7 +17,7 @@ from .build_cache import described_entry, entry_of
 from .pipelines import HOST, LOWERING, PIPELINES, TO_HOST, make_passes, pipeline_passes
 from .run import run_passes
 from .subprocess_build import build_in_subprocess
-from .timings import Timings, stage
+from .timings import IN_SUBPROCESS, Timings, stage
 from .tracing import traced
 
 __all__ = ["Timings", "build", "build_described", "lower", "run_passes", "stage"]
@@ -56,7 +56,7 @@ def build(
         entry = entry_of(op, PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else (), resolved, opt_level)
         executable = None if entry is None else entry.load()
         if executable is None and in_subprocess and entry is not None:
-            with stage("compile in a subprocess"):
+            with stage(IN_SUBPROCESS):
                 build_in_subprocess(op, str(pipeline), resolved.text, opt_level)
             executable = entry.load()
         if executable is None and entry is not None:
@@ -93,7 +93,8 @@ def build_described(
     entry = None if description is None else described_entry(description, rooms, PIPELINES[pipeline], target)
     executable = None if entry is None else entry.load()
     if executable is None and entry is not None and elsewhere is not None:
-        elsewhere()
+        with stage(IN_SUBPROCESS):
+            elsewhere()
         executable = entry.load()
     if executable is None:
         executable = build(module(), target, pipeline=pipeline, in_subprocess=in_subprocess)

@@ -8,6 +8,9 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+IN_SUBPROCESS = "compile in a subprocess"
+"""The stage of a build in another process, whose result the cache keeps."""
+
 
 @dataclass
 class Timings:

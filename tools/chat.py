@@ -27,7 +27,7 @@ def chat(options: Namespace) -> int:
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
     if options.threads is not None:
         set_num_threads(options.threads)
-    with Progress():
+    with Progress(options.model):
         with reading(options.model):
             model = LanguageModel.load(options.model, cache_dtype=options.cache_dtype, activation=options.activation)
         conversation = Conversation(

@@ -127,7 +127,7 @@ def import_(options: Namespace) -> int:
     folder = folder_of(options.output)
     if folder_of(weights) != folder:
         raise UsageError("a text and its weights must lie in one folder", expected=folder, found=weights)
-    with Progress():
+    with Progress(options.file):
         module = import_model(options.file, shapes_of(options.shape))
         count = store_weights(module, weights)
         with printed_for(folder):

@@ -32,7 +32,7 @@ def compile_program(options: Namespace, instruments: Sequence[Any] = ()) -> Exec
     from ..ir.passes.extern import ALLOW_EXTERN
     from ..ir.passes.transform import PassContext
 
-    timings = Progress()
+    timings = Progress(options.file)
     config = {ALLOW_EXTERN: options.allow_extern} if options.allow_extern else None
     context = PassContext(config=config, instruments=instruments)
     try:

@@ -7,29 +7,31 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from ..driver.timings import Timings
+from ..driver.timings import IN_SUBPROCESS, Timings
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 DELAY = 2.0
-"""Seconds before the stage is first shown, and between its lines if stderr is not a terminal."""
+"""Seconds before the stage is first shown, and between looks at it if stderr is not a terminal."""
 
 _REFRESH = 0.2
 """Seconds between updates of the line on a terminal."""
 
 
 class Progress(Timings):
-    """`with Progress(): …` shows the stages inside, unless they end within `delay` seconds.
+    """`with Progress("model.onnx"): …` shows the stages inside, unless they end within `delay` seconds.
 
+    A terminal shows one line that is kept up to date; anything else gets a line for each step, without repetitions.
     `TIRAX_PROGRESS=0` in the environment disables it.
     """
 
-    def __init__(self, console: Console | None = None, delay: float = DELAY):
+    def __init__(self, name: str = "", console: Console | None = None, delay: float = DELAY):
         super().__init__()
+        self._name = os.path.basename(name.rstrip("/")) or "a program"
         self._console = console
         self._delay = delay
-        self._stage = "starting"
+        self._stage = ""
         self._begin = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
@@ -56,17 +58,32 @@ class Progress(Timings):
             return
         from rich.console import Console
         from rich.status import Status
+        from rich.text import Text
 
         console = self._console or Console(stderr=True)
         if console.is_terminal:
-            with Status(self._text(), console=console) as status:
+            with Status(Text(self._text()), console=console) as status:
                 while not self._over.wait(_REFRESH):
-                    status.update(self._text())
+                    status.update(Text(self._text()))
             return
-        over = False
-        while not over:
-            console.print(self._text(), highlight=False, soft_wrap=True)
-            over = self._over.wait(self._delay)
+        last = ""
+        while not self._over.is_set():
+            step = self._step()[0]
+            if step != last:
+                console.print(step, highlight=False, soft_wrap=True, markup=False)
+            last = step
+            self._over.wait(self._delay)
 
     def _text(self) -> str:
-        return f"{self._stage} ({time.monotonic() - self._begin:.0f} s)"
+        return f"{': '.join(filter(None, self._step()))} ({time.monotonic() - self._begin:.0f} s)"
+
+    def _step(self) -> tuple[str, str]:
+        """Return what is done, in the user's words, and the stage of it."""
+        stage = self._stage
+        if not stage:
+            return f"reading {self._name}", ""
+        if stage.startswith("import "):
+            return f"importing {stage.removeprefix('import ')}", ""
+        if stage == IN_SUBPROCESS:
+            return f"compiling {self._name} (first run only)", ""
+        return f"compiling {self._name}", stage

@@ -2,11 +2,12 @@
 
 import io
 import threading
+import time
 
 import pytest
 from rich.console import Console
 
-from tirax.driver.timings import stage
+from tirax.driver.timings import IN_SUBPROCESS, stage
 from tirax.tools.progress import Progress
 
 
@@ -33,33 +34,46 @@ class Recorder:
         pass
 
 
-def test_stages_are_shown_in_lines():
+def test_steps_are_shown_in_lines_without_repetitions():
     reported = Recorder()
-    with Progress(Console(file=reported, width=80), delay=0.001) as progress, stage("legalize-ops"):
-        while "legalize-ops" not in reported.text:  # before it begins something may be told already
-            assert reported.event.wait(30)
-    assert "legalize-ops (0 s)\n" in reported.text
-    assert list(progress.stages) == ["legalize-ops"]
+    with Progress("models/net[1].onnx", Console(file=reported, width=80), delay=0.001) as progress:
+        for name in ("import net[1].onnx", "verify", "legalize-ops", IN_SUBPROCESS):
+            with stage(name):
+                reported.event.clear()
+                step = lines([name])[0]
+                while step not in reported.text.split("\n"):
+                    assert reported.event.wait(30)
+                time.sleep(0.01)
+    shown = [line for line in reported.text.split("\n") if line]
+    assert shown[-3:] == lines(["import net[1].onnx", "verify", IN_SUBPROCESS])
+    assert shown[:-3] in ([], ["reading net[1].onnx"])
+    assert list(progress.stages) == ["import net[1].onnx", "verify", "legalize-ops", IN_SUBPROCESS]
+
+
+def lines(stages):
+    texts = {"import net[1].onnx": "importing net[1].onnx", IN_SUBPROCESS: "compiling net[1].onnx (first run only)"}
+    return [texts.get(name, "compiling net[1].onnx") for name in stages]
 
 
 def test_nothing_is_shown_of_what_is_short():
     out = console(terminal=False)
-    with Progress(out, delay=3600), stage("verify"):
+    with Progress("net.onnx", out, delay=3600), stage("verify"):
         pass
     assert out.file.getvalue() == ""
 
 
 def test_a_terminal_shows_the_stage():
     reported = Recorder()
-    with Progress(Console(file=reported, force_terminal=True, width=80), delay=0.001), stage("fuse-tir"):
+    console = Console(file=reported, force_terminal=True, width=80)
+    with Progress("net.onnx", console, delay=0.001), stage("fuse-tir"):
         while "fuse-tir" not in reported.text:
             assert reported.event.wait(30)
-    assert "fuse-tir" in reported.text
+    assert "compiling net.onnx: fuse-tir (0 s)" in reported.text
 
 
 def test_it_can_be_turned_off(monkeypatch):
     monkeypatch.setenv("TIRAX_PROGRESS", "0")
     out = console(terminal=False)
-    with Progress(out, delay=0), stage("verify"):
+    with Progress("net.onnx", out, delay=0), stage("verify"):
         pass
     assert out.file.getvalue() == ""
