@@ -127,6 +127,12 @@ class Node:
         self.graph.builder.match_cast(self.emit(op("tensor_to_shape", plain)), ShapeStructInfo(sizes))
         return sizes
 
+    def extent(self, value: Value) -> SymExpr:
+        """Return the only element of an integer tensor as an extent, as `extents` does."""
+        if value.elements is not None:
+            return value.elements[0]
+        return self.extents(Value(op("reshape", value, (1,))))[0]
+
     def with_extents(self, expr: Expr) -> Expr:
         """Bind a tensor whose extents are only known at run time, with new symbolic sizes."""
         bound = self.emit(expr)

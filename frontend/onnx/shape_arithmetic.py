@@ -46,8 +46,10 @@ def fold_shape_node(node: Node, inputs: Sequence[Result]) -> list[Value] | None:
         return None
     if all(v.array is not None or v.known_elements is None for v in values):
         return None  # only constants: constant folding handles them
-    arrays = [v.known_elements if isinstance(v, Value) else None for v in inputs]
+    arrays = [integers(v) if isinstance(v, Value) else None for v in inputs]
     if any(a is None and v is not None for a, v in zip(arrays, inputs, strict=True)):
+        return None
+    if node.op_type in _TRUNCATING and values[0].dtype in _FLOATS:
         return None
     try:
         results = row(node, *arrays)
@@ -56,6 +58,22 @@ def fold_shape_node(node: Node, inputs: Sequence[Result]) -> list[Value] | None:
     dtype = _dtype(node, values)
     outputs = [_array(r) for r in (results if isinstance(results, list) else [results])]
     return [Value.known(a, dtype) for a in outputs] if all(a.size <= MOST_KNOWN for a in outputs) else None
+
+
+_FLOATS = ("float32", "float64")
+"""Floats in which sizes are followed: those of 16 bits do not hold them."""
+
+_TRUNCATING = ("Div", "Mod")
+"""Operators whose result for floats is no integer."""
+
+
+def integers(value: Value) -> Array | None:
+    """Return the known elements of a value, also those of a constant of floats that are integers."""
+    array = value.array
+    if array is None or array.dtype.name not in _FLOATS or array.size > MOST_KNOWN:
+        return value.known_elements
+    whole = np.isfinite(array).all() and (array == np.trunc(array)).all() and (abs(array) < 1 << 24).all()
+    return array.astype(np.int64).astype(object) if whole else None
 
 
 def _array(result: Any) -> Array:
@@ -95,6 +113,7 @@ _PLAIN: dict[str, _Row] = {
     "Tile": lambda node, x, repeats: np.tile(x, _numbers(repeats)),
     "Flatten": lambda node, x: x.reshape((int(np.prod(x.shape[: node.attr("axis", 1)])), -1)),
     "Neg": lambda node, x: -x,
+    **dict.fromkeys(("Floor", "Ceil", "Round"), lambda node, x: x),
 }
 _ROWS.update(_PLAIN)
 
@@ -163,7 +182,7 @@ def _split(node: Node, x: Array, split: Array | None = None) -> list[Array]:
 
 @_row("Cast")
 def _cast(node: Node, x: Array) -> Array:
-    if dtype_name(node.attr("to"), "the result") not in ("int64", "int32"):
+    if dtype_name(node.attr("to"), "the result") not in ("int64", "int32", *_FLOATS):
         raise _NotFollowed
     return x
 

@@ -6,11 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from ....dialects.dtypes import dtype_of, is_float
+from ....dialects.sym.expr import SymExpr, as_expr
 from ....handles.relax.expr import Expr, PrimValue
 from ..node import Node
+from ..shape_arithmetic import integers
 from ..table import converter
 from ..tensors import dtype_name
-from ..values import Output, Value, op
+from ..values import Output, Value, as_value, op
+from .elementwise import converted
 
 
 @converter("Constant")
@@ -46,10 +50,10 @@ def eye_like(node: Node, x: Value) -> Expr:
 
 @converter("Range")
 def arange(node: Node, start: Value, limit: Value, delta: Value) -> Any:
-    """Return a range of constants or symbolic integers; other ranges are expanded by their definition."""
-    elements = [v.elements for v in (start, limit, delta)]
-    if all(e is not None for e in elements):
-        first, last, step = (e[0] for e in elements if e is not None)
+    """Return a range of constants, sizes, or numbers that are computed when the program runs."""
+    bounds = [integers(v) for v in (start, limit, delta)]
+    if all(b is not None for b in bounds):
+        first, last, step = (as_expr(b.ravel()[0]) for b in bounds if b is not None)
         if step.constant is not None:
             return op("arange", PrimValue(first), PrimValue(last), PrimValue(step), dtype=start.dtype)
     arrays = [v.array for v in (start, limit, delta)]
@@ -57,8 +61,21 @@ def arange(node: Node, start: Value, limit: Value, delta: Value) -> Any:
         first, last, step = (a.reshape(())[()] for a in arrays if a is not None)
         count = max(int(np.ceil((last - first) / step)), 0)
         return Value(array=(first + np.arange(count) * step).astype(start.dtype))
-    unknown = next(v for v, a in zip((start, limit, delta), arrays, strict=True) if a is None)
-    raise node.not_constant(unknown, "a bound")
+    first, last, step = (Value(node.emit(op("reshape", v, ()))) for v in (start, limit, delta))
+    each = op("arange", PrimValue(0), PrimValue(_count(node, first, last, step)), PrimValue(1), dtype="int64")
+    return op("add", first, op("multiply", converted(as_value(each), start.dtype), step))
+
+
+def _count(node: Node, first: Value, last: Value, step: Value) -> SymExpr:
+    """Return the number of elements of a range as a size of the run."""
+    span = op("subtract", last, first)
+    if is_float(dtype_of(first.dtype)):
+        quotient = op("divide", converted(as_value(span), "float64"), converted(step, "float64"))
+        count = converted(as_value(op("ceil", quotient)), "int64")
+    else:
+        backwards = op("subtract", 0, converted(as_value(span), "int64"))
+        count = op("subtract", 0, op("floor_divide", backwards, converted(step, "int64")))
+    return node.extent(Value(node.emit(op("maximum", count, 0))))
 
 
 @converter("Shape")

@@ -126,13 +126,7 @@ def compress(node: Node, x: Value, condition: Value) -> Expr:
 @converter("OneHot")
 def one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Expr:
     """Return a one-hot encoding; `values` are (off, on), and an index out of range yields a row of off."""
-    if depth.elements is None:
-        count = node.number(depth) if depth.array is not None else None
-        if count is None:
-            raise node.not_constant(depth, "the depth")
-        extent = as_expr(int(count))
-    else:
-        extent = depth.elements[0]
+    extent = node.extent(depth) if depth.array is None else as_expr(int(node.number(depth)))
     rank = indices.rank + 1
     axis = _from_front(node.attr("axis"), rank)
     wide = converted(indices, "int64")
@@ -145,12 +139,13 @@ def one_hot(node: Node, indices: Value, depth: Value, values: Value) -> Expr:
 
 @converter("Trilu")
 def triangle(node: Node, x: Value, k: Value | None = None) -> Expr:
-    name = "triu" if node.attr("upper") else "tril"
-    shift = as_expr(0) if k is None else (k.elements or [None])[0]
-    if shift is None:
-        assert k is not None
-        raise node.not_constant(k, "the number of its diagonal")
-    return op(name, x, PrimValue(shift))
+    upper = bool(node.attr("upper"))
+    if k is None or k.elements is not None:
+        return op("triu" if upper else "tril", x, PrimValue(k.elements[0] if k and k.elements else as_expr(0)))
+    rows, columns = (op("arange", PrimValue(0), PrimValue(d), PrimValue(1), dtype="int64") for d in x.dims[-2:])
+    diagonal = op("subtract", columns, op("expand_dims", rows, axis=[1]))
+    kept = op("greater_equal" if upper else "less_equal", diagonal, op("reshape", converted(k, "int64"), ()))
+    return op("where", kept, x, 0)
 
 
 @converter("ReverseSequence")

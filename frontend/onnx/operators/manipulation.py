@@ -9,6 +9,7 @@ from typing import Any
 
 from ....dialects.sym.expr import Product, SymExpr, as_expr, floordiv, offset_of, product, terms_of
 from ....handles.relax.expr import Expr, PrimValue, TupleGetItem
+from ....handles.struct_info import TensorStructInfo
 from ..node import Node
 from ..table import converter
 from ..values import Dims, Output, Value, as_value, op
@@ -117,6 +118,8 @@ def concat(node: Node, first: Value, *others: Value) -> Output:
 def split(node: Node, x: Value, sizes: Value | None = None) -> Any:
     """Split into parts of these sizes, or of equal size, where the last one may be smaller."""
     axis = node.attr("axis")
+    if sizes is not None and (sizes.elements is None or any(e.constant is None for e in sizes.elements)):
+        return _cut(node, x, axis, node.extents(sizes))
     extents = node.ints("split", sizes)
     if extents is None:
         count = node.attr("num_outputs") or len(node.outputs)
@@ -133,6 +136,19 @@ def split(node: Node, x: Value, sizes: Value | None = None) -> Any:
     return _parts(op("split", x, indices_or_sections=edges, axis=axis), len(extents))
 
 
+def _cut(node: Node, x: Value, axis: int, extents: list[SymExpr]) -> tuple[Expr, ...]:
+    """Return the parts of these symbolic sizes; the run checks that they are those of the dimension."""
+    edges = list(accumulate(extents, initial=as_expr(0)))
+    edges[-1] = x.dims[axis]
+    place = axis % x.rank
+    parts: list[Expr] = []
+    for extent, begin, end in zip(extents, edges, edges[1:], strict=False):
+        part = node.emit(op("strided_slice", x, [axis], [PrimValue(begin)], [PrimValue(end)]))
+        dims = [extent if i == place else d for i, d in enumerate(x.dims)]
+        parts.append(node.graph.builder.match_cast(part, TensorStructInfo(dims, x.dtype)))
+    return tuple(parts)
+
+
 def _parts(parts: Expr, count: int) -> tuple[Expr, ...]:
     return tuple(TupleGetItem(parts, i) for i in range(count))
 
@@ -146,16 +162,29 @@ def pad(
 ) -> Output:
     """Pad x, with the amounts before all dimensions first; negative amounts crop."""
     mode = _PAD_MODES[node.attr("mode")]
+    where = node.ints("axes", axes) or list(range(x.rank))
     widths = node.attr("pads") if pads is None else pads.elements
     if widths is None:
         assert pads is not None
-        raise node.not_constant(pads, "the number of elements around it")
-    where = node.ints("axes", axes) or list(range(x.rank))
+        x, widths = _cropped(node, x, [a % x.rank for a in where], pads)
     before, after = [as_expr(0)] * x.rank, [as_expr(0)] * x.rank
     for i, axis in enumerate(where):
         before[axis], after[axis] = as_expr(widths[i]), as_expr(widths[len(where) + i])
     fill = Value.constant(node.attr("value", 0.0), x.dtype) if value is None else value
     return _padded(node, x, before, after, mode, fill)
+
+
+def _cropped(node: Node, x: Value, axes: list[int], pads: Value) -> tuple[Value, list[SymExpr]]:
+    """Return x without what negative amounts of the run crop, and the other amounts as sizes."""
+    cut = Value(node.emit(op("maximum", op("negative", pads), 0)))
+    each: list[Output] = [op("strided_slice", cut, [0], [i], [i + 1]) for i in range(2 * len(axes))]
+    first: list[Output] = [Value.known([0])] * x.rank
+    last: list[Output] = [Value.known([d]) for d in x.dims]
+    for i, axis in enumerate(axes):
+        first[axis], last[axis] = each[i], op("subtract", last[axis], each[len(axes) + i])
+    bounds = [op("concat", edge, axis=0) for edge in (first, last)]
+    inner = node.with_extents(op("dynamic_strided_slice", x, *bounds, Value.known([1] * x.rank)))
+    return Value(inner), node.extents(Value(node.emit(op("maximum", pads, 0))))
 
 
 def _padded(node: Node, x: Value, before: list[SymExpr], after: list[SymExpr], mode: str, fill: Value) -> Output:
@@ -173,7 +202,11 @@ def _padded(node: Node, x: Value, before: list[SymExpr], after: list[SymExpr], m
             op("nn.pad", result, pad_width=widths, pad_mode=mode, pad_value=float(pad_value)) if any(widths) else result
         )
     if mode != "constant":
-        raise node.unsupported("the elements around it are computed when the program runs")
+        for axis, (b, a) in enumerate(zip(before, after, strict=True)):
+            if b.constant != 0 or a.constant != 0:
+                places = _mirrored(mode, as_value(result).dims[axis], b, a)
+                result = node.emit(op("take", result, places, axis=axis))
+        return result
     scalar = op("reshape", fill, ())
     for axis, (b, a) in enumerate(zip(before, after, strict=True)):
         dims = list(as_value(result).dims)
@@ -181,6 +214,19 @@ def _padded(node: Node, x: Value, before: list[SymExpr], after: list[SymExpr], m
         if b.constant != 0 or a.constant != 0:
             result = op("concat", [parts[0], result, parts[1]], axis=axis)
     return result
+
+
+def _mirrored(mode: str, extent: SymExpr, before: SymExpr, after: SymExpr) -> Expr:
+    """Return the positions of the elements of a padded dimension: repeated, reflected or from its other end."""
+    place = op("arange", PrimValue(-before), PrimValue(extent + after), PrimValue(1), dtype="int64")
+    last = Value.known(extent - 1)
+    if mode == "replicate":
+        return op("minimum", op("maximum", place, 0), last)
+    if mode == "circular":
+        return op("floor_mod", place, Value.known(extent))
+    period = op("maximum", op("multiply", last, 2), 1)
+    turn = op("floor_mod", place, period)
+    return op("where", op("greater", turn, last), op("subtract", period, turn), turn)
 
 
 @converter("Expand")
@@ -199,4 +245,10 @@ def expand(node: Node, x: Value, shape: Value) -> Expr:
 
 @converter("Tile")
 def tile(node: Node, x: Value, repeats: Value) -> Expr:
-    return op("tile", x, repeats=node.ints("repeats", repeats))
+    counts = node.extents(repeats)
+    if all(c.constant is not None for c in counts):
+        return op("tile", x, repeats=[c.constant for c in counts])
+    between = [extent for d in x.dims for extent in (as_expr(1), d)]
+    wide = [extent for pair in zip(counts, x.dims, strict=True) for extent in pair]
+    spread = op("broadcast_to", op("reshape", x, tuple(between)), tuple(wide))
+    return op("reshape", spread, tuple(c * d for c, d in zip(counts, x.dims, strict=True)))

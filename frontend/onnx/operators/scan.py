@@ -27,10 +27,7 @@ converter("CumProd")(_running("cumprod"))
 def topk(node: Node, x: Value, k: Value | None = None) -> tuple[Expr, Expr]:
     """Return the largest or smallest elements with their positions; k is an attribute before version 10."""
     axis, largest = node.attr("axis", -1), bool(node.attr("largest", 1))
-    count = node.attr("k") if k is None else (k.elements or [None])[0]
-    if count is None:
-        assert k is not None
-        raise node.not_constant(k, "the number of elements")
+    count = node.attr("k") if k is None else node.extent(k)
     number = count if isinstance(count, int) else count.constant
     if number:
         both = op("topk", x, k=number, axis=axis, largest=largest, ret_type="both", dtype="int64")
