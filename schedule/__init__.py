@@ -1,7 +1,7 @@
-"""Schedules: how a tensor function is computed, changed step by step without changing what it computes.
+"""Schedules: how a tensor function is computed, changed step by step without changing its results.
 
-`Schedule` holds a module and the trace of what was done to it; `primitives/` has the steps, a family a file; `cpu/` is
-the default schedule.
+`Schedule` holds a module and the trace of the steps applied to it; `primitives/` defines the steps, one family per
+file; `cpu/` contains the default schedule.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Accesses of buffers: where elements are read and written, moved to other places of another buffer type."""
+"""Accesses of buffer elements: loads and stores, and their adaptation to a new buffer type or layout."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Move = Callable[[Access, list[SymExpr]], Sequence[SymExpr]]
 
 
 def ranges_inside(op: Operation) -> Analyzer:
-    """What is known of the loop variables and iterators around the statements in `op`."""
+    """Return an analyzer that knows the ranges of the loop variables and iterators around the statements in `op`."""
     return checks.analyzer_with(_around(op))
 
 
 def _around(op: Operation | None) -> dict[Var, tuple[SymExpr, SymExpr]]:
-    """The loop variables and iterators of `op` and of what is around it, the outermost first, with their ranges."""
+    """Return the loop variables and iterators of `op` and its ancestors with their ranges, outermost first."""
     out: dict[Var, tuple[SymExpr, SymExpr]] = {}
     for around in reversed([] if op is None else [op, *st.ancestors(op)]):
         if isinstance(around, tir.ForOp):
@@ -45,9 +45,9 @@ def _around(op: Operation | None) -> dict[Var, tuple[SymExpr, SymExpr]]:
 
 
 def simplified(indices: Sequence[SymExpr], op: Operation) -> list[SymExpr]:
-    """Indices in `op`, as simple as what is around it allows.
+    """Return indices in `op`, simplified with the ranges of the enclosing loops.
 
-    In sums iterators that have one value only are left out, and digits of an iterator are joined.
+    In sums, iterators with a single value are dropped and digits of one iterator are joined.
     """
     ranges = _around(op)
     known = checks.analyzer_with(ranges)
@@ -63,19 +63,22 @@ def simplified(indices: Sequence[SymExpr], op: Operation) -> list[SymExpr]:
 
 
 def uses_of(buffer: SSAValue) -> tuple[list[Access], list[Operation]]:
-    """The reads and writes of elements of a buffer, and what uses it otherwise, other than to say what is accessed."""
+    """Return the loads and stores of elements of a buffer, and its other users except block regions."""
     users = [use.operation for use in buffer.uses]
     others = [op for op in users if not isinstance(op, Access | tir.RegionOp)]
     return [op for op in users if isinstance(op, Access)], others
 
 
 def loads_of(buffer: SSAValue) -> list[tir.LoadOp]:
-    """Every read of an element of a buffer."""
+    """Return every load of an element of a buffer."""
     return [op for op in uses_of(buffer)[0] if isinstance(op, tir.LoadOp)]
 
 
 def stored_iters(store: tir.StoreOp, iters: Collection[Var]) -> list[Var | None] | None:
-    """The iterator that is the index of each dimension of a store, each once (None: 0); None where another index is."""
+    """Return the iterator that indexes each dimension of a store, each iterator once (None for index 0).
+
+    Returns None if there is any other index.
+    """
     left = set(iters)
     result: list[Var | None] = []
     for index in map(sym_expr_of, store.indices):
@@ -90,12 +93,15 @@ def stored_iters(store: tir.StoreOp, iters: Collection[Var]) -> list[Var | None]
 
 
 def is_intermediate(buffer: SSAValue) -> bool:
-    """Whether a buffer is allocated by the function, and used by nothing but reads and writes of elements."""
+    """Return whether a buffer is allocated by the function and used only by loads and stores of elements."""
     return isinstance(buffer.owner, tir.AllocBufferOp) and not uses_of(buffer)[1]
 
 
 def accesses_of(buffer: SSAValue) -> list[Access]:
-    """Every read and write of an element of a buffer. Refused where the buffer is used otherwise, or by vectors."""
+    """Return every load and store of an element of a buffer.
+
+    Raises `ScheduleError` if there are other uses or vector accesses.
+    """
     accesses, others = uses_of(buffer)
     if others:
         fail("the buffer is used by more than accesses of elements", *_statement_of(others[0]))
@@ -106,13 +112,13 @@ def accesses_of(buffer: SSAValue) -> list[Access]:
 
 
 def windows_of(buffer: SSAValue) -> list[SSAValue]:
-    """The windows of a buffer that blocks match, and theirs."""
+    """Return the windows that blocks match on a buffer, and the windows of these."""
     windows = [use.operation.result for use in buffer.uses if isinstance(use.operation, tir.MatchBufferOp)]
     return [w for window in windows for w in (window, *windows_of(window))]
 
 
 def accesses_with_windows(buffer: SSAValue) -> list[Access]:
-    """Every read and write of an element of a buffer or of a window of it. Refused as by `accesses_of`."""
+    """Return every load and store of an element of a buffer or one of its windows. Raises as `accesses_of`."""
     accesses: list[Access] = []
     for place in (buffer, *windows_of(buffer)):
         of_place, others = uses_of(place)
@@ -124,24 +130,28 @@ def accesses_with_windows(buffer: SSAValue) -> list[Access]:
 
 
 def _statement_of(op: Operation) -> Sequence[Operation]:
-    """The innermost loop or block around an operation: what can be pointed at."""
+    """Return the innermost loop or block around an operation, which a diagnostic can point at."""
     return [around for around in st.ancestors(op) if isinstance(around, tir.ForOp | tir.BlockOp)][:1]
 
 
 def is_conditional(op: Operation, block: Operation) -> bool:
-    """Whether not every iteration of `block` does `op`, which is in it."""
+    """Return whether some iterations of `block` may skip `op`, which is inside of it."""
     inside = takewhile(lambda around: around is not block, st.ancestors(op))
     return not all(isinstance(around, tir.ForOp | tir.InitOp) for around in inside)
 
 
 def sharing_threads(scope: str, loop: tir.ForOp) -> list[tir.ForOp]:
-    """Of a loop and those around it the ones over threads that share memory of `scope`, the innermost first."""
+    """Return, of a loop and its enclosing loops, those bound to threads that share memory of `scope`, innermost
+    first.
+    """
     around = [loop, *reversed(st.loops_above(loop))]
     return [lp for lp in around if lp.thread is not None and st.share_memory(scope, lp.thread.data)]
 
 
 def seen_by_threads(scope: str, dims: Sequence[Ends | None], loop: tir.ForOp) -> list[Ends | None]:
-    """What all threads around a loop that share memory of `scope` need of a buffer, of which one needs `dims`."""
+    """Return the region that all threads around a loop which share memory of `scope` need, if one of them needs
+    `dims`.
+    """
     bounds: dict[SSAValue, Ends | None] = {
         lp.loop_var: (st.min_of(lp), st.min_of(lp) + st.extent_of(lp) - 1) for lp in sharing_threads(scope, loop)
     }
@@ -154,7 +164,10 @@ def _relaxed_ends(ends: Ends, bounds: Mapping[SSAValue, Ends | None]) -> Ends | 
 
 
 def set_type(buffer: SSAValue, new: BufferType) -> None:
-    """Give a buffer another type. Refused where it is a window of another one, or nothing says a size any more."""
+    """Change the type of a buffer.
+
+    Raises `ScheduleError` if it is a window, or if a symbolic size would become undefined.
+    """
     owner = buffer.owner
     if isinstance(owner, tir.MatchBufferOp | tir.DeclBufferOp | tir.AllocConstOp):
         fail("the buffer is neither a parameter nor allocated in a block", owner)
@@ -162,12 +175,12 @@ def set_type(buffer: SSAValue, new: BufferType) -> None:
 
 
 def change_type(buffer: SSAValue, **changed: Attribute) -> None:
-    """Give a buffer a type of which some parameters are others. Refused as by `set_type`."""
+    """Change some parameters of a buffer's type. Raises as `set_type`."""
     set_type(buffer, _changed(buffer, changed))
 
 
 def change_window(window: SSAValue, **changed: Attribute) -> None:
-    """The same for a window of a buffer, after the buffer."""
+    """Change some parameters of a window's type, after those of its buffer."""
     window._type = _changed(window, changed)  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
 
 
@@ -176,15 +189,15 @@ def _changed(buffer: SSAValue, changed: Mapping[str, Attribute]) -> BufferType:
 
 
 def require_allocated(block: tir.BlockOp, buffer: SSAValue) -> None:
-    """Refuse a buffer that is no allocation of a block."""
+    """Reject a buffer that is not allocated by a block."""
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         fail("the buffer is not allocated in a block: it is a parameter of the function, or a window", block)
 
 
 def move_accesses(buffer: SSAValue, move: Move) -> None:
-    """Let every access of a buffer have other indices, and infer the regions anew that blocks have of it.
+    """Change the indices of every access of a buffer, and re-infer the regions of blocks that access it.
 
-    The buffer has its new type already.
+    The buffer must already have its new type.
     """
     for op in accesses_of(buffer):
         set_indices(op, move(op, [sym_expr_of(i) for i in op.indices]))
@@ -192,7 +205,7 @@ def move_accesses(buffer: SSAValue, move: Move) -> None:
 
 
 def set_indices(op: Access, indices: Sequence[SymExpr], buffer: SSAValue | None = None) -> None:
-    """Give an access other indices, simplified, and another buffer where given."""
+    """Set the simplified indices of an access, and optionally its buffer."""
     build, inside = Materializer(before(op)), op.parent_op()
     assert inside is not None
     values = [build(e, index.dtype) for e, index in zip(simplified(indices, inside), indices, strict=True)]
@@ -201,19 +214,19 @@ def set_indices(op: Access, indices: Sequence[SymExpr], buffer: SSAValue | None 
 
 
 def refresh_around(*buffers: SSAValue) -> None:
-    """Infer the regions anew of all blocks that have one of these buffers, inner blocks first."""
+    """Re-infer the regions of all blocks that access one of these buffers, inner blocks first."""
     regions = [u.operation for b in buffers for u in b.uses if isinstance(u.operation, tir.ReadsOp | tir.WritesOp)]
     refresh([cast(tir.BlockOp, r.parent_op()) for r in regions])
 
 
 def refresh(blocks: Iterable[tir.BlockOp]) -> None:
-    """Infer the regions of blocks anew, inner blocks first."""
+    """Re-infer the regions of blocks, inner blocks first."""
     for block in sorted(dict.fromkeys(blocks), key=lambda block: sum(1 for _ in st.ancestors(block)), reverse=True):
         refresh_regions(block)
 
 
 def substitute_iters(block: tir.BlockOp, values: Mapping[SSAValue, SymExpr]) -> None:
-    """Write expressions in place of iterators of a block, in indices simplified; its regions are inferred anew."""
+    """Substitute expressions for iterators of a block, simplify its indices and re-infer its regions."""
     mapping = {cast(Var, sym_expr_of(v)): e for v, e in values.items()}
     for op in list(block.walk()):
         if isinstance(op, Access) and all(isinstance(i.type, IntegerType) for i in op.indices):
@@ -231,10 +244,10 @@ def substitute_iters(block: tir.BlockOp, values: Mapping[SSAValue, SymExpr]) -> 
 
 
 def no_inverse(block: tir.BlockOp, error: Exception) -> NoReturn:
-    """Refuse an index map that has no inverse."""
+    """Raise the error for an index map that has no inverse."""
     fail(str(getattr(error, "message", error)), block, found=getattr(error, "found", None))
 
 
 def label(buffer: SSAValue) -> str:
-    """A buffer's name."""
+    """Return the name of a buffer."""
     return str(name_of(buffer) or "buffer")

@@ -1,8 +1,8 @@
 """Arguments of primitives as users write them: buffers by name, index maps and paddings as functions.
 
-An adapter turns them into what a trace holds: a buffer is `["write", 0]`, an index map is an `IndexMapAttr` over
-indices of the block's integer type, a padding is `["float32", 0.0]`, an index map with one integer result, or the text
-of a lambda.
+An adapter converts them to the form stored in a trace: a buffer is `["write", 0]`, an index map is an
+`IndexMapAttr` over indices of the block's integer type, and a padding is `["float32", 0.0]`, an index map with one
+integer result, or the text of a lambda.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 Arguments = dict[str, Any]
 SIDES = ("read", "write")
-"""Which regions of a block a buffer is counted in."""
+"""The regions of a block by which its buffers are numbered."""
 
 
 def buffers_of(block: tir.BlockOp, side: str) -> list[SSAValue]:
-    """The buffers that a block reads or writes. Refused where `side` is neither."""
+    """Return the buffers that a block reads or writes. Raises `TiraxError` if `side` is neither."""
     if side not in SIDES:
         raise TiraxError("which regions of the block?", expected='"read" or "write"', found=side)
     return st.buffers_read(block) if side == "read" else st.buffers_written(block)
 
 
 def chosen(block: tir.BlockOp, buffer: Sequence[Any]) -> SSAValue:
-    """The buffer that `["write", 0]` means. Refused where there is none at the index."""
+    """Return the buffer denoted by `["write", 0]`. Raises `ScheduleError` if the index is out of range."""
     if isinstance(buffer, str) or len(buffer) != 2 or not isinstance(buffer[1], int):
         raise TiraxError("which buffer of the block?", expected='["read", k] or ["write", k]', found=buffer)
     side, index = buffer
@@ -51,7 +51,7 @@ def chosen(block: tir.BlockOp, buffer: Sequence[Any]) -> SSAValue:
 
 
 def nth(block: tir.BlockOp, buffers: Sequence[SSAValue], index: int, what: str) -> SSAValue:
-    """The buffer at `index`. Refused where there are fewer."""
+    """Return the buffer at `index`. Raises `BufferIndexError` if the index is out of range."""
     if not 0 <= index < len(buffers):
         rule, expected = f"the block {what} {len(buffers)} buffers", f"an index below {len(buffers)}"
         raise BufferIndexError(rule, [block], expected=expected, found=index)
@@ -59,17 +59,19 @@ def nth(block: tir.BlockOp, buffers: Sequence[SSAValue], index: int, what: str) 
 
 
 def with_buffer(schedule: Schedule, arguments: Arguments) -> Arguments:
-    """`buffer` as `["read", k]` or `["write", k]`, given so, by name, or as the buffer."""
+    """Convert `buffer` to `["read", k]` or `["write", k]`; it may be passed in this form, by name, or as the buffer."""
     block = schedule.operation(arguments["block"])
     return {**arguments, "buffer": _buffer(block, arguments["buffer"])}
 
 
 BufferIndex = int
-"""The number of a buffer among those that a block reads, or writes; users may give its name or itself."""
+"""The index of a buffer among those that a block reads or writes; users may pass a name or the buffer instead."""
 
 
 def with_index(name: str, side: str) -> Adapter:
-    """The argument `name` as the number of a buffer among those that the block reads, or writes; also given as name."""
+    """Return an adapter that converts the argument `name` to the index of a buffer; it may be passed as a buffer
+    name.
+    """
 
     def adapt(schedule: Schedule, arguments: Arguments) -> Arguments:
         if isinstance(arguments[name], int):
@@ -82,7 +84,7 @@ def with_index(name: str, side: str) -> Adapter:
 
 
 def both(*adapters: Adapter) -> Adapter:
-    """One adapter after the other."""
+    """Return an adapter that applies these adapters in order."""
 
     def adapt(schedule: Schedule, arguments: Arguments) -> Arguments:
         for one in adapters:
@@ -111,14 +113,14 @@ def _buffer(block: tir.BlockOp, choice: Any, sides: Sequence[str] = SIDES) -> li
 
 
 def with_index_map(schedule: Schedule, arguments: Arguments) -> Arguments:
-    """`index_map`, over the iterators of the block."""
+    """Convert `index_map`, over the iterators of the block."""
     block = schedule.operation(arguments["block"])
     mapping = typed_map(arguments["index_map"], index_dtype(block), len(block.iter_vars))
     return {**arguments, "index_map": IndexMapAttr(mapping)}
 
 
 def with_layout(schedule: Schedule, arguments: Arguments) -> Arguments:
-    """`buffer`, `index_map` over its indices, and `pad_value`."""
+    """Convert `buffer`, `index_map` over its indices, and `pad_value`."""
     arguments = with_buffer(schedule, arguments)
     block = schedule.operation(arguments["block"])
     buffer = chosen(block, arguments["buffer"])
@@ -129,7 +131,7 @@ def with_layout(schedule: Schedule, arguments: Arguments) -> Arguments:
 
 
 def separators_of(schedule: Schedule, arguments: Arguments) -> list[int]:
-    """Before which results of the function `index_map` the mark `IndexMap.AXIS_SEPARATOR` stands."""
+    """Return the positions of `IndexMap.AXIS_SEPARATOR` among the results of the function `index_map`."""
     function = arguments["index_map"]
     if not _is_function(function):
         return []
@@ -139,7 +141,7 @@ def separators_of(schedule: Schedule, arguments: Arguments) -> list[int]:
 
 
 def index_dtype(block: tir.BlockOp) -> IntegerType:
-    """The integer type of a block's iterators; where it has none, of the extents of what it accesses."""
+    """Return the integer type of a block's iterators, or without iterators that of the extents of its buffers."""
     if block.iter_vars:
         return cast(IntegerType, block.iter_vars[0].type)
     regions = [*block.writes, *block.reads]
@@ -148,9 +150,11 @@ def index_dtype(block: tir.BlockOp) -> IntegerType:
 
 
 def checked_map(block: tir.BlockOp, value: Any) -> IndexMapping:
-    """The index map that a trace holds, over indices of the block's integer type. Raises `TiraxError` where it is none.
+    """Return the index map stored in a trace, over indices of the block's integer type.
 
-    A trace that was written by hand may have one over indices of another type.
+    Raises `TiraxError` if it is invalid.
+
+    A hand-written trace may contain one over indices of another type.
     """
     return retyped_mapping(index_mapping(value), index_dtype(block))
 
@@ -160,9 +164,9 @@ def _is_function(value: Any) -> bool:
 
 
 def typed_map(value: Any, dtype: IntegerType, rank: int, *, marked: bool = False) -> IndexMapping:
-    """What stands for an index map, over indices of `dtype`. Raises `TiraxError` where it is none.
+    """Convert a value to an index map over indices of `dtype`. Raises `TiraxError` if that is not possible.
 
-    `marked` where a function may have axis separators among its results: `separators_of` has them.
+    With `marked`, the results of a function may include axis separators, which `separators_of` returns.
     """
     if _is_function(value):
         build = _unmarked if marked else IndexMap.from_func
@@ -179,9 +183,9 @@ def _unmarked(function: Callable[..., Any], rank: int, *, index_dtype: str) -> I
 
 
 def _padding(padding: Any, buffer: SSAValue, dtype: IntegerType, rank: int) -> list[Any] | IndexMapAttr | str | None:
-    """A padding: none, a constant of the elements' type, or an expression of the new indices: a text if no integer.
+    """Convert a padding: None, a constant of the element type, or a function of the new indices (text unless integer).
 
-    Refused where it reads another buffer than the one that it is for.
+    Raises `ScheduleError` if it reads a buffer other than the padded one.
     """
     element = dtype_name(cast(tir.BufferType, buffer.type).dtype)
     if padding is None or isinstance(padding, str):
@@ -220,7 +224,7 @@ def _refuse_other_buffers(value: Any, buffer: SSAValue) -> None:
 
 
 def _constant(number: Any, element: str) -> list[Any]:
-    """A constant of the elements' type. Raises `ScheduleError` where it is of another type."""
+    """Return a constant of the element type. Raises `ScheduleError` if the value has another type."""
     value = number.constant if isinstance(number, PrimExpr) else number
     dtype = number.dtype if isinstance(number, PrimExpr) else type(number).__name__
     fits = dtype == element or (not isinstance(number, PrimExpr) and isinstance(value, float) == ("float" in element))

@@ -1,7 +1,7 @@
-"""How the blocks of a scope depend on each other, and what TVM keeps of each block for its schedules.
+"""Dependencies between the blocks of a scope, and the block information that TVM keeps for schedules.
 
-Source: Feng et al., TensorIR, ASPLOS 2023, section 3.1: a scope whose blocks only read what earlier blocks gave is a
-pipeline of stages, whose blocks may be moved.
+Source: Feng et al., TensorIR, ASPLOS 2023, section 3.1: a scope whose blocks only read what earlier blocks have
+written is a pipeline of stages, whose blocks may be moved.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Box = list[SymInterval]
 
 
 class DepKind(IntEnum):
-    """Why a block stands after another: it reads what that wrote, writes it again, or writes what that read."""
+    """The kind of a dependency between blocks: read after write, write after write, or write after read."""
 
     RAW = 0
     WAW = 1
@@ -51,7 +51,7 @@ class DepKind(IntEnum):
 
 @dataclass(frozen=True)
 class Dependency:
-    """`dst` has to stand after `src`."""
+    """A dependency: `dst` must run after `src`."""
 
     src: StmtSRef
     dst: StmtSRef
@@ -59,17 +59,17 @@ class Dependency:
 
 
 class BlockScope:
-    """The dependencies between the blocks of a scope that are in no other block."""
+    """The dependencies between the direct child blocks of a scope."""
 
     def __init__(self, scope: st.BlockLike):
         self._dependencies = list(_dependencies(scope))
 
     def get_deps_by_src(self, block: StmtSRef) -> list[Dependency]:
-        """Those of blocks that stand after `block` because of it."""
+        """Return the dependencies of later blocks on `block`."""
         return [d for d in self._dependencies if d.src.same_as(block)]
 
     def get_deps_by_dst(self, block: StmtSRef) -> list[Dependency]:
-        """Those because of which `block` stands after others."""
+        """Return the dependencies of `block` on earlier blocks."""
         return [d for d in self._dependencies if d.dst.same_as(block)]
 
 
@@ -90,10 +90,11 @@ def _dependencies(scope: st.BlockLike) -> Iterator[Dependency]:
 
 @dataclass(frozen=True)
 class CachedFlags:
-    """What is true of a block where it stands.
+    """Properties of a block at its location.
 
-    `affine_binding`: its iterators are a quasi-affine map of the loops around it. `region_cover`: earlier blocks of its
-    scope wrote all that it reads of what they write. `stage_pipeline`: its own blocks only read what earlier ones gave.
+    `affine_binding`: its iterators are a quasi-affine map of the enclosing loops. `region_cover`: earlier blocks of
+    its scope wrote everything that it reads of their buffers. `stage_pipeline`: its own blocks only read what
+    earlier ones have written.
     """
 
     affine_binding: bool
@@ -102,7 +103,7 @@ class CachedFlags:
 
 
 def cached_flags(block: st.BlockLike) -> CachedFlags:
-    """The flags of a block, or of a function, which is its root block."""
+    """Return the flags of a block, or of a function, which is its root block."""
     inside = BlockScope(block)
     stages = all(is_covered(b) for b in st.blocks_below(block))
     pipeline = stages and all(d.kind is not DepKind.WAR for d in inside._dependencies)
@@ -115,7 +116,7 @@ def cached_flags(block: st.BlockLike) -> CachedFlags:
 
 
 def is_covered(block: tir.BlockOp) -> bool:
-    """Whether earlier blocks of the scope wrote all that a block reads of the buffers that they write."""
+    """Return whether earlier blocks of the scope write everything that a block reads of their buffers."""
     for buffer in dict.fromkeys(st.buffers_read(block)):
         before = [b for b in st.producers(block) if buffer in st.buffers_written(b)]
         if before and not _covers(before, block, buffer):
@@ -140,13 +141,13 @@ def _covers(producers: Sequence[tir.BlockOp], consumer: tir.BlockOp, buffer: SSA
 
 
 def _common_loops(blocks: Sequence[tir.BlockOp]) -> list[tir.ForOp]:
-    """The loops around all of them."""
+    """Return the loops that enclose all blocks."""
     paths = [st.loops_above(b) for b in blocks]
     return [row[0] for row in takewhile(lambda row: all(lp is row[0] for lp in row), zip(*paths, strict=False))]
 
 
 def _runs(block: tir.BlockOp, region: tir.RegionOp, common: Sequence[tir.ForOp]) -> Ranges:
-    """The loops whose iterations count together for a region: those inside, and threads that share its memory."""
+    """Return the loops over which a region is accumulated: those inside, and threads that share its memory."""
     scope = cast(tir.BufferType, region.buffer.type).scope.data
 
     def together(loop: tir.ForOp) -> bool:
@@ -156,7 +157,7 @@ def _runs(block: tir.BlockOp, region: tir.RegionOp, common: Sequence[tir.ForOp])
 
 
 def _region(block: tir.BlockOp, region: tir.RegionOp) -> list[tuple[SymExpr, SymExpr]]:
-    """A region in terms of the loops around the block."""
+    """Return a region in terms of the loops around the block."""
     values = iter_values(block)
     pairs = zip(map(sym_expr_of, region.starts), region.extents, strict=True)
     return [(first.substitute(values), extent.substitute(values)) for first, extent in pairs]
@@ -183,7 +184,7 @@ def _clipped(box: Box, shape: Sequence[SymExpr], known: Analyzer) -> Box:
 
 
 def _is_within(box: Box, cover: Sequence[Box], known: Analyzer) -> bool:
-    """Whether one of the boxes holds it, or several that follow each other in one dimension."""
+    """Return whether a box is contained in one of the boxes, or in several that are adjacent in one dimension."""
     left = list(cover)
     while left:
         if any(all(_holds(i, o, known) for i, o in zip(box, outer, strict=True)) for outer in left):
@@ -196,7 +197,7 @@ def _is_within(box: Box, cover: Sequence[Box], known: Analyzer) -> bool:
 
 
 def _joined(boxes: Sequence[Box], known: Analyzer) -> Iterator[list[Box]]:
-    """The boxes with two of them that are one as this one."""
+    """Yield the boxes with two adjacent ones replaced by their union."""
     for i, a in enumerate(boxes):
         for j, b in enumerate(boxes):
             other = [k for k, (x, y) in enumerate(zip(a, b, strict=True)) if x != y]
@@ -206,7 +207,7 @@ def _joined(boxes: Sequence[Box], known: Analyzer) -> Iterator[list[Box]]:
 
 
 def _follows(a: SymInterval, b: SymInterval, known: Analyzer) -> bool:
-    """Whether `b` begins after `a` does, and no later than where it ends."""
+    """Return whether `b` begins after `a` begins, and at most one past the end of `a`."""
     if a.high is None or b.low is None or not known.can_prove(OPS["le"](b.low, a.high + 1)):
         return False
     return a.low is None or known.can_prove(OPS["le"](a.low, b.low))
@@ -220,9 +221,10 @@ def _holds(inner: SymInterval, outer: SymInterval, known: Analyzer) -> bool:
 
 
 class ScheduleState:
-    """A module with questions about its blocks; what they answer follows the module as it is.
+    """A module with queries about its blocks; the answers follow changes of the module.
 
-    `debug_mask` and `enable_check` are taken for TVM's sake: nothing is kept that could be out of date.
+    `debug_mask` and `enable_check` exist for compatibility with TVM. Nothing is cached that could become out of
+    date.
     """
 
     def __init__(self, mod: PrimFunc | IRModule, *, debug_mask: str | int = "none", enable_check: bool = True):
@@ -231,11 +233,11 @@ class ScheduleState:
 
     @property
     def mod(self) -> IRModule:
-        """The module as it is now."""
+        """The module in its current state."""
         return IRModule(self._module)
 
     def get_sref(self, stmt: Stmt) -> StmtSRef:
-        """The place of a block or a loop of the module. Raises `TiraxError` for another statement."""
+        """Return the reference to a block or loop of the module. Raises `TiraxError` for another statement."""
         op = stmt.op
         if isinstance(stmt, BlockRealize) or not isinstance(op, tir.BlockOp | tir.ForOp | tir.FuncOp):
             raise TiraxError("neither a block nor a loop", expected="a Block or a For", found=type(stmt).__name__)
@@ -246,11 +248,11 @@ class ScheduleState:
     def replace(
         self, src_sref: StmtSRef, tgt_stmt: Stmt, block_sref_reuse: Mapping[Block, Block] | None = None
     ) -> None:
-        """Put a copy of a statement in the place of a block or a loop.
+        """Replace a block or loop by a copy of a statement.
 
-        `block_sref_reuse` says which blocks of it stand for which of those that go: their places follow. Statements,
-        functions and modules that somebody holds stay as they are. Raises `TiraxError` for a place that is of another
-        module, or not there any more.
+        `block_sref_reuse` maps blocks of the new statement to the blocks that they replace: references to the
+        latter follow. Statements, functions and modules that are still referenced stay unchanged. Raises
+        `TiraxError` for a reference to another module or to a removed statement.
         """
         if src_sref.gone or not self._module.is_ancestor(src_sref.op):
             raise TiraxError("the place is not one of this module", hint="take it from `state.get_sref`")
@@ -266,11 +268,11 @@ class ScheduleState:
                 self._srefs[op] = sref
 
     def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
-        """The dependencies between the blocks in a block. Raises `TiraxError` for a loop."""
+        """Return the dependencies between the blocks in a block. Raises `TiraxError` for a loop."""
         return BlockScope(_block(block_sref.op))
 
     def _get_cached_flags(self, block_sref: StmtSRef) -> CachedFlags:
-        """TVM's name of `cached_flags`."""
+        """Return `cached_flags`, under TVM's name."""
         return cached_flags(_block(block_sref.op))
 
 

@@ -1,8 +1,8 @@
-"""What primitives require of blocks.
+"""Preconditions of primitives on blocks.
 
-A *complete* block is the only one that writes its buffers, reads none of them, and its iterators are spatial: its
-iterations may run in any order, or again. A *reduction* block has an init and reduction iterators too, which do not
-index what it writes. (Feng et al., TensorIR, 2023, section 3.2.)
+A *complete* block is the only writer of its buffers, reads none of them, and has only spatial iterators: its
+iterations may run in any order, or repeatedly. A *reduction* block also has an init and reduction iterators, which
+do not index its writes. (Feng et al., TensorIR, 2023, section 3.2.)
 """
 
 from __future__ import annotations
@@ -26,17 +26,19 @@ from .state import fail
 
 
 def loop_ranges(loops: Sequence[tir.ForOp]) -> Ranges:
-    """The variables of loops with their ranges."""
+    """Return the variables of loops with their ranges."""
     return {st.loop_expr(lp): (st.min_of(lp), st.extent_of(lp)) for lp in loops}
 
 
 def analyzer_of(loops: Sequence[tir.ForOp]) -> Analyzer:
-    """What is known of the variables of loops."""
+    """Return an analyzer that knows the ranges of loop variables."""
     return analyzer_with(loop_ranges(loops))
 
 
 def analyzer_with(ranges: Ranges, analyzer: Analyzer | None = None) -> Analyzer:
-    """What is known of variables in these ranges, the outer ones first, besides what `analyzer` knows."""
+    """Return an analyzer that knows variables in these ranges, outer ones first, in addition to the facts of
+    `analyzer`.
+    """
     out = analyzer or Analyzer()
     for var, (least, extent) in ranges.items():
         out.bind(var, out.bounds(least).low, out.bounds(least + extent - 1).high)
@@ -44,12 +46,12 @@ def analyzer_with(ranges: Ranges, analyzer: Analyzer | None = None) -> Analyzer:
 
 
 def units(loops: Iterable[tir.ForOp]) -> dict[Var, SymExpr]:
-    """The variables of those loops that run once, with their only values."""
+    """Return the variables of the loops that run once, with their only values."""
     return {st.loop_expr(lp): st.min_of(lp) for lp in loops if st.constant_extent(lp) == 1}
 
 
 def require_plain(loop: tir.ForOp, what: str, *, from_zero: bool = True) -> None:
-    """Refuse a loop that has annotations, is bound to threads or does not start at 0: it cannot be `what`."""
+    """Reject a loop that has annotations, is bound to threads or does not start at 0: it cannot be `what`."""
     if loop.annotations is not None and loop.annotations.data:
         fail(f"a loop with annotations cannot be {what}", loop, hint="unannotate it first")
     if loop.kind is tir.ForKind.THREAD_BINDING:
@@ -59,9 +61,9 @@ def require_plain(loop: tir.ForOp, what: str, *, from_zero: bool = True) -> None
 
 
 def require_nested(ops: Sequence[Operation], rule: str, *places: Operation) -> None:
-    """Refuse loops, and what is in the last of them, that are around more than each other: `rule` says what is wrong.
+    """Reject loops that are not perfectly nested, down to the last operation; `rule` is the error message.
 
-    It is shown at `places` and the loop.
+    The error is reported at `places` and at the loop.
     """
     for outer, inner in pairwise(ops):
         if st.children(outer.regions[0].block) != [inner]:
@@ -69,13 +71,13 @@ def require_nested(ops: Sequence[Operation], rule: str, *places: Operation) -> N
 
 
 def require_from_zero(block: tir.BlockOp, iters: Iterable[SSAValue]) -> None:
-    """Refuse iterators of a block that do not begin at 0."""
+    """Reject iterators of a block whose domain does not start at 0."""
     if any(st.domains_of(block)[var][0].constant != 0 for var in iters):
         fail("an iterator of the block does not begin at 0", block)
 
 
 def loops_from(loop: tir.ForOp, block: tir.BlockOp) -> list[tir.ForOp]:
-    """The loops around a block from `loop` on. Refused where that is not around it."""
+    """Return the loops around a block from `loop` inwards. Raises `ScheduleError` if `loop` is not around the block."""
     above = st.loops_above(block)
     if loop not in above:
         fail("the loop is not around the block", loop, block)
@@ -83,13 +85,16 @@ def loops_from(loop: tir.ForOp, block: tir.BlockOp) -> list[tir.ForOp]:
 
 
 def kinds_driven(block: tir.BlockOp, loop: tir.ForOp) -> set[IterKind]:
-    """The kinds of the iterators whose bindings depend on a loop."""
+    """Return the kinds of the iterators whose bindings depend on a loop."""
     variable = st.loop_expr(loop)
     return {kind for kind, e in zip(block.kinds, bindings_of(block), strict=True) if variable in e.free_vars()}
 
 
 def only_store(block: tir.BlockOp, *besides: type[Operation]) -> tir.StoreOp:
-    """The one store that a block is, besides its regions and `besides`. Refused where it is more, or something else."""
+    """Return the only store of a block, besides its regions and operations of the types `besides`.
+
+    Raises `ScheduleError` if the block contains anything else.
+    """
     body = [op for op in st.children(block.body.block) if not isinstance(op, (tir.RegionOp, *besides))]
     if len(body) != 1 or not isinstance(body[0], tir.StoreOp):
         fail("the block is not one store", block)
@@ -97,12 +102,12 @@ def only_store(block: tir.BlockOp, *besides: type[Operation]) -> tir.StoreOp:
 
 
 def within(index: SymExpr, extent: SymExpr) -> tuple[SymExpr, SymExpr]:
-    """The conditions under which an index is one of a dimension."""
+    """Return the conditions that an index is within the bounds of its dimension."""
     return OPS["le"](Const(0, index.dtype), index), OPS["lt"](index, extent)
 
 
 def holds(condition: SymExpr, loops: Sequence[tir.ForOp], analyzer: Analyzer | None = None) -> bool:
-    """Whether a condition is known to hold in `loops`, the outermost first."""
+    """Return whether a condition provably holds in `loops`, outermost first."""
     known = analyzer or analyzer_of(loops)
     if known.can_prove(condition):
         return True
@@ -114,7 +119,9 @@ def holds(condition: SymExpr, loops: Sequence[tir.ForOp], analyzer: Analyzer | N
 
 
 def slack_of(condition: SymExpr) -> SymExpr | None:
-    """What is not negative where a comparison of integers holds: `b - a - 1` for `a < b`; None for what is none."""
+    """Return an expression that is non-negative iff an integer comparison holds: `b - a - 1` for `a < b`; None
+    otherwise.
+    """
     if not isinstance(condition, Op) or condition.kind not in _SMALLER:
         return None
     small, large = condition.args if condition.kind in ("lt", "le") else condition.args[::-1]
@@ -122,16 +129,18 @@ def slack_of(condition: SymExpr) -> SymExpr | None:
 
 
 _SMALLER = {"lt": 1, "gt": 1, "le": 0, "ge": 0}
-"""By how much the smaller side is smaller, at least."""
+"""The minimal difference between the larger and the smaller side of a comparison."""
 
 
 def step_of(e: SymExpr, var: Var) -> int | None:
-    """By how much an expression grows with a variable, None where that is not one number."""
+    """Return the coefficient of a variable in an expression, or None if it is not a single number."""
     return (e.substitute({var: var + 1}) - e).constant
 
 
 def least_of(e: SymExpr, ends: Mapping[Var, tuple[SymExpr, SymExpr]]) -> SymExpr:
-    """A bound of `e`: variables that it grows evenly with have the end, (first, last), at which it is least."""
+    """Return a lower bound of `e`, with each linear variable replaced by the end of its range (first, last) that
+    minimizes `e`.
+    """
     for var, (first, last) in ends.items():
         step = step_of(e, var)
         if step:
@@ -142,9 +151,9 @@ def least_of(e: SymExpr, ends: Mapping[Var, tuple[SymExpr, SymExpr]]) -> SymExpr
 def are_disjoint(
     first: Sequence[SymExpr | None], second: Sequence[SymExpr | None], nests: Sequence[Sequence[tir.ForOp]]
 ) -> bool:
-    """Whether different iterations of two nests of loops, which are alike, use different elements at these indices.
+    """Return whether different iterations of two similar loop nests access different elements at these indices.
 
-    That is so where some indices are the same for both, and tell the iterations apart.
+    This holds if the indices that both nests have in common determine the iteration.
     """
     mapping = {st.loop_expr(mine): st.loop_expr(other) for mine, other in zip(*nests, strict=True)}
     shared = [
@@ -162,41 +171,41 @@ def are_disjoint(
 
 
 def is_of_loops(interval: Ends) -> bool:
-    """Whether an interval is in terms of loops and iterators only, not of values that are read in a block."""
+    """Return whether an interval depends only on loops and iterators, and not on values that are loaded in a block."""
     values = (v.value for e in interval for v in e.free_vars())
     return all(v is None or isinstance(v, BlockArgument) for v in values)
 
 
 def iter_ranges(block: tir.BlockOp) -> Ranges:
-    """The iterators of a block with their domains."""
+    """Return the iterators of a block with their domains."""
     return {iter_expr(v): domain for v, domain in st.domains_of(block).items()}
 
 
 def iter_expr(value: SSAValue) -> Var:
-    """An iterator in expressions."""
+    """Return an iterator as an expression."""
     var = sym_expr_of(value)
     assert isinstance(var, Var)
     return var
 
 
 def bindings_of(block: tir.BlockOp) -> list[SymExpr]:
-    """The bindings of a block's iterators as expressions."""
+    """Return the bindings of a block's iterators as expressions."""
     memo: dict[SSAValue, SymExpr] = {}
     return [sym_expr_of(b, memo) for b in block.bindings]
 
 
 def iter_values(block: tir.BlockOp) -> dict[Var, SymExpr]:
-    """The iterators of a block with their bindings, in terms of the loops around it."""
+    """Return the iterators of a block with their bindings, in terms of the enclosing loops."""
     return dict(zip(map(iter_expr, block.iter_vars), bindings_of(block), strict=True))
 
 
 def predicate_of(block: tir.BlockOp) -> list[SymExpr]:
-    """The predicate of a block as an expression, in a list that is empty where there is none."""
+    """Return the predicate of a block as a list with one expression, or an empty list if there is none."""
     return [] if block.predicate is None else [sym_expr_of(block.predicate)]
 
 
 def is_affine(block: tir.BlockOp, loops: Sequence[tir.ForOp] | None = None) -> bool:
-    """Whether the bindings of a block are a quasi-affine map of the loops around it."""
+    """Return whether the bindings of a block are a quasi-affine map of the enclosing loops."""
     around = st.loops_above(block) if loops is None else loops
     try:
         detect_iter_map(bindings_of(block), loop_ranges(around), predicate_of(block), IterMapLevel.SURJECTIVE)
@@ -206,7 +215,10 @@ def is_affine(block: tir.BlockOp, loops: Sequence[tir.ForOp] | None = None) -> b
 
 
 def why_repeated(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> str | None:
-    """Why two iterations of `loops`, which are around the block, may be the same one of it; None where they cannot."""
+    """Return why two iterations of `loops` may be the same iteration of the block, or None if they cannot.
+
+    The loops enclose the block.
+    """
     inside = [lp for lp in loops if st.constant_extent(lp) != 1]
     every = [lp for lp in st.loops_above(block) if st.constant_extent(lp) != 1]
     why = _why_not_injective(block, inside)
@@ -224,20 +236,20 @@ def _why_not_injective(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> str | 
 
 
 def require_not_repeated(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> None:
-    """Refuse a reduction that takes a step twice in `loops`, which are around it: the step would count twice."""
+    """Reject a reduction whose steps may be repeated in `loops` around it: a repeated step would count twice."""
     why = why_repeated(block, loops) if IterKind.REDUCE in block.kinds else None
     if why is not None:
         fail(f"a step of the reduction may come several times: {why}", block, *loops[:1])
 
 
 def steps_of(block: tir.BlockOp) -> set[Var]:
-    """The variables that drive reductions of a block."""
+    """Return the variables that drive reductions of a block."""
     pairs = zip(block.kinds, bindings_of(block), strict=True)
     return {v for kind, e in pairs if kind is IterKind.REDUCE for v in e.free_vars()}
 
 
 def require_reduced_in_scope(block: tir.BlockOp) -> None:
-    """Refuse a reduction that goes on from run to run of its scope: the buffer holds what is reduced so far."""
+    """Reject a reduction that continues across runs of its scope, because the buffer then holds partial results."""
     outside = outside_of_scope(block, steps_of(block)) if block.init is not None else []
     if outside:
         names = ", ".join(sorted(str(name_of(value)) for value in outside))
@@ -245,7 +257,9 @@ def require_reduced_in_scope(block: tir.BlockOp) -> None:
 
 
 def require_some_steps(producers: Iterable[tir.BlockOp], loop: tir.ForOp) -> None:
-    """Refuse a place in loops over what producers reduce, which may be nothing: what stands there would not run."""
+    """Reject a location in loops over the reduction of a producer that may have no steps: the block would not run
+    there.
+    """
     around = {st.loop_expr(lp) for lp in [*st.loops_above(loop), loop]}
     for producer in producers:
         rows = zip(producer.kinds, bindings_of(producer), producer.extents, strict=True)
@@ -256,7 +270,9 @@ def require_some_steps(producers: Iterable[tir.BlockOp], loop: tir.ForOp) -> Non
 
 
 def require_disjoint_steps(block: tir.BlockOp, loops: Iterable[tir.ForOp]) -> None:
-    """Refuse a loop over points and steps at once where there may be no steps: it has no points then, either."""
+    """Reject a loop that drives both spatial and reduction iterators if there may be no steps: it would skip the
+    points, too.
+    """
     mixed = [lp for lp in loops if {IterKind.SPATIAL, IterKind.REDUCE} <= kinds_driven(block, lp)]
     steps = [e for e, kind in zip(block.extents, block.kinds, strict=True) if kind is IterKind.REDUCE]
     if mixed and any(map(_may_be_nothing, steps)):
@@ -268,13 +284,13 @@ def _may_be_nothing(extent: SymExpr) -> bool:
 
 
 def outside_of_scope(block: tir.BlockOp, variables: Iterable[Var]) -> list[SSAValue]:
-    """Those that are of loops and blocks around the scope of a block, where these run more than once."""
+    """Return the variables that belong to loops and blocks around the scope of a block, unless these run only once."""
     inside = {lp.loop_var for lp in st.loops_above(block)}
     return [v.value for v in variables if v.value is not None and v.value not in inside and _varies(v)]
 
 
 def _varies(var: Var) -> bool:
-    """Whether a variable is of a loop, or a block, that may run more than once."""
+    """Return whether a variable belongs to a loop or block that may run more than once."""
     owner = var.value.owner.parent_op() if isinstance(var.value, BlockArgument) else None
     if isinstance(owner, tir.ForOp):
         return st.constant_extent(owner) != 1
@@ -282,7 +298,7 @@ def _varies(var: Var) -> bool:
 
 
 def _is_injective(indices: Sequence[SymExpr], ranges: Ranges) -> bool:
-    """Whether the indices, which may leave gaps, tell the iterators: `i * 4 + j` with j below 3."""
+    """Return whether the indices, which may leave gaps, determine the iterators: `i * 4 + j` with j below 4."""
     try:
         iter_map = detect_iter_map(indices, ranges, level=IterMapLevel.NO_CHECK)
     except NotAffineError:
@@ -307,7 +323,9 @@ def _is_injective(indices: Sequence[SymExpr], ranges: Ranges) -> bool:
 
 
 def _determines_splits(total: IterSum) -> bool:
-    """Whether the value of a sum says that of each split: each counts in steps greater than all below come to."""
+    """Return whether the value of a sum determines each split: each scale exceeds the maximal sum of all smaller
+    ones.
+    """
     reached = 0
     pairs = [(s.scale.constant, s.extent.constant) for s in total.splits]
     for scale, extent in sorted((abs(a), b) for a, b in pairs if a is not None and b is not None):
@@ -318,7 +336,7 @@ def _determines_splits(total: IterSum) -> bool:
 
 
 def _determine_mark(mark: IterMark, digits: Sequence[IterSplit]) -> bool:
-    """Whether digits of an iterator say which value it has: there are no places between them."""
+    """Return whether digits of an iterator determine its value, because they have no gaps between them."""
     end, extent = 1, mark.extent.constant
     for lower, size in sorted((s.lower.constant or 0, s.extent.constant or 0) for s in digits):
         if 0 < lower <= end:
@@ -327,7 +345,9 @@ def _determine_mark(mark: IterMark, digits: Sequence[IterSplit]) -> bool:
 
 
 def require_full_domains(block: tir.BlockOp) -> None:
-    """Refuse a block whose loops are known to run over less than its domains: a step that runs over these does more."""
+    """Reject a block whose loops provably cover only a part of its domains: a step over the full domains would do
+    more.
+    """
     loops = st.loops_above(block)
     ranges, known = loop_ranges(loops), analyzer_of(loops)
     for binding, least, extent in zip(bindings_of(block), block.mins, block.extents, strict=True):
@@ -342,7 +362,7 @@ def require_full_domains(block: tir.BlockOp) -> None:
 
 
 def require_affine(block: tir.BlockOp) -> None:
-    """Refuse a block whose bindings are no quasi-affine map of its loops."""
+    """Reject a block whose bindings are not a quasi-affine map of its loops."""
     if is_affine(block):
         return
     why = "the bindings of the block are no quasi-affine map of its loops"
@@ -354,7 +374,7 @@ def require_affine(block: tir.BlockOp) -> None:
 
 
 def write_indices(block: tir.BlockOp) -> list[SymExpr]:
-    """The indices at which the block's regions begin that it writes."""
+    """Return the first indices of the regions that the block writes."""
     memo: dict[SSAValue, SymExpr] = {}
     return [sym_expr_of(s, memo) for w in block.writes for s in w.starts]
 
@@ -365,7 +385,7 @@ def _writers(block: tir.BlockOp) -> list[tir.BlockOp]:
 
 
 def why_not_complete(block: tir.BlockOp) -> str | None:
-    """What keeps a block from being complete, None where it is."""
+    """Return why a block is not complete, or None if it is."""
     if any(kind is not IterKind.SPATIAL for kind in block.kinds):
         return "it has an iterator that is not spatial"
     if _writers(block) != [block]:
@@ -376,7 +396,7 @@ def why_not_complete(block: tir.BlockOp) -> str | None:
 
 
 def why_no_reduction(block: tir.BlockOp) -> str | None:
-    """What keeps a block from being a reduction, None where it is one."""
+    """Return why a block is not a reduction, or None if it is."""
     if block.init is None:
         return "it has no init"
     if any(kind not in (IterKind.SPATIAL, IterKind.REDUCE) for kind in block.kinds):
@@ -390,20 +410,20 @@ def why_no_reduction(block: tir.BlockOp) -> str | None:
 
 
 def require_complete(block: tir.BlockOp) -> None:
-    """Refuse a block that is not complete."""
+    """Reject a block that is not complete."""
     why = why_not_complete(block)
     if why is not None:
         fail(f"the block is not a complete block: {why}", block)
 
 
 def require_complete_or_reduction(block: tir.BlockOp) -> None:
-    """Refuse a block that is neither complete nor a reduction."""
+    """Reject a block that is neither complete nor a reduction."""
     complete, reduction = why_not_complete(block), why_no_reduction(block)
     if complete is not None and reduction is not None:
         fail(f"the block is neither a complete block ({complete}) nor a reduction block ({reduction})", block)
 
 
 def require_not_output(block: tir.BlockOp) -> None:
-    """Refuse a block that writes what is seen outside of its scope."""
+    """Reject a block that writes a buffer which is visible outside of its scope."""
     if block in st.output_blocks(st.scope_of(block)):
         fail("the block is an output block of its scope", block)

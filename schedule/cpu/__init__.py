@@ -1,1 +1,1 @@
-"""Default schedules for CPUs: what makes a tir function fast without tuning."""
+"""The default schedule for CPUs, which optimizes tir functions without tuning."""

@@ -142,7 +142,7 @@ def _near_underlines(lines: list[str], context: int) -> list[str]:
 
 
 def _lines_of(ops: Sequence[Operation]) -> set[Operation]:
-    """Return the ops, with expressions and unnamed leaves replaced by the ops on whose lines they print."""
+    """Return the ops, and for expressions and unnamed leaves also the ops on whose lines they print."""
     printed: set[Operation] = set()
     stack = list(ops)
     while stack:

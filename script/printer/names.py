@@ -15,7 +15,9 @@ class NameScope:
     """
 
     def __init__(self, separator: str, reserved: Iterable[str] = (), hints: Iterable[str] = ()):
-        """No name is in `reserved`, and no synthetic name is in `hints`, the hints of values that are printed later."""
+        """Return no name is in `reserved`, and no synthetic name is in `hints`, the hints of values that are
+        printed later.
+        """
         self._separator = separator
         self._taken: set[str] = {*keyword.kwlist, *reserved}
         self._hints = frozenset(hints)

@@ -373,7 +373,7 @@ def _masked_store(p: TIRPrinter, op: tir.MaskedStoreOp) -> None:
 
 
 def _evaluate(p: TIRPrinter, op: tir.EvaluateOp) -> None:
-    """Print an expression statement. TVM omits a 0, which has no effect, unless it is the only statement."""
+    """Print an expression statement. As in TVM, a 0 is omitted, because it has no effect."""
     if does_nothing(op):
         return
     text = p.values[op.value].text

@@ -1,1 +1,1 @@
-"""A stage before it is scheduled: its loops and accesses, the machine, plans, remarks on rules that do not fit."""
+"""Analysis of a stage before scheduling: its loops and accesses, the machine, plans, and remarks on rejected rules."""

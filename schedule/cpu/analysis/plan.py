@@ -1,4 +1,4 @@
-"""Plans: what a rule has found out of a stage on a machine, and the numbers with which it would write the loops."""
+"""Plans: a rule's analysis of a stage on a machine, and the numbers with which it would emit the loops."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _POWERS = frozenset({"lanes", "size"})
 
 @dataclass(frozen=True)
 class Machine:
-    """The width and the number of the vector registers, the instructions that there are, and the caches."""
+    """The properties of a CPU: the width and number of its vector registers, its instructions and its caches."""
 
     vector_bits: int
     registers: int
@@ -29,36 +29,36 @@ class Machine:
 
     @classmethod
     def of(cls, target: Target) -> Machine:
-        """What the rules know of a target."""
+        """Return the properties of a target."""
         return cls(target.vector_bits, target.vector_registers, target.features, target.caches)
 
 
 class DecisionError(TiraxError, ValueError):
-    """A decision about a schedule that cannot be followed."""
+    """A scheduling decision that cannot be followed."""
 
 
 class Plan:
-    """What a rule's `plan` makes and its `emit` takes: a dataclass.
+    """The result of a rule's `plan` and the input of its `emit`: a dataclass.
 
-    Its numbers, texts, iterators and lists of pairs of an iterator and a number are shown; those that a rule `decides`
-    may be other ones. One that `leaves_epilogue` is for the stage alone.
+    Its numbers, texts, iterators and lists of (iterator, number) pairs are shown; those in the rule's `decides` may
+    be overridden. A plan that `leaves_epilogue` covers the stage alone.
     """
 
     leaves_epilogue: bool = False
 
     @property
     def problem(self) -> str | None:
-        """What numbers the plan has to have, None where those it has will do."""
+        """Return which numbers the plan requires, or None if its numbers are valid."""
         return None
 
     @property
     def numbers(self) -> dict[str, Number]:
-        """The numbers of the plan, and the names of its iterators."""
+        """Return the numbers of the plan, and the names of its iterators."""
         shown = {f.name: _shown(getattr(self, f.name)) for f in fields(cast(Any, self))}
         return {name: value for name, value in shown.items() if value is not None}
 
     def with_numbers(self, decides: tuple[str, ...], numbers: Mapping[str, Number]) -> Self:
-        """The plan with other numbers for some of `decides`. Raises `DecisionError` where it cannot have them."""
+        """Return the plan with other numbers for some of `decides`. Raises `DecisionError` if they are invalid."""
         own = self.numbers
         changed: dict[str, Any] = {}
         for name, value in numbers.items():
@@ -77,7 +77,7 @@ class Plan:
 
 
 class NestPlan(Plan):
-    """The plan for what is no stage; `block` is what it is for."""
+    """The plan for a nest that is not a stage; `block` is the block that it schedules."""
 
     block: tir.BlockOp
 
@@ -93,13 +93,13 @@ def _shown(value: object) -> Number | None:
 
 
 def _is_sized(value: object) -> bool:
-    """Whether a value is a list of iterators with sizes."""
+    """Return whether a value is a list of iterators with sizes."""
     items = cast("list[object]", value) if isinstance(value, list) else []
     return bool(items) and all(isinstance(item, tuple) and isinstance(item[0], Iter) for item in items)
 
 
 def _changed(name: str, old: object, value: Number) -> object:
-    """What a field of a plan is with another number."""
+    """Return the value of a plan's field for another number."""
     if isinstance(value, str):
         return value
     if isinstance(value, int):

@@ -1,6 +1,6 @@
-"""Remarks on rules that do not fit: a `plan` that gives up ends with `return reject("the sum does not start at 0")`.
+"""Remarks on rejected rules: a `plan` that gives up ends with `return reject("the sum does not start at 0")`.
 
-Only `--explain` collects them: they are constant texts, which cost nothing but the call.
+Only `--explain` collects them. They are constant texts, so that recording one costs no more than a call.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _listener: ContextVar[dict[str, None] | None] = ContextVar("listener", default=N
 
 
 def reject(reason: str) -> None:
-    """Record the condition that failed; returns None, as a `plan` that does not fit does."""
+    """Record the condition that failed. Returns None, as does a `plan` that does not fit."""
     remarks = _listener.get()
     if remarks is not None:
         remarks[reason] = None
@@ -21,7 +21,7 @@ def reject(reason: str) -> None:
 
 @contextmanager
 def collect_remarks() -> Iterator[dict[str, None]]:
-    """Collect the remarks of the block, each once, in order: several where a rule tries several ways."""
+    """Collect the remarks on a block, each once and in order; a rule that tries several variants may record several."""
     reasons: dict[str, None] = {}
     token = _listener.set(reasons)
     try:

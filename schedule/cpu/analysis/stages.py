@@ -1,7 +1,7 @@
-"""What a tir function does, stage by stage: a nest of loops around one block that stores one element.
+"""The stages of a tir function. A stage is a loop nest around one block that stores one element.
 
-A stage is what `te` makes: iterators bound to loops from 0, a body that is one expression, stored once. Whatever is
-not of this form (several stores, branches, loops with annotations, …) is left as it stands.
+This is the form that `te` generates: iterators bound to loops from 0, and a body that is one expression, stored
+once. Anything else (several stores, branches, loops with annotations, …) is left unchanged.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ EXPRESSIONS = frozenset[type[Operation]]((
 
 @dataclass
 class Stage:
-    """One nest: `root` is its outermost operation; `iters` are in the order of the loops."""
+    """A loop nest with a single store: `root` is its outermost operation, and `iters` are in loop order."""
 
     root: Operation
     block: tir.BlockOp
@@ -45,7 +45,7 @@ class Stage:
 
     @property
     def buffer(self) -> SSAValue:
-        """What the stage writes."""
+        """The buffer that the stage writes."""
         return self.store.buffer
 
     @property
@@ -58,35 +58,35 @@ class Stage:
 
     @property
     def _inside(self) -> list[Operation]:
-        """Every operation of the body."""
+        """The operations of the body."""
         return [inner for op in self.block.body.block.ops for inner in operations(op)]
 
     @property
     def loads(self) -> list[tir.LoadOp]:
-        """Every load of the body (not of the init region)."""
+        """The loads of the body, without those of the init region."""
         init = self.block.init
         loads = [op for op in self._inside if type(op) is tir.LoadOp]
         return [op for op in loads if init is None or not init.is_ancestor(op)]
 
     @property
     def accesses(self) -> list[tir.LoadOp | tir.StoreOp]:
-        """Every load and store, those of the init region too."""
+        """The loads and stores, including those of the init region."""
         return [op for op in self._inside if isinstance(op, tir.LoadOp | tir.StoreOp)]
 
     def inputs(self) -> set[SSAValue]:
-        """The buffers that are read, other than the one that is written."""
+        """Return the buffers that are read, except the one that is written."""
         every = {op.buffer for op in self._inside if type(op) is tir.LoadOp}
         return every - {self.buffer}
 
 
 def analyse(root: Operation) -> Stage | None:
-    """The stage that `root` is, None where it has another form."""
+    """Return the stage rooted at an operation, or None if it has another form."""
     nest = nest_of(root)
     return None if nest is None else _with_body(root, *nest)
 
 
 def nest_of(root: Operation) -> tuple[tir.BlockOp, list[Iter]] | None:
-    """The block in a nest of plain loops, and its iterators in their order; None where there is none."""
+    """Return the block in a nest of plain loops and its iterators in loop order, or None if there is no such nest."""
     nest = perfect_nest(root)
     if nest is None or nest[1].predicate is not None:
         return None
@@ -101,7 +101,7 @@ def nest_of(root: Operation) -> tuple[tir.BlockOp, list[Iter]] | None:
 
 
 def perfect_nest(root: Operation) -> tuple[list[tir.ForOp], tir.BlockOp] | None:
-    """Loops around nothing but each other and a block; None where `root` is something else."""
+    """Return the loops of a perfect nest and the block inside, or None if `root` is not such a nest."""
     loops: list[tir.ForOp] = []
     op = root
     while isinstance(op, tir.ForOp):
@@ -115,9 +115,9 @@ def perfect_nest(root: Operation) -> tuple[list[tir.ForOp], tir.BlockOp] | None:
 
 @dataclass(frozen=True)
 class Results:
-    """A nest that reduces to several results which depend on each other: the position and the value of a maximum.
+    """A nest with several interdependent results, such as the position and the value of a maximum.
 
-    `rest` computes what is stored, `begin` what is stored before, in each of the same buffers once.
+    `rest` are the stores of the body and `begin` those of the init, one per buffer.
     """
 
     block: tir.BlockOp
@@ -132,7 +132,7 @@ _NOTES = (tir.StoreOp, tir.InitOp, tir.LetOp, tir.ReadsOp, tir.WritesOp)
 
 
 def results_of(root: Operation) -> Results | None:
-    """The results of a nest of plain loops; None where it has not several of them."""
+    """Return the results of a nest of plain loops, or None if there are fewer than two."""
     nest = nest_of(root)
     init = None if nest is None else nest[0].init
     if nest is None or init is None:
@@ -149,7 +149,7 @@ def results_of(root: Operation) -> Results | None:
 
 
 def _plain_extent(loop: tir.ForOp) -> SymExpr | None:
-    """The extent of a serial loop from 0 without annotations."""
+    """Return the extent of a loop that is serial, starts at 0 and has no annotations; None for other loops."""
     first, extent = loop.min, loop.extent
     if loop.kind is not ForKind.SERIAL or loop.annotations is not None:
         return None
@@ -159,7 +159,7 @@ def _plain_extent(loop: tir.ForOp) -> SymExpr | None:
 
 
 def _iters(block: tir.BlockOp, loops: dict[SSAValue, SymExpr]) -> list[Iter] | None:
-    """The iterators in the order of their loops; those that have one value only come first."""
+    """Return the iterators in the order of their loops, preceded by those with a single value."""
     left = dict(loops)
     order = {v: i for i, v in enumerate(loops)}
     rows: list[tuple[int, Iter]] = []
@@ -199,12 +199,12 @@ def _with_body(root: Operation, block: tir.BlockOp, iters: list[Iter]) -> Stage 
 
 
 def is_expression(ops: Iterable[Operation]) -> bool:
-    """Whether operations only compute."""
+    """Return whether operations only compute values."""
     return all(type(inner) in EXPRESSIONS for op in ops for inner in operations(op))
 
 
 def _is_sound(stage: Stage) -> bool:
-    """Elements are independent: what is written is read only at the place that is written."""
+    """Return whether elements are independent: the written buffer is only read at the element being written."""
     here = [sym_expr_of(i) for i in stage.store.indices]
     own = [op for op in stage.loads if op.buffer is stage.buffer]
     if any([sym_expr_of(i) for i in op.indices] != here for op in own):
@@ -218,7 +218,7 @@ def _is_sound(stage: Stage) -> bool:
 
 @dataclass(frozen=True)
 class Update:
-    """A reduction's step: `old` is the load of the accumulator, an operand of `combiner`, which is what is stored."""
+    """A reduction step: `old` loads the accumulator and is an operand of `combiner`, whose result is stored."""
 
     combiner: tir.BinaryExpr
     old: tir.LoadOp
@@ -226,7 +226,7 @@ class Update:
 
 
 def update_of(stage: Stage) -> Update | None:
-    """The step of a reduction, None where it is no `C = combine(C, term)`."""
+    """Return the reduction step of a stage, or None if it is not of the form `C = combine(C, term)`."""
     op = stage.store.value.owner
     if not isinstance(op, COMBINERS):
         return None
@@ -240,14 +240,14 @@ def update_of(stage: Stage) -> Update | None:
 
 
 def has_no_aliases(op: Operation | None) -> bool:
-    """Whether the function around an operation says `tir.noalias`: no two of its buffers overlap."""
+    """Return whether the function around an operation has `tir.noalias`: its buffers do not overlap."""
     while op is not None and not isinstance(op, tir.FuncOp):
         op = op.parent_op()
     return op is not None and op.func_attrs is not None and "tir.noalias" in op.func_attrs.data
 
 
 def address(buffer: SSAValue, indices: Iterable[SSAValue]) -> SymExpr:
-    """Where an access is, in elements from the buffer's first."""
+    """Return the offset of an access in elements from the start of the buffer."""
     total: SymExpr = Const(0)
     for index, stride in zip(indices, cast(BufferType, buffer.type).layout_strides(), strict=True):
         total = add(total, mul(sym_expr_of(index), stride))
@@ -255,7 +255,7 @@ def address(buffer: SSAValue, indices: Iterable[SSAValue]) -> SymExpr:
 
 
 def slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> SymExpr:
-    """By how much the address of an access grows with an iterator."""
+    """Return the change of an access's address per step of an iterator, in elements."""
     steps = [_step(index, it) for index in op.indices]
     if any(step.constant is None for step in steps):  # quotients and rests may grow as one number together
         place = address(op.buffer, op.indices)
@@ -268,7 +268,7 @@ def slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> SymExpr:
 
 
 def _step(index: SSAValue, it: Iter) -> SymExpr:
-    """By how much an index grows with an iterator."""
+    """Return the change of an index per step of an iterator."""
     if isinstance(index.owner, Block):
         return Const(int(index is it.var))
     place = sym_expr_of(index)
@@ -276,7 +276,7 @@ def _step(index: SSAValue, it: Iter) -> SymExpr:
 
 
 def constant_slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> int | None:
-    """By how much the address of an access grows with an iterator, None where that is not one number."""
+    """Return the change of an access's address per step of an iterator, or None if it is not a constant."""
     known = _slopes.get()
     if known is None:
         return slope(op, it).constant
@@ -287,7 +287,7 @@ def constant_slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> int | None:
 
 @contextmanager
 def remembered_slopes() -> Generator[None]:
-    """Inside, nothing changes but what is made there: slopes, which one rule after the other asks for, are kept."""
+    """Cache slopes within the context, in which only newly created operations may change."""
     token = _slopes.set({})
     try:
         yield
@@ -299,24 +299,24 @@ _slopes: ContextVar[dict[tuple[Operation, SSAValue], int | None] | None] = Conte
 
 
 def is_in_order(op: tir.LoadOp | tir.StoreOp, it: Iter) -> bool:
-    """Whether neighbours along an iterator are neighbours in memory, in the last dimension alone."""
+    """Return whether an access is contiguous along an iterator, which occurs only in the last index."""
     if not op.indices or constant_slope(op, it) != 1:
         return False
     return not any(depends_on(index, [it.var]) for index in op.indices[:-1])
 
 
 def element_type(buffer: SSAValue) -> Attribute:
-    """The type of what a buffer holds."""
+    """Return the element type of a buffer."""
     return cast(BufferType, buffer.type).dtype
 
 
 def memory_bits(buffer: SSAValue) -> int:
-    """How many bits an element takes in memory."""
+    """Return the size of an element in memory, in bits."""
     return max(8, bit_width(element_type(buffer)))
 
 
 def tree(value: SSAValue) -> list[Operation]:
-    """The operations that compute `value`, without those in regions."""
+    """Return the operations that compute `value`, except those in regions."""
     ops: dict[Operation, None] = {}
     todo = [value]
     while todo:
@@ -328,7 +328,7 @@ def tree(value: SSAValue) -> list[Operation]:
 
 
 def loads_below(value: SSAValue) -> list[tir.LoadOp]:
-    """The loads that `value` is computed from, without those in regions."""
+    """Return the loads that `value` is computed from, except those in regions."""
     return [op for op in tree(value) if isinstance(op, tir.LoadOp)]
 
 
@@ -336,9 +336,9 @@ def loads_below(value: SSAValue) -> list[tir.LoadOp]:
 
 
 def split_reductions(func: tir.FuncOp) -> None:
-    """Take reductions of several results that do not depend on each other apart: a sum and a sum of squares.
+    """Split reductions with several independent results, such as a sum and a sum of squares.
 
-    `C = C + a; D = D + b` in one block -> two nests, where neither result is read for the other.
+    `C = C + a; D = D + b` in one block -> two nests, if neither result is read for the other.
     """
     for root in list(func.body.block.ops):
         nest = perfect_nest(root)
@@ -353,7 +353,7 @@ def split_reductions(func: tir.FuncOp) -> None:
 
 
 def _independent(block: tir.BlockOp, stores: list[tir.StoreOp]) -> bool:
-    """Whether each store's value reads, of what the block writes, its own buffer only."""
+    """Return whether the value of each store reads no buffer that the block writes, except the store's own."""
     written = [s.buffer for s in stores]
     begun = {s.buffer for s in _init_stores(block)}
     if len(set(written)) != len(written) or begun != set(written):
@@ -371,7 +371,7 @@ def _init_stores(block: tir.BlockOp) -> list[tir.StoreOp]:
 
 
 def _forget_lets(block: tir.BlockOp) -> None:
-    """A name given to an expression stands for the expression."""
+    """Replace names of expressions by the expressions."""
     for op in list(block.body.block.ops):
         if isinstance(op, tir.LetOp):
             op.result.replace_all_uses_with(op.value)
@@ -388,7 +388,7 @@ def _split(root: Operation, stores: list[tir.StoreOp]) -> None:
 
 
 def _keep_only(root: Operation, buffer: SSAValue) -> None:
-    """Remove what a nest stores into other buffers than `buffer`, and what only these stores need."""
+    """Remove a nest's stores to buffers other than `buffer`, and the operations that only these stores need."""
     for op in list(root.walk()):
         if isinstance(op, tir.StoreOp | tir.WritesOp) and op.buffer is not buffer:
             erase_with_tree(op)
@@ -396,6 +396,6 @@ def _keep_only(root: Operation, buffer: SSAValue) -> None:
 
 
 def function_name(root: Operation) -> str:
-    """The name of the function that a stage is in, without what building puts in front of it."""
+    """Return the name of a stage's function, without the prefix that the build adds."""
     func = function_of(root)
     return "main" if func is None else func.sym_name.data.rpartition(".")[2]

@@ -1,1 +1,1 @@
-"""The rules: each plans and writes the loops of one form of stage."""
+"""The rules: each plans and emits the loops of one kind of stage."""

@@ -1,4 +1,4 @@
-"""The rule for argmax and argmin along contiguous memory: the place of the best of many elements.
+"""The rule for argmax and argmin along contiguous memory: the position of the best element.
 
     for i: for k: P[i], V[i] = better((P[i], V[i]), (k, X[i, k]))
         ->
@@ -11,9 +11,9 @@
         P[i], V[i] = better((P[i], V[i]), (k, X[i, k]))
         what is left of K, one by one
 
-No other element of the vectors than that of k can win. What a NaN means the tir says: vectors in which there is one are
-done one by one, too. Of equal elements the first wins, or the last, as the tir says;
-which of 0 and -0 is kept as the value is not observed.
+Only element k of the vectors can win. The tir defines the treatment of NaN: vectors that contain one are processed
+element by element. The tir also decides whether the first or the last of equal elements wins; whether 0 or -0 is
+kept as the value is unspecified.
 """
 
 from __future__ import annotations
@@ -41,12 +41,14 @@ _KEEPS: dict[type[Operation], tuple[type[tir.BinaryExpr], type[tir.BinaryExpr], 
     tir.GtOp: (tir.GeOp, tir.GtOp, tir.MaxOp),
     tir.LtOp: (tir.LeOp, tir.LtOp, tir.MinOp),
 }
-"""By what is better: when the old one stays if the first of equals is wanted, when if the last; which is the best."""
+"""Comparison -> (condition to keep the old element if the first wins, or if the last wins, and the matching min or
+max).
+"""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A nest that keeps the better one of what stands in two buffers and `value`, with its `position`."""
+    """A nest that keeps the better of the values in two buffers and `value`, with its `position`."""
 
     block: tir.BlockOp
     iters: list[Iter]
@@ -59,7 +61,7 @@ class Choice:
 
     @property
     def wants_first(self) -> bool:
-        """Whether the first of equal elements wins, not the last."""
+        """True if the first of equal elements wins, rather than the last."""
         return self.earlier is tir.LtOp
 
     @property
@@ -69,7 +71,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class ArgReducePlan(NestPlan):
-    """Vectors of `width` elements, `vectors` of `lanes`, along `lane`."""
+    """A plan with vectors of `width` elements, stored in `vectors` vectors of `lanes`, along `lane`."""
 
     choice: Choice
     lane: Iter
@@ -82,18 +84,18 @@ class ArgReducePlan(NestPlan):
 
     @property
     def block(self) -> tir.BlockOp:
-        """Which block it is for."""
+        """The block that the plan is for."""
         return self.choice.block
 
 
 def plan_argreduce(root: Operation, machine: Machine) -> ArgReducePlan | None:
-    """The plan for a nest that is an argmax or argmin of the form above, else None."""
+    """Return the plan for an argmax or argmin nest of the form above, or None."""
     choice = _choice_of(root)
     return None if choice is None else _plan(choice, machine)
 
 
 def _choice_of(root: Operation) -> Choice | None:
-    """The choice that a nest makes, None where it makes none, or what it keeps is read by others."""
+    """Return the choice that a nest makes, or None if there is none or if others read its buffers."""
     results = results_of(root)
     if (
         results is None
@@ -112,7 +114,7 @@ def _choice_of(root: Operation) -> Choice | None:
 
 
 def are_in_place(accesses: Sequence[tir.LoadOp | tir.StoreOp], iters: list[Iter]) -> bool:
-    """Whether all accesses are to one place, which is another one for other values of the spatial iterators."""
+    """Return whether all accesses are to one element, which differs for different values of the spatial iterators."""
     places = {tuple(sym_expr_of(i) for i in op.indices) for op in accesses}
     used = {v.name for place in places for e in place for v in e.free_vars()}
     several = [it for it in iters if it.extent.constant != 1]
@@ -122,7 +124,7 @@ def are_in_place(accesses: Sequence[tir.LoadOp | tir.StoreOp], iters: list[Iter]
 def _parts(
     position: tir.StoreOp, value: tir.StoreOp
 ) -> tuple[type[Operation], type[Operation], SSAValue, SSAValue] | None:
-    """(what is better, what is earlier, the new position, the new value) of what two stores keep."""
+    """Return (comparison of values, comparison of positions, the new position, the new value) of two stores."""
     kept, keeper = _meaning(value.value), _meaning(position.value)
     if not isinstance(kept, tir.SelectOp) or not isinstance(keeper, tir.SelectOp):
         return None
@@ -145,7 +147,7 @@ def _parts(
 
 
 def _but_for_nan(condition: Operation | None, values: tuple[SSAValue, SSAValue]) -> Operation | None:
-    """c of `c or (a != a and b == b)` and of `c or (a != a and b != b)`; itself where it has another form."""
+    """Return c for `c or (a != a and b == b)` and `c or (a != a and b != b)`; any other condition unchanged."""
     if not isinstance(condition, tir.OrOp):
         return condition
     nan = _meaning(condition.rhs)
@@ -157,7 +159,7 @@ def _but_for_nan(condition: Operation | None, values: tuple[SSAValue, SSAValue])
 
 
 def _meaning(value: SSAValue) -> Operation | None:
-    """The operation that computes a value, under the names that were given to it."""
+    """Return the operation that computes a value, looking through lets."""
     owner = value.owner
     while isinstance(owner, tir.LetOp):
         owner = owner.value.owner
@@ -169,7 +171,7 @@ def _place(access: tir.LoadOp | tir.StoreOp) -> tuple[SSAValue, list[SymExpr]]:
 
 
 def _is_load(value: SSAValue, store: tir.StoreOp) -> bool:
-    """Whether a value is what stands where `store` writes."""
+    """Return whether a value is loaded from the element that `store` writes."""
     load = _meaning(value)
     return isinstance(load, tir.LoadOp) and _place(load) == _place(store)
 
@@ -179,7 +181,7 @@ def _compares(op: Operation | None, a: SSAValue, b: SSAValue) -> bool:
 
 
 def _same(a: SSAValue, b: SSAValue) -> bool:
-    """Whether two values are one, or loads from one place."""
+    """Return whether two values are identical or loads of the same element."""
     one, other = _meaning(a), _meaning(b)
     if a is b or (one is other and one is not None):
         return True
@@ -187,7 +189,7 @@ def _same(a: SSAValue, b: SSAValue) -> bool:
 
 
 def _plan(choice: Choice, machine: Machine) -> ArgReducePlan | None:
-    """How wide the vectors are; None where there are none along contiguous memory, or too few elements."""
+    """Return the plan, or None if no vectors lie along contiguous memory, or if there are too few elements."""
     lane = choice.reduce[-1] if choice.reduce else None
     loads = loads_below(choice.value)
     slopes = [constant_slope(load, lane) for load in loads] if lane is not None else []
@@ -209,7 +211,7 @@ def _plan(choice: Choice, machine: Machine) -> ArgReducePlan | None:
 
 
 def emit_argreduce(loops: LoopBuilder, plan: ArgReducePlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     choice = plan.choice
     spatial = [it for it in choice.iters if not it.reduce]
     outer = [it for it in choice.reduce if it is not plan.lane]
@@ -225,7 +227,7 @@ def emit_argreduce(loops: LoopBuilder, plan: ArgReducePlan) -> None:
 
 @dataclass
 class _Row:
-    """The elements along the vectors, the other iterators are at `where`."""
+    """The elements along the vectors; `where` has the values of the other iterators."""
 
     loops: LoopBuilder
     plan: ArgReducePlan
@@ -248,14 +250,14 @@ class _Row:
         self.loops.loop(end - begin, element, dtype=dtype, name="k")
 
     def _one(self, k: SSAValue) -> None:
-        """What the tir does for one element."""
+        """Emit the tir's comparison for one element."""
         cloner = self.loops.cloner({**self.where, self.plan.lane: k})
         values = [cloner(store.value) for store in self.plan.choice.stores]
         for store, value in zip(self.plan.choice.stores, values, strict=True):
             cloner.store(store, value)
 
     def _vectors(self) -> None:
-        """The best of whole vectors, which then is compared with what there was before."""
+        """Emit the search in full vectors, whose result is then compared with the initial value."""
         plan, loops = self.plan, self.loops
         kind = plan.choice.value.type
         best, step, *seen = (self._buffer(dtype) for dtype in (kind, i32, *([i32] if is_float(kind) else [])))
@@ -280,7 +282,7 @@ class _Row:
         loops.branch_either(has_nan, lambda: self._one_by_one(Const(0, plan.lane.dtype), done), lambda: self._one(k))
 
     def _step(self, v: SSAValue, best: SSAValue, step: SSAValue, seen: list[SSAValue]) -> None:
-        """Compare the vectors behind those of number `v` with the best."""
+        """Compare the vectors that start at number `v` with the best so far."""
         loops, dtype, choice = self.loops, self.plan.lane.dtype, self.plan.choice
         number = loops.value(Var(v, dtype) + 1)
         first = loops.value(Var(number, dtype) * self.plan.width)
@@ -299,7 +301,7 @@ class _Row:
         self._along(compare)
 
     def _best_place(self, best: SSAValue, step: SSAValue) -> SSAValue:
-        """The first place of the best of all lanes, or the last."""
+        """Return the first or the last position of the best of all lanes."""
         plan, loops = self.plan, self.loops
         dtype = i32 if plan.lane.extent.constant is not None else plan.lane.dtype
         size = (plan.lanes, plan.vectors)

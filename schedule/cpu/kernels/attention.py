@@ -1,4 +1,4 @@
-"""Attention: products, softmax and products again, tile by tile, so that the scores are never in memory as a whole.
+"""Attention: products, softmax and products again, tile by tile, so that the full score matrix is never stored.
 
     S[i, j] = sum(Q[i, k] * K[j, k])
     M[i] = max(score(S[i, j]))
@@ -15,18 +15,18 @@
             o[queries, size] = o * c + sum(s * V[j, d])
         O[i, d] = o / l
 
-`score` is whatever is done to the sums element by element: a scale, a bias, a mask. What a mask does not allow has no
-weight; keys that it allows to no query of a tile are not looked at. A query that may look at nothing gets zeros. Where
-all keys are one tile there is nothing to be corrected by c.
+`score` is the elementwise function of the sums: a scale, a bias, a mask. Masked elements have no weight, and keys
+that are masked for all queries of a tile are skipped. A query without any keys yields zeros. If all keys fit one
+tile, the correction by c is omitted.
 
-Where few queries look at keys and values in memory there is little to compute: these are asked for piece by piece.
-Where there are few heads, too, the keys of each are divided into parts, and what these give is put together in the end:
+With few queries there is little to compute per key: keys and values are prefetched piece by piece. With few heads,
+too, the keys of each head are divided into parts, whose results are combined at the end:
 
     for each head, for p in parts:  m[p], l[p], o[p] = …                    on several threads
     for each head:                  m = max(m[p]); c[p] = exp(m[p] - m);  O[i, d] = sum(o[p] * c[p]) / sum(l[p] * c[p])
 
-The stages of a tile (`attention_tile`) are written by the rules of other stages: both products by microkernels, keys
-transposed in registers on their way into a panel.
+The stages of a tile (`attention_tile`) are emitted by the rules for other stages: both products by microkernels,
+with keys transposed in registers while they are copied into a panel.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ from .tile_stages import Write, at, begin_of, previous_value
 
 
 def plan_attention(func: tir.FuncOp, machine: Machine) -> AttentionPlan | None:
-    """The plan for the attention that a function computes, None where it computes none.
+    """Return the plan for the attention that a function computes, or None if it computes none.
 
-    What stands between its stages is inlined then.
+    The stages in between are inlined.
     """
     attention = attention_of(func)
     if attention is None:
@@ -78,7 +78,7 @@ def plan_attention(func: tir.FuncOp, machine: Machine) -> AttentionPlan | None:
 
 
 def _queries(rows: int | None, ends: bool) -> int:
-    """How many rows a tile has; with a mask that `ends` what they look at, fewer, so that more keys are left out."""
+    """Return the number of rows of a tile; fewer if a mask `ends` their keys, so that more keys are skipped."""
     if ends:
         size = CAUSAL_QUERIES if rows is not None and rows > 2 * CAUSAL_QUERIES else FEW_CAUSAL_QUERIES
         return size if rows is None else max(1, min(rows, size))
@@ -94,7 +94,9 @@ def _keys(columns: int | None, machine: Machine) -> int:
 
 
 def _parts(attention: Attention, keys: int) -> int:
-    """Into how many parts the keys of a head are divided: one, but where few queries of few heads look at many keys."""
+    """Return the number of parts into which the keys of a head are divided; more than one if few queries use many
+    keys.
+    """
     rows, columns = attention.row.extent.constant, attention.column.extent.constant
     heads = product(it.extent for it in attention.outer).constant
     if rows is None or rows >= MIN_PANEL_ROWS or heads is None or not (columns is None or columns > keys):
@@ -103,7 +105,7 @@ def _parts(attention: Attention, keys: int) -> int:
 
 
 def emit_attention(loops: LoopBuilder, plan: AttentionPlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     if plan.parts > 1:
         _emit_parts(loops, plan)
         return
@@ -121,7 +123,7 @@ def emit_attention(loops: LoopBuilder, plan: AttentionPlan) -> None:
 
 
 def _emit_parts(loops: LoopBuilder, plan: AttentionPlan) -> None:
-    """The loops of a plan that divides the keys of a head."""
+    """Emit the loops of a plan that divides the keys of a head into parts."""
     attention, dtype = plan.attention, plan.attention.row.dtype
     extents = [*(it.extent for it in attention.outer), Const(plan.parts, dtype)]
     gathered = _Gathered.of(loops, plan, product(extents))
@@ -145,12 +147,12 @@ def _emit_parts(loops: LoopBuilder, plan: AttentionPlan) -> None:
 
 
 def _rounded_up(count: SymExpr, size: int) -> SymExpr:
-    """How many pieces of a size there are, with what is left over."""
+    """Return the number of pieces of a size, rounded up."""
     return floordiv(count + (size - 1), Const(size, count.dtype))
 
 
 def _part(extent: SymExpr, first: SSAValue, size: int, dtype: IntegerType) -> SymExpr:
-    """How much of a tile of `size` from `first` there is."""
+    """Return the number of elements of a tile of `size` from `first`, which may be the last one."""
     if extent.constant is not None and extent.constant % size == 0:
         return Const(size, dtype)
     return minimum(extent - Var(first, dtype), Const(size, dtype))
@@ -158,7 +160,7 @@ def _part(extent: SymExpr, first: SSAValue, size: int, dtype: IntegerType) -> Sy
 
 @dataclass(frozen=True)
 class _Gathered:
-    """What the parts of the keys of all heads give: a row each of maxima, of totals and of mixed values."""
+    """The results for the parts of the keys of all heads: a row each of maxima, of totals and of weighted values."""
 
     top: SSAValue
     total: SSAValue
@@ -166,7 +168,7 @@ class _Gathered:
 
     @classmethod
     def of(cls, loops: LoopBuilder, plan: AttentionPlan, count: SymExpr) -> _Gathered:
-        """Buffers for so many parts."""
+        """Allocate the buffers for `count` parts."""
         attention = plan.attention
         rows = [count, plan.queries]
         return cls(
@@ -177,7 +179,7 @@ class _Gathered:
 
 
 class _Tile:
-    """A tile of queries against all keys, or those of a part."""
+    """A tile of queries against all keys, or against the keys of a part."""
 
     def __init__(self, queries: Queries):
         self.queries, self.stages = queries, queries.stages
@@ -187,7 +189,7 @@ class _Tile:
         queries.find_head()
 
     def emit(self) -> None:
-        """Go over all keys that a query of the tile may look at, and store what was mixed."""
+        """Iterate over the keys that the tile's queries may use, and store the result."""
         known = self.queries.attention.column.extent.constant
         if known is not None and known <= self.queries.plan.keys:
             self._only(self._reach()[1])
@@ -198,7 +200,7 @@ class _Tile:
         self.mix.forget()
 
     def emit_part(self, number: SymExpr, row: SSAValue, gathered: _Gathered) -> None:
-        """Go over the keys of a part, and keep what they give in a row; there may be none, and no `top` then."""
+        """Iterate over the keys of a part, and store its results in a row. A part without keys has no `top`."""
         queries, softmax = self.queries, self.softmax
         self._several(*self._reach(), number, queries.plan.parts)
         parts = (
@@ -214,7 +216,7 @@ class _Tile:
             )
 
     def emit_gathered(self, first: SymExpr, gathered: _Gathered) -> None:
-        """Put together what the parts gave, whose rows begin with `first`."""
+        """Combine the results of the parts, whose rows begin with `first`."""
         queries, softmax, mix = self.queries, self.softmax, self.mix
         attention, factors, begin = queries.attention, self.scores.buffer, queries.loops.value(first)
         parts = Const(queries.plan.parts, queries.index)
@@ -245,14 +247,14 @@ class _Tile:
         mix.forget()
 
     def _only(self, end: SymExpr) -> None:
-        """All keys as one tile."""
+        """Emit all keys as one tile."""
         first = self.queries.loops.value(Const(0, self.queries.index))
         self.scores.compute(first, end)
         self.queries.each_row(lambda i: self.softmax.only(i, end))
         self.mix.add(first, end, begin_of(self.queries.attention.mix), self.mix.result)
 
     def _several(self, begin: SymExpr, end: SymExpr, number: SymExpr | int = 0, parts: int = 1) -> None:
-        """Tiles of keys; of so many parts, which take turns, those of one."""
+        """Emit several tiles of keys; with `parts`, those of one part, which takes every `parts`-th tile."""
         loops, keys, dtype = self.queries.loops, self.queries.plan.keys, self.queries.index
         self.queries.end = end
         self.softmax.start()
@@ -268,7 +270,7 @@ class _Tile:
         loops.loop(count, tile, dtype=dtype, name="keys")
 
     def _reach(self) -> tuple[SymExpr, SymExpr]:
-        """From which key on, and before which one, a query of the tile may look at keys."""
+        """Return the first key, and the end of the keys, that the tile's queries may use."""
         queries, attention, dtype = self.queries, self.queries.attention, self.queries.index
         extent, first = attention.column.extent, Var(queries.first, dtype)
         lows, highs = reach(attention, first, add(first, queries.rows - 1))
@@ -282,7 +284,7 @@ class _Tile:
         return minimum(begin, extent), end
 
     def _step(self, first: SSAValue, extent: SymExpr) -> None:
-        """One of several tiles of keys; few queries go through it in pieces."""
+        """Emit one of several tiles of keys; few queries process it in pieces."""
         if (self.queries.rows.constant or MIN_PANEL_ROWS) < MIN_PANEL_ROWS:
             self._in_pieces(first, extent, self._piece_of_scores)
             self.softmax.step(extent)
@@ -296,7 +298,7 @@ class _Tile:
     def _in_pieces(
         self, first: SSAValue, extent: SymExpr, body: Callable[[SSAValue, SSAValue, SymExpr], object]
     ) -> None:
-        """`body` for pieces of a tile of keys: the first key of it, where it is in the tile, and how many there are."""
+        """Emit `body` for pieces of a tile of keys: the first key, its position in the tile, and the number of keys."""
         queries, loops, dtype = self.queries, self.queries.loops, self.queries.index
 
         def piece(begin: SymExpr, size: SymExpr) -> None:
@@ -307,12 +309,12 @@ class _Tile:
         mk.full_and_tail(loops, replace(queries.attention.column, extent=extent), KEYS_OF_PIECE, piece, "piece")
 
     def _piece_of_scores(self, key: SSAValue, begin: SSAValue, size: SymExpr) -> None:
-        """The scores of a piece, while memory brings keys of a later one and the values of this one."""
+        """Compute the scores of a piece, while the keys of a later piece and the values of this one are prefetched."""
         self.queries.prefetch_keys(key, KEYS_AHEAD)
         self.queries.prefetch_values(key)
         self.scores.compute(key, size, begin)
 
     def _piece_of_mix(self, key: SSAValue, begin: SSAValue, size: SymExpr) -> None:
-        """o[i, d] = o[i, d] + sum(s[i, j] * V[j, d]) over a piece, while memory brings keys of the next tile."""
+        """Emit o[i, d] = o[i, d] + sum(s[i, j] * V[j, d]) for a piece, while keys of the next tile are prefetched."""
         self.queries.prefetch_keys(key, self.queries.plan.keys)
         self.mix.add_piece(key, size, previous_value(self.mix.mixed), first=begin)

@@ -1,4 +1,4 @@
-"""The parts of a tile of attention: its queries, their scores, the state of the softmax, and what is mixed of values.
+"""The parts of an attention tile: its queries, their scores, the state of the softmax, and the weighted values.
 
     Scores.compute:    s[i, j] = score(sum(Q[i, k] * K[j, k]))
     Softmax.top:       n[i] = max(m[i], max(s[i]))
@@ -7,7 +7,7 @@
     Mix.add:           o[i, d] = o[i, d] * c[i] + sum(s[i, j] * V[j, d])
     Mix.store:         O[i, d] = o[i, d] / l[i]
 
-`attention` says in which order.
+`attention` determines the order.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ from .tile_stages import Extents, Place, StageWriter, Write, at, begin_of, in_ro
 
 @dataclass(frozen=True)
 class AttentionPlan(Plan):
-    """Tiles of `queries` by `keys` scores, whose stages the rules write for `machine`; of the keys `parts`."""
+    """A plan with tiles of `queries` by `keys` scores; `parts` is the number of parts of the keys.
+
+    The rules emit its stages for `machine`.
+    """
 
     attention: Attention
     machine: Machine
@@ -47,9 +50,9 @@ class AttentionPlan(Plan):
 
 @dataclass
 class Queries:
-    """The queries of a tile, `rows` from `first` on, of the head at `where`; what is read for them.
+    """The queries of a tile: `rows` rows from `first` of the head at `where`, and the loads for them.
 
-    Where there are few, keys come in pieces; `piece` is the first key of the one that is looked at.
+    With few queries, keys come in pieces; `piece` is the first key of the current one.
     """
 
     loops: LoopBuilder
@@ -68,7 +71,7 @@ class Queries:
         """The first key that none of the queries looks at."""
 
     def find_head(self) -> None:
-        """Compute which head the tile is of."""
+        """Compute the head that the tile belongs to."""
         cloner = self.loops.cloner(self.where)
         self.head = [(it.var, cloner(index)) for it, index in self.attention.batch]
 
@@ -79,30 +82,30 @@ class Queries:
 
     @property
     def each_lane(self) -> Extents:
-        """The iterators over rows, and elements of values."""
+        """The iterators over rows and over elements of values."""
         return [(self.rows, False), (self.attention.lane.extent, False)]
 
     def each_row(self, body: Callable[[SSAValue], object]) -> None:
-        """`body` for each query."""
+        """Emit `body` for each query."""
         self.loops.loop(self.rows, body, dtype=self.index, name=name_of(self.attention.row.var))
 
     # expressions
 
     def head_cloner(self, inner: LoopBuilder) -> Cloner:
-        """Copies of expressions for the head."""
+        """Return a cloner of expressions for the head."""
         cloner = inner.cloner()
         for var, value in self.head:
             cloner.replace(var, value)
         return cloner
 
     def of_head(self, bound: SymExpr) -> SymExpr:
-        """A bound for the head that the tile is of; what is read for the head is read here."""
+        """Return a bound for the tile's head; loads that depend on the head are emitted here."""
         cloner = self.head_cloner(self.loops)
         mine = [v for v in bound.free_vars() if v.value is not None and v.value is not self.first]
         return bound.substitute({v: sym_expr_of(cloner(v.value)) for v in mine if v.value is not None})
 
     def cloner(self, inner: LoopBuilder, i: SSAValue, j: SSAValue, begin: SSAValue) -> Cloner:
-        """Copies of expressions for the query i of the tile, and the key j after `begin`."""
+        """Return a cloner of expressions for query i of the tile and key j after `begin`."""
         cloner = self._at(inner, i, j, begin)
         if self.piece is not None:
             zero = inner.const(0, self.index)
@@ -117,7 +120,7 @@ class Queries:
         return cloner
 
     def score_cloner(self, inner: LoopBuilder, i: SSAValue, j: SSAValue, begin: SSAValue) -> Cloner:
-        """The same for expressions of the products of queries and keys."""
+        """Return a cloner like `cloner` for expressions of the products of queries and keys."""
         return self._with_places(self.cloner(inner, i, j, begin))
 
     def _with_places(self, cloner: Cloner) -> Cloner:
@@ -128,7 +131,7 @@ class Queries:
     # memory
 
     def prefetch_keys(self, key: SSAValue, ahead: int = 0) -> None:
-        """Prefetch a piece of keys, so many after `key`."""
+        """Prefetch the piece of keys that is `ahead` keys after `key`."""
         self._prefetch(self._keys_far, key, ahead)
 
     def prefetch_values(self, key: SSAValue) -> None:
@@ -136,7 +139,7 @@ class Queries:
         self._prefetch(self._values_far, key, 0)
 
     def _prefetch(self, loads: Sequence[tuple[tir.LoadOp, Iter]], key: SSAValue, ahead: int) -> None:
-        """Prefetch the rows of the keys of a piece, which follow each other in memory."""
+        """Prefetch the rows of a piece's keys, which are adjacent in memory."""
         loops, dtype, piece = self.loops, self.index, self.piece
         j = loops.value(minimum(Var(key, dtype) + ahead, self.end - 1), dtype)
         zero = loops.const(0, dtype)
@@ -148,7 +151,7 @@ class Queries:
         self.piece = piece
 
     def _prefetch_lines(self, buffer: SSAValue, row: Sequence[SSAValue], count: SymExpr) -> None:
-        """Prefetch so many elements from the beginning of a row on."""
+        """Prefetch `count` elements from the beginning of a row."""
         loops, each = self.loops, Const(LINE_BITS // bit_width(element_type(buffer)), self.index)
 
         def line(v: SSAValue) -> None:
@@ -158,7 +161,7 @@ class Queries:
 
     @property
     def _keys_far(self) -> list[tuple[tir.LoadOp, Iter]]:
-        """Loads of keys, and the iterator along a row of them."""
+        """The loads of keys, with the iterator along a row of them."""
         stage, along = self.attention.scores, self.attention.scores.reduce[-1]
         column = self.attention.score_places[-1][0]
         return [(op, along) for op in stage.loads if _is_row(op, along, column)]
@@ -170,7 +173,7 @@ class Queries:
 
     @cached_property
     def _pages(self) -> list[tir.LoadOp]:
-        """Where it is looked up which rows keys and values are: the same for all keys of a piece."""
+        """The loads that look up the rows of keys and values, which are the same for all keys of a piece."""
         if self.plan.keys % KEYS_OF_PIECE:
             return []
         mixed, scored = self.attention.column, self.attention.score_places[-1][0]
@@ -180,14 +183,16 @@ class Queries:
 
 
 def _is_row(load: tir.LoadOp, along: Iter, column: Iter) -> bool:
-    """Whether a load is of rows in memory, that of a key after that of the one before."""
+    """Return whether a load reads rows of memory, with the rows of consecutive keys adjacent to each other."""
     if isinstance(load.buffer.owner, tir.AllocBufferOp) or not is_in_order(load, along) or len(load.indices) < 2:
         return False
     return depends_on(load.indices[-2], [column.var])
 
 
 def _is_of_piece(index: SSAValue, column: Iter) -> bool:
-    """Whether an index is the same for all keys of a piece: a quotient by a multiple of its size, if of keys at all."""
+    """Return whether an index is the same for all keys of a piece: a quotient by a multiple of its size, or without
+    keys.
+    """
     if not depends_on(index, [column.var]):
         return True
     expr = sym_expr_of(index)
@@ -197,14 +202,14 @@ def _is_of_piece(index: SSAValue, column: Iter) -> bool:
 
 
 class Scores:
-    """s[queries, keys]: scores, then their powers."""
+    """The buffer s[queries, keys]: scores, then their powers."""
 
     def __init__(self, queries: Queries):
         self.queries, plan = queries, queries.plan
         self.buffer = queries.stages.buffer([plan.queries, plan.keys], plan.attention.scores.buffer, "scores")
 
     def compute(self, begin: SSAValue, extent: SymExpr, first: SSAValue | None = None) -> None:
-        """s[i, j] = score(sum(Q[i, k] * K[j, k])) of the keys from `begin` on; they are stored from `first` on."""
+        """Emit s[i, j] = score(sum(Q[i, k] * K[j, k])) for the keys from `begin`; results are stored from `first`."""
         queries, attention = self.queries, self.queries.attention
         stage, update = attention.scores, attention.updates[0]
 
@@ -234,9 +239,9 @@ class Scores:
 
 
 class Softmax:
-    """m[queries] and l[queries]: the maximum of a row, and the total of its powers.
+    """The buffers m[queries] and l[queries]: the maximum of a row, and the total of its powers.
 
-    Of several tiles of keys each corrects what was summed `before` it by a `factor`.
+    With several tiles of keys, each scales the sums `before` it by a `factor`.
     """
 
     def __init__(self, scores: Scores):
@@ -249,21 +254,21 @@ class Softmax:
         return self.stages.buffer([self.queries.plan.queries], like, name)
 
     def start(self) -> None:
-        """Before the first of several tiles of keys."""
+        """Emit the code before the first of several tiles of keys."""
         self.before = self._buffer(self.attention.top.buffer, "top_before")
         self.factor = self._buffer(self.attention.top.buffer, "correction")
         for stage, buffer in ((self.attention.top, self.before), (self.attention.total, self.total)):
             self.stages.write(self.queries.each, begin_of(stage), at(buffer, 1))
 
     def only(self, i: SSAValue, extent: SymExpr) -> None:
-        """A row whose keys are all here."""
+        """Process a row whose keys are all in this tile."""
         self._find_top(i, extent, begin_of(self.attention.top))
         self._powers(i, extent)
         self._sum(i, extent, begin_of(self.attention.total))
         self.norm(i)
 
     def step(self, extent: SymExpr) -> None:
-        """One of several tiles of keys."""
+        """Process one of several tiles of keys."""
         queries = self.queries
         queries.each_row(lambda i: self._find_top(i, extent, lambda inner, _: inner.load(self.before, [i])))
         self.stages.write(queries.each, lambda inner, v: self._correction(inner, v[0]), at(self.factor, 1))
@@ -276,11 +281,11 @@ class Softmax:
         queries.each_row(row)
 
     def corrected(self, inner: LoopBuilder, buffer: SSAValue, *place: SSAValue) -> SSAValue:
-        """What was summed before, as it counts now."""
+        """Return the previous sum, scaled by the correction factor."""
         return inner.op(tir.MulOp(inner.load(buffer, [*place]), inner.load(self.factor, [place[0]])))
 
     def norm(self, i: SSAValue) -> None:
-        """Nothing to look at: zeros, not 0 / 0."""
+        """Replace a total of 0 by 1, so that a row without keys yields zeros instead of 0 / 0."""
         loops = self.queries.loops
         total = loops.load(self.total, [i])
         zero, one = (loops.const(number, total.type) for number in (0.0, 1.0))
@@ -288,7 +293,7 @@ class Softmax:
         loops.store(safe, self.total, [i])
 
     def power(self, inner: LoopBuilder, shifted: SSAValue, i: SSAValue) -> SSAValue:
-        """exp(shifted - m[i])"""
+        """Return exp(shifted - m[i])."""
         cloner = inner.cloner()
         cloner.replace(self.attention.shifted, shifted)
         top = inner.load(self.top, [i])
@@ -297,7 +302,7 @@ class Softmax:
         return cloner(self.attention.power.result)
 
     def _find_top(self, i: SSAValue, extent: SymExpr, begin: Write) -> None:
-        """n[i] = max(m[i], max(s[i]))"""
+        """Emit n[i] = max(m[i], max(s[i]))."""
 
         def larger(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             old, score = inner.load(self.top, [i]), inner.load(self.scores.buffer, [i, v[0]])
@@ -306,11 +311,11 @@ class Softmax:
         self.stages.write([(extent, True)], larger, in_row(self.top, i), begin)
 
     def _correction(self, inner: LoopBuilder, i: SSAValue) -> SSAValue:
-        """c[i] = exp(m[i] - n[i])"""
+        """Return c[i] = exp(m[i] - n[i])."""
         return self.power(inner, inner.load(self.before, [i]), i)
 
     def _powers(self, i: SSAValue, extent: SymExpr) -> None:
-        """s[i, j] = exp(s[i, j] - n[i])"""
+        """Emit s[i, j] = exp(s[i, j] - n[i])."""
 
         def power(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             return self.power(inner, inner.load(self.scores.buffer, [i, v[0]]), i)
@@ -318,7 +323,7 @@ class Softmax:
         self.stages.write([(extent, False)], power, in_row(self.scores.buffer, i))
 
     def _sum(self, i: SSAValue, extent: SymExpr, begin: Write) -> None:
-        """l[i] = l[i] * c[i] + sum(s[i])"""
+        """Emit l[i] = l[i] * c[i] + sum(s[i])."""
 
         def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             return inner.op(tir.AddOp(inner.load(self.total, [i]), inner.load(self.scores.buffer, [i, v[0]])))
@@ -327,7 +332,7 @@ class Softmax:
 
 
 class Mix:
-    """o[queries, size]: values, weighted by the powers."""
+    """The buffer o[queries, size]: values, weighted by the powers."""
 
     def __init__(self, softmax: Softmax):
         self.softmax, self.queries = softmax, softmax.queries
@@ -336,12 +341,12 @@ class Mix:
         self.mixed = self.stages.buffer(shape, self.attention.mix.buffer, "mixed")
 
     def start(self) -> None:
-        """Before the first of several tiles of keys."""
+        """Emit the code before the first of several tiles of keys."""
         self.stages.write(self.queries.each_lane, begin_of(self.attention.mix), at(self.mixed, 2))
 
     @property
     def result(self) -> tuple[Write, Place]:
-        """O[i, d] = o[i, d] / l[i], as an epilogue."""
+        """The epilogue O[i, d] = o[i, d] / l[i]."""
         return self._result, self._result_place
 
     def store(self) -> None:
@@ -349,19 +354,19 @@ class Mix:
         self.stages.write(self.queries.each_lane, *self.result)
 
     def forget(self) -> None:
-        """Nothing reads what was mixed where it was stored at once."""
+        """Erase the buffer of sums if nothing reads it, because results were stored immediately."""
         erase_if_unread(self.mixed)
 
     def corrected(self, inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
-        """o[i, d] * c[i]"""
+        """Return o[i, d] * c[i]."""
         return self.softmax.corrected(inner, self.mixed, v[0], v[1])
 
     def correct(self) -> None:
-        """o[i, d] = o[i, d] * c[i]"""
+        """Emit o[i, d] = o[i, d] * c[i]."""
         self.stages.write(self.queries.each_lane, self.corrected, at(self.mixed, 2))
 
     def add(self, keys: SSAValue, extent: SymExpr, begin: Write, epilogue: tuple[Write, Place] | None = None) -> None:
-        """o[i, d] = begin + sum(s[i, j] * V[j, d]) of the keys from `keys` on; few rows do not pay for a copy of V."""
+        """Emit o[i, d] = begin + sum(s[i, j] * V[j, d]) for the keys from `keys`. With few rows, V is not copied."""
         rows = self.queries.rows
 
         def mix(*, copied: bool) -> None:
@@ -383,7 +388,7 @@ class Mix:
         values: SSAValue | None = None,
         first: SSAValue | None = None,
     ) -> None:
-        """The same with weights from `first` on, and with a copy of the values if there is one."""
+        """Emit `add` with weights from `first`, and with a copy of the values if there is one."""
         queries, attention, weights = self.queries, self.attention, self.softmax.scores.buffer
 
         def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
@@ -400,7 +405,7 @@ class Mix:
         self.stages.write([*queries.each_lane, (extent, True)], term, at(self.mixed, 2), begin, epilogue)
 
     def _values(self, keys: SSAValue, extent: SymExpr) -> SSAValue:
-        """The values of a tile of keys side by side: in the tensor those of the other heads lie between them."""
+        """Return the values of a tile of keys in a contiguous buffer; in the tensor, other heads lie between them."""
         lane = self.attention.lane
         values = self.stages.buffer([self.queries.plan.keys, lane.extent], self.attention.mix.buffer, "values")
 

@@ -1,15 +1,16 @@
-"""The rule for products of a few rows of floats with interleaved rows of blocks, which are unpacked in registers.
+"""The rule for products of a few rows of floats with interleaved rows of quantized blocks, which are unpacked in
+registers.
 
     C[i, n] += x[i, k] * number(P, n, k)
 
-For each block, and within it for each part that has one scale:
+For each block, and for each of its parts with one scale:
 
     for 4 words, 4 numbers in each: q = float(number)          once for a tile of rows
         for r: sum[r] += x[i + r, k] * q
     acc[r, :] += sum[r] * scale + (minimum - zero * scale) * Σ x
 
-Σ x is computed before. Where x is not finite, nor is the result, though it may be another one of such. Many rows are
-multiplied by `panels`.
+Σ x is computed in advance. If x is not finite, the result is not finite either, but it may be a different
+non-finite value. Many rows are multiplied by the rule `panels`.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from ..policy.limits import BLOCK_FLOAT_CHAINS, BLOCK_FLOAT_ROWS, FEW_BLOCK_ROWS
 
 
 def plan_block_floats(epilogue: Epilogue, machine: Machine) -> BlockPlan | None:
-    """The plan for a product of floats with blocks, None where this rule does not fit."""
+    """Return the plan for a product of floats with blocks, or None if this rule does not fit."""
     weights = rows_of_result(epilogue, machine)
     if weights is None:
         return reject("it is no product with rows of blocks, interleaved by as many as a vector has lanes")
@@ -44,21 +45,21 @@ def plan_block_floats(epilogue: Epilogue, machine: Machine) -> BlockPlan | None:
 
 
 def emit_block_floats(loops: LoopBuilder, plan: BlockPlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     floats = _floats(loops, plan)
     emit_tiles(loops, plan, lambda strip, where, rows: _Tile(plan, strip, where, rows, floats))
 
 
 @dataclass(frozen=True)
 class _Floats:
-    """x as float32 (rows…, k), and the sums of each `step` neighbours (rows…, k / step)."""
+    """x as float32 (rows…, k), and the sums of each `step` consecutive elements (rows…, k / step)."""
 
     x: SSAValue
     sums: SSAValue
 
 
 def _floats(loops: LoopBuilder, plan: BlockPlan) -> _Floats:
-    """Copy all rows, take the sums."""
+    """Copy all rows and compute the sums."""
     k, count = plan.k, cast(int, plan.k.extent.constant) // plan.step
     extents: list[SymExpr | int] = [it.extent for it in plan.rows]
     floats = _Floats(loops.scratch([*extents, k.extent], f32), loops.scratch([*extents, count], f32))
@@ -91,7 +92,7 @@ class _Tile(BlockTile):
         each_piece(self.words(b), lambda piece: self._add_piece(acc, piece, begin + piece.first))
 
     def _add_piece(self, acc: SSAValue, piece: Piece, first: SymExpr) -> None:
-        """Add the products of a piece, whose first number is the number `first` of a row."""
+        """Add the products of a piece, which starts at element `first` of a row."""
         loops, words = self.loops, piece.words
         chains = -(-BLOCK_FLOAT_CHAINS // self.rows.size)
         sums = loops.registers([self.rows.size, chains, self.plan.lanes], f32)
@@ -119,12 +120,12 @@ class _Tile(BlockTile):
         self.rows.each(finish)
 
     def _chain(self, r: SSAValue, chain: int) -> list[SSAValue]:
-        """The sums of a row, one of several."""
+        """Return the accumulators of a row in one of several chains."""
         row, lanes = self.place(r)
         return [row, self.loops.const(chain, row.type), lanes]
 
     def _spread(self, floats: SSAValue, r: SSAValue, column: SymExpr) -> SSAValue:
-        """A number of row r, in all lanes."""
+        """Return an element of row r, broadcast to all lanes."""
         where: Bindings = {**self.outer, **self.rows.at(r)}
         place = [*(where[it] for it in self.plan.rows), self.loops.value(column, self.plan.k.dtype)]
         return self.loops.op(tir.BroadcastOp(self.loops.load(floats, place), self.plan.lanes))

@@ -1,10 +1,10 @@
-"""The rule for products and convolutions of bfloat16, words and bytes: instructions that add several products at once.
+"""The rule for products and convolutions of bfloat16, int16 and int8 by instructions that add several products at once.
 
     C[i, j] += A[i, k] * B[k, j]        of bfloat16 in float32 (or bfloat16), of bytes and words in int32
 
 An element of 32 bits holds `group` steps of k: two bfloat16 (`vdpbf16ps`) or words (`vpmaddwd`), or four bytes
-(`vpdpbusd`). Those of A lie behind each other in memory; those of B are put together, for a strip of columns, in a
-panel that all rows pass over, or, where there are few rows, step by step:
+(`vpdpbusd`). Those of A are contiguous in memory. Those of B are packed for a strip of columns into a panel that is
+used by all rows, or with few rows step by step:
 
     for j in N / width:
         for s in K / group: panel[s, :] = B[s * group : (s + 1) * group, j * width : (j + 1) * width]
@@ -13,25 +13,26 @@ panel that all rows pass over, or, where there are few rows, step by step:
             for s: acc[r, :] = dot(acc[r, :], A[i * rows + r, s * group : (s + 1) * group], panel[s, :])
             C[i * rows + r, j * width + c] = epilogue(acc[r, c])
 
-What is left of K is one step, the other places of which are 0; where it is not known how many, steps of one k.
+The remainder of K is one step padded with 0; if K is unknown, the remainder takes steps of one k.
 
-A convolution sums over the taps of a window as well, which are loops around the steps; its channels are k. Where they
-are neighbours in memory (NHWC), A is the image, else (NCHW) the weights, which then have to stand so that they are.
-Where neighbouring k of B are neighbours in memory (a matrix that is transposed), the panel is filled by squares of
-elements that are turned around in registers. Weights that are constant have their panels already (`pack-weights`,
-`DotPanels`); while tiles read one that is large they ask for the next one.
+A convolution also sums over the taps of a window, which are loops around the steps; its channels are k. If channels
+are contiguous in memory (NHWC), A is the image; otherwise (NCHW) A is the weights, whose channels must be
+contiguous. If consecutive k of B are contiguous (a transposed matrix), the panel is filled by squares that are
+transposed in registers. Constant weights are already in panels (`pack-weights`, `DotPanels`); while tiles read a
+large panel, they prefetch the next one.
 
-`vpdpbusd` multiplies unsigned bytes by signed ones. Where both are of one kind, those of A are shifted by 128 to the
-other kind, and one row more, of 128 everywhere, gives what is too much: sums wrap, so that it is exact.
+`vpdpbusd` multiplies unsigned by signed bytes. If both have the same signedness, those of A are shifted by 128, and
+an additional row of 128s computes the excess to subtract. Sums wrap around, so the result is exact.
 
-Pairs of bytes (`vpmaddubsw`) are summed in 16 bits first, in panels of which a block says that these sums fit; 16 bytes
-of A are put into the order of the panel's rows by `vpshufb`.
+Pairs of bytes (`vpmaddubsw`) are first summed in 16 bits, for panels whose block is annotated that these sums fit;
+16 bytes of A are permuted to the order of the panel's rows by `vpshufb`.
 
-The sums that `vpmaddwd` gives are added by an instruction of its own, each behind a fence: LLVM would add sums of
-neighbouring steps to each other first, which takes more registers than there are.
+The sums of `vpmaddwd` are accumulated by a separate instruction, each after a fence: LLVM would otherwise add the
+sums of consecutive steps first, which needs more registers than there are.
 
-Sums of bfloat16 are float32 here, whatever dtype they are stored in: rounded once, at the end. Targets without the
-instruction compute those as float32, with a `group` of one; all else is left to the other rules there.
+Sums of bfloat16 are float32, regardless of the dtype that they are stored in, and are rounded once at the end.
+Targets without the instruction compute bfloat16 as float32 with a `group` of one; other dtypes are left to other
+rules.
 """
 
 from __future__ import annotations
@@ -85,11 +86,11 @@ _REARRANGED = "llvm.x86.avx2.pshuf.b"
 
 @dataclass
 class DotProductPlan(mk.SumPlan):
-    """A is `rows`, one load; B is `columns`, any expression, or in panels. `tile` rows of `vectors` make a tile.
+    """A plan in which A is `rows`, one load, and B is `columns`, any expression, or panels.
 
-    The sum runs over `taps` and `k`; all values of `above` and of `row` use the same B. Where `asks_ahead`, tiles that
-    read a panel ask for the next one meanwhile. All strips pass over `block` values of the first of `shared`, then over
-    the next ones.
+    A tile has `tile` rows of `vectors` vectors. The sum runs over `taps` and `k`; all values of `above` and of
+    `row` use the same B. With `asks_ahead`, tiles that read a panel prefetch the next one. All strips process
+    `block` values of the first iterator of `shared`, then the next ones.
     """
 
     dot: Dot
@@ -110,30 +111,32 @@ class DotProductPlan(mk.SumPlan):
 
     @property
     def shared(self) -> list[Iter]:
-        """The iterators all values of which use the same B, the outermost first."""
+        """The iterators whose values all use the same B, outermost first."""
         return [*self.above, *([] if self.row is None else [self.row])]
 
     @property
     def outer(self) -> list[Iter]:
-        """What is outside of the strips: what B depends on beside the lanes, and what has one value only."""
+        """The iterators outside of the strips: those that B depends on besides the lanes, and those with a single
+        value.
+        """
         inside = [self.lane, *self.shared]
         ones = [it for it in self.stage.reduce if it.extent.constant == 1]
         return [*(it for it in self.stage.spatial if it not in inside), *ones]
 
     @property
     def in_a_row(self) -> bool:
-        """Whether several steps stand one after the other in machine code: those of words have no register to spare."""
+        """True if several steps are unrolled in machine code; those of words have no register to spare."""
         return self.dot.is_plain or self.dot is PAIRED
 
     @property
     def is_turned(self) -> bool:
-        """Whether neighbouring k of B are neighbours in memory, as in a transposed matrix, and columns are not."""
+        """True if consecutive k of B are contiguous in memory, as in a transposed matrix, and columns are not."""
         copied = self.panels is None and self.dot.group > 1
         return copied and is_transposed(self.columns.owner, self.k, self.lane)
 
     @property
     def problem(self) -> str | None:
-        """Why no loops can be written with these numbers, None where they can."""
+        """Return why no loops can be emitted with these numbers, or None if they can."""
         if self.dot.intrinsic is not None and self.lanes != self.dot.bits // 32:
             return f"lanes = {self.dot.bits // 32}, as the instruction has"
         if self.panels is not None and self.panels.width != self.lanes * self.vectors:
@@ -142,12 +145,12 @@ class DotProductPlan(mk.SumPlan):
 
     @property
     def all_rows(self) -> SymExpr:
-        """How many rows use a strip of B."""
+        """The number of rows that use a strip of B."""
         return product(it.extent for it in self.shared)
 
 
 def plan_dot_products(epilogue: Epilogue, machine: Machine) -> DotProductPlan | None:
-    """The plan for a product, None where this rule does not fit or the target has no such instruction."""
+    """Return the plan for a product, or None if this rule does not fit or the target has no such instruction."""
     stage = epilogue.stage
     update = update_of(stage)
     if update is None:
@@ -209,13 +212,13 @@ def _plan(
 
 
 def _pairs_fit(stage: Stage, machine: Machine) -> bool:
-    """Whether the target sums pairs of bytes, and a block says that all sums fit."""
+    """Return whether the target sums pairs of bytes, and a block is annotated that all sums fit."""
     notes = stage.block.annotations
     return notes is not None and PAIRS_FIT in notes.data and PAIRED.fits(machine.features, machine.vector_bits)
 
 
 def _are_far(panels: DotPanels, machine: Machine) -> bool:
-    """Whether panels take so much of the second-level cache that they are not there when they are needed again."""
+    """Return whether panels take so much of the second-level cache that they are evicted before they are reused."""
     size = mk.byte_count(panels.load.buffer)
     return size is None or 4 * size > machine.caches.l2
 
@@ -223,7 +226,7 @@ def _are_far(panels: DotPanels, machine: Machine) -> bool:
 def _tile_size(
     dot: Dot, panels: DotPanels | None, lane: Iter, row: Iter | None, lanes: int, machine: Machine
 ) -> tuple[int, int]:
-    """(vectors, rows) of a tile: with `shifted` there is one row more, and 128s."""
+    """Return (vectors, rows) of a tile; with `shifted` there is an additional row of 128s."""
     vectors, tile = mk.tile_size(machine, lane.extent.constant if panels is None else panels.width, lanes, row)
     if dot is PAIRED and row is not None:
         tile = min(tile, MAX_PAIRED_ROWS)
@@ -234,7 +237,7 @@ def _tile_size(
 
 
 def emit_dot_products(loops: LoopBuilder, plan: DotProductPlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     if not plan.dot.adds:
         fold_requantize(plan.epilogue.last)
 
@@ -245,7 +248,7 @@ def emit_dot_products(loops: LoopBuilder, plan: DotProductPlan) -> None:
 
 
 def _strips(loops: LoopBuilder, plan: DotProductPlan, where: Bindings, block: Block) -> None:
-    """Full strips of columns, then what is left."""
+    """Emit full strips of columns, then the remainder."""
     full, name = plan.lanes * plan.vectors, mk.tile_name(plan.lane, "j", "strip")
 
     def strip(columns: mk.Strip) -> None:
@@ -256,7 +259,7 @@ def _strips(loops: LoopBuilder, plan: DotProductPlan, where: Bindings, block: Bl
 
 @dataclass(frozen=True)
 class _Step:
-    """A step of the sum: at which taps, its number there, its first k, and how many k it takes."""
+    """A step of the sum: its taps, its number, its first k, and the number of k that it takes."""
 
     taps: Bindings
     at: SSAValue
@@ -265,7 +268,7 @@ class _Step:
 
     @property
     def place(self) -> list[SSAValue]:
-        """Where it is in a panel."""
+        """The position of the step in a panel."""
         return [*self.taps.values(), self.at]
 
 
@@ -281,7 +284,7 @@ class _Strip(PanelStrip):
         self.packed = i32 if self.plan.dot.group > 1 else self.plan.dot.sums
 
     def emit(self) -> None:
-        """With a panel where there are enough rows; both ways where that is known only when it runs."""
+        """Emit the strip with a panel if there are enough rows; if that is unknown, emit both versions."""
         plan, count = self.plan, self.plan.all_rows
         turned = plan.is_turned and not self.strip.masked
         if count.constant is not None or plan.panels is not None or turned:
@@ -291,7 +294,7 @@ class _Strip(PanelStrip):
             self.loops.branch_at_least(count, MIN_PANEL_ROWS, self._by_panel, lambda: self._tiles(None))
 
     def _by_panel(self, turned: bool = False) -> None:
-        """Fill a panel of all steps, then all tiles."""
+        """Fill a panel with all steps, then emit all tiles."""
         k, group, lanes, taps = self.plan.k, self.plan.dot.group, self.plan.lanes, self.plan.taps
         panel = self.loops.scratch([*map(known_room, taps), self._room(), self.padded], self.packed)
         done: SymExpr = Const(0, k.dtype)
@@ -310,7 +313,7 @@ class _Strip(PanelStrip):
         self._tiles(panel)
 
     def _room(self) -> SymExpr:
-        """So many steps there may be for each tap."""
+        """Return an upper bound of the number of steps for each tap."""
         k, group = self.plan.k, self.plan.dot.group
         most = known_room(k)
         if k.extent.constant is not None:
@@ -318,7 +321,7 @@ class _Strip(PanelStrip):
         return most // group + (group - 1 if most.constant is not None else most % group)
 
     def _tiles(self, panel: SSAValue | None) -> None:
-        """The tiles of all rows of the block."""
+        """Emit the tiles of all rows of the block."""
         plan, size, block = self.plan, (self.plan.tile, self.plan.vectors), self.block
         if plan.tiles is not None and (panel is not None or plan.panels is not None):
             self._matrix_tiles(plan.tiles, panel)
@@ -336,11 +339,11 @@ class _Strip(PanelStrip):
         self.loops.nest(iters[:-1], {}, tiles)
 
     def _tile(self, where: Bindings, rows: mk.Rows, panel: SSAValue | None, share: PrefetchShare | None) -> None:
-        """A tile of rows of the block."""
+        """Emit a tile of rows of the block."""
         _Tile(self.plan, self.strip, where, self.block.rows_of(self.loops, rows), self, panel, share).emit()
 
     def _matrix_tiles(self, tiles: MatrixTiles, panel: SSAValue | None) -> None:
-        """The same with registers that hold matrices."""
+        """Emit the tiles of all rows with matrix registers."""
         plan, loops, strip, panels = self.plan, self.loops, self.strip, self.plan.panels
 
         def column(taps: Bindings, at: SSAValue, vector: int) -> Place:
@@ -374,7 +377,7 @@ class _Strip(PanelStrip):
         ).emit()
 
     def finish(self, where: Bindings, value: SSAValue) -> None:
-        """Finish and store a sum where the iterators have these values."""
+        """Finish and store a sum for these values of the iterators."""
         dtype = element_type(self.plan.stage.buffer)
         if dtype != value.type:
             value = self.loops.op(tir.CastOp(value, dtype))
@@ -387,10 +390,10 @@ class _Strip(PanelStrip):
         end: SymExpr | None = None,
         before: Callable[[Bindings, SymExpr, int], object] | None = None,
     ) -> None:
-        """Loops over the taps and the steps of each, but those that are `done`; to `end`, where that is given.
+        """Emit loops over the taps and their steps, from `done` on and up to `end` if specified.
 
-        With `before` they are in blocks: it is given the taps, the number of a block and the number of its steps. Those
-        of sums with a row of what is too much stay loops: they have no register to spare.
+        With `before` the steps are in blocks: it is called with the taps, the number of a block and the number of
+        its steps. Steps of shifted sums stay loops, because they have no register to spare.
         """
         begin = Const(0, self.plan.k.dtype) if done is None else done
         self.loops.nest(self.plan.taps, {}, lambda taps: self._steps(taps, body, begin, end, before))
@@ -431,7 +434,7 @@ class _Strip(PanelStrip):
     # B
 
     def pack(self, panel: SSAValue, at: list[SSAValue], step: _Step, begin: int = 0) -> None:
-        """A row of the panel: what a step takes of each column from `begin` on; what are no columns is 0."""
+        """Store a row of the panel: the elements that a step takes of each column from `begin`, padded with 0."""
         plan = self.plan
 
         def column(c: SSAValue) -> None:
@@ -444,15 +447,15 @@ class _Strip(PanelStrip):
         self.strip.vectors(column, self.width - begin)
 
     def ks(self, step: _Step) -> list[SSAValue]:
-        """The k that a step takes."""
+        """Return the k that a step takes."""
         return [self.loops.value(Var(step.first, self.plan.k.dtype) + n) for n in range(step.taken)]
 
     def together(self, values: Sequence[SSAValue]) -> SSAValue:
-        """Values of neighbouring k as one element."""
+        """Return the values of consecutive k as one element."""
         return packed_element(self.loops, self.plan.dot, values)
 
     def columns(self, panel: SSAValue | None, step: _Step) -> list[SSAValue]:
-        """The vectors of B at a step."""
+        """Return the vectors of B at a step."""
         number = self.padded // self.plan.lanes
         if panel is None and self.plan.panels is not None:
             return [self._of_panels(self.plan.panels, step, v) for v in range(number)]
@@ -463,7 +466,7 @@ class _Strip(PanelStrip):
         return [self.loops.load(panel, [*place, self.vector(v)]) for v in range(number)]
 
     def _of_panels(self, panels: DotPanels, step: _Step, vector: int) -> SSAValue:
-        """A vector of panels that are there; of what is not taken the bits are 0."""
+        """Return a vector of existing panels; the bits of unused k are 0."""
         plan, loops, group = self.plan, self.loops, self.plan.dot.group
         buffer, (*place, first) = self.place_in(panels, step.taps, step.at, vector)
         value = loops.load(buffer, [*place, loops.ramp(first, plan.lanes * group)])
@@ -474,7 +477,7 @@ class _Strip(PanelStrip):
         return loops.op(tir.CallIntrinOp("bitwise_and", [value, self.spread(mask)], value.type))
 
     def place_in(self, panels: DotPanels, taps: Bindings, at: SSAValue, vector: int) -> Place:
-        """Where a vector of panels that are there is at a step."""
+        """Return the position of a vector in existing panels at a step."""
         column = vector * self.plan.lanes
         return panels.place(self.loops, {**self.where, **taps}, self.strip.first, at, column)
 
@@ -483,18 +486,18 @@ class _Strip(PanelStrip):
         panels.prefetch_next(self.loops, {**self.where, **taps}, self.strip.first, lines)
 
     def spread(self, value: int) -> SSAValue:
-        """A constant of the panels' dtype in every lane."""
+        """Return a constant of the panels' dtype in every lane."""
         return self.loops.op(tir.BroadcastOp(self.loops.const(value, self.packed), self.plan.lanes))
 
     def vector(self, number: int) -> SSAValue:
-        """The places of a vector in a row."""
+        """Return the position of a vector in a row."""
         lanes = self.plan.lanes
         return self.loops.ramp(self.loops.const(number * lanes, self.plan.lane.dtype), lanes)
 
 
 @dataclass
 class _Tile(mk.RowTile):
-    """So many rows of a strip; with `shifted` there is one more, of what is too much."""
+    """A tile of rows of a strip; with `shifted` it has an additional row for the excess."""
 
     plan: DotProductPlan
     columns: _Strip
@@ -503,16 +506,16 @@ class _Tile(mk.RowTile):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The rows with that of what is too much, and whole vectors."""
+        """The number of rows, including the excess row, and of columns, rounded up to full vectors."""
         return self.rows.size + self.plan.dot.shifted, self.columns.padded
 
     @property
     def dtype(self) -> Attribute:
-        """That of the sums, in which they may not be stored."""
+        """The type of the sums, which may differ from the type they are stored in."""
         return self.plan.dot.sums
 
     def start(self, acc: SSAValue) -> None:
-        """Sums of products begin with 0."""
+        """Initialize the sums of products with 0."""
         self.clear(acc)
 
     def reduce(self, acc: SSAValue) -> None:
@@ -527,7 +530,7 @@ class _Tile(mk.RowTile):
         self.columns.each_step(step, before=self._prefetch_next if self._prefetches or self.plan.in_a_row else None)
 
     def finish(self, where: Bindings, of: Place) -> None:
-        """Without what is too much."""
+        """Subtract the excess, then finish and store."""
         buffer, (_, c) = of
         value = self.loops.load(*of)
         if self.plan.dot.shifted:
@@ -539,7 +542,7 @@ class _Tile(mk.RowTile):
         return self.plan.panels is not None and self.plan.asks_ahead
 
     def _prefetch_next(self, taps: Bindings, block: SymExpr, size: int) -> None:
-        """Ask for lines of the next panel; not for steps that are left."""
+        """Prefetch lines of the next panel, but not in the remaining steps."""
         plan = self.plan
         if plan.panels is not None and plan.asks_ahead and self.share is not None:
             steps = plan.k.extent // plan.dot.group
@@ -547,7 +550,7 @@ class _Tile(mk.RowTile):
             self.columns.prefetch_next(plan.panels, taps, lines)
 
     def _row(self, r: SSAValue, step: _Step) -> SSAValue:
-        """What a step takes of a row of A, in every lane."""
+        """Return the elements that a step takes of a row of A, in every lane."""
         plan, loops, k = self.plan, self.loops, self.plan.k
         place: Bindings = {plan.lane: self.strip.first, **self.outer, **self.rows.at(r), **step.taps}
         if plan.dot.group == 1 or step.taken < plan.dot.group:
@@ -566,7 +569,7 @@ class _Tile(mk.RowTile):
         return loops.op(tir.CallIntrinOp("bitwise_xor", [lanes, self.columns.spread(SIGN)], lanes.type))
 
     def _in_order(self, place: Bindings, step: _Step) -> SSAValue:
-        """The bytes of a row that a step takes, in every lane, in the order that the panel has."""
+        """Return the bytes that a step takes of a row, in every lane, in the order of the panel."""
         plan, loops, k = self.plan, self.loops, self.plan.k
         cloner = loops.cloner({**place, k: loops.value(Var(step.first, k.dtype) // ROWS * ROWS)})
         *outer, last = (cloner(i) for i in plan.rows.indices)
@@ -586,5 +589,5 @@ class _Tile(mk.RowTile):
             self.loops.store(total, acc, place)
 
     def _correction(self) -> SSAValue:
-        """The row of what is too much."""
+        """Return the index of the excess row."""
         return self.loops.const(self.rows.size, self.rows.dtype)

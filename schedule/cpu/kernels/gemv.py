@@ -7,11 +7,11 @@
         for c in 16: S[16 j + c] = (S[16 j + c] + A[8 k] * B[8 k, 16 j + c]) + … + A[8 k + 7] * B[8 k + 7, 16 j + c]
     for j: C[j] = epilogue(S[j])
 
-Nothing is used twice but the row of sums, so that the speed is that of reading B: eight rows side by side are eight
-streams through memory, where a tile in registers would jump from page to page. What processors foresee of one stream
-they do not of eight at a time, so that each asks for its lines itself, into the second-level cache: with the first one
-the row of sums would have to make room. Vectors of less than 512 bits read four rows at a time, and ask for little.
-Each element is summed in its own order.
+Only the row of sums is reused, so the speed is that of reading B. Eight rows at a time are eight streams through
+memory, whereas a tile in registers would jump from page to page. Hardware prefetchers do not follow eight streams
+at a time, so each stream prefetches its lines into the second-level cache; in the first level they would evict the
+row of sums. Vectors of less than 512 bits read four rows at a time, and prefetch little. Each element is summed in
+the original order.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .register_tiles import plan_register_tiles
 
 
 class Streams(NamedTuple):
-    """How many rows are read at a time, how far in front of it lines are asked for, and how long a row is at least."""
+    """The number of rows read at a time, the prefetch distance, and the minimal length of a row."""
 
     count: int
     prefetch_bytes: int
@@ -49,21 +49,23 @@ class Streams(NamedTuple):
 
 @dataclass
 class RowStreamPlan(SumPlan):
-    """Sums of a row of `lane`, so many `streams` of steps of `inner` at a time.
+    """A plan that sums a row along `lane`, from `streams` steps of `inner` at a time.
 
-    Lines are asked for that lie `prefetch_bytes` in front of what is read.
+    Lines are prefetched `prefetch_bytes` ahead of the reads.
     """
 
     lane: Iter
     inner: Iter
     far: list[tir.LoadOp]
-    """What is read from memory all the way: long rows."""
+    """The loads of long rows that are read from memory."""
     streams: int = WIDE_STREAMS.count
     prefetch_bytes: int = WIDE_STREAMS.prefetch_bytes
 
 
 def plan_row_streams(epilogue: Epilogue, machine: Machine) -> RowStreamPlan | None:
-    """The plan for a reduction, None where this rule does not fit or `register_tiles` reads whole rows as well."""
+    """Return the plan for a reduction, or None if this rule does not fit or `register_tiles` reads full rows as
+    well.
+    """
     tiles = plan_register_tiles(epilogue, machine)
     if tiles is None:
         return None
@@ -86,13 +88,13 @@ def plan_row_streams(epilogue: Epilogue, machine: Machine) -> RowStreamPlan | No
 
 
 def emit_row_streams(loops: LoopBuilder, plan: RowStreamPlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     outer = [it for it in plan.stage.spatial if it is not plan.lane]
     loops.nest(outer, {}, lambda where: _row(loops, plan, where))
 
 
 def _row(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
-    """One row of results."""
+    """Emit one row of results."""
     sums = loops.op(tir.AllocBufferOp(BufferType.of([plan.lane.extent], element_type(plan.stage.buffer))))
     init, lane, inner = plan.stage.init, plan.lane, plan.inner
     assert init is not None
@@ -121,7 +123,7 @@ def _row(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
 
 
 def _lines(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
-    """All elements for the steps of `inner` at `places`, line by line of the cache, then what is left."""
+    """Emit all elements for the steps of `inner` at `places`, one cache line at a time, then the remainder."""
     lane = plan.lane
     width = LINE_BITS // max(bit_width(element_type(load.buffer)) for load in plan.far)
 
@@ -140,14 +142,14 @@ def _lines(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAVa
 
 
 def _prefetch(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings) -> None:
-    """Ask for the lines of memory in which the operands at `where` are, those that the function is given."""
+    """Prefetch the lines of the operands at `where` that are function arguments."""
     for load in plan.far:
         if not isinstance(load.buffer.owner, tir.AllocBufferOp):
             prefetch_load(loops, load, loops.cloner(where))
 
 
 def _add(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValue, places: list[SSAValue]) -> None:
-    """One element for the steps of `inner` at `places`."""
+    """Emit one element for the steps of `inner` at `places`."""
     j = where[plan.lane]
     total = loops.load(sums, [j])
     for place in places:
@@ -158,6 +160,6 @@ def _add(loops: LoopBuilder, plan: RowStreamPlan, where: Bindings, sums: SSAValu
 
 
 def _is_far(load: tir.LoadOp, it: Iter, least: int) -> bool:
-    """Whether a step of an iterator is one of so many bytes or more."""
+    """Return whether the step of an iterator is at least `least` bytes."""
     step = constant_slope(load, it)
     return step is not None and abs(step) * bit_width(element_type(load.buffer)) >= 8 * least

@@ -9,13 +9,14 @@
         result[32, N] = epilogue(sums)
     release the registers
 
-It is another way to go through the rows of a strip of `dot_products`, in the same panels: a row of a register of B is
-a step there, of 16 columns. Rows of an image that are too short for two registers are taken by twos, or all as one with
-what lies between them in memory, the sums of which are of no use. What is left of an unknown number of rows is left to
-vectors.
+This is an alternative for the rows of a strip of `dot_products` with the same panels: a row of a B register is a
+step of 16 columns there. Image rows that are too short for two registers are processed in pairs, or all rows as one
+including the gaps between them in memory, whose sums are discarded. The remainder of an unknown number of rows is
+left to vectors.
 
-The registers are those of the thread that configures them, and so are all loops between that and the release. It takes
-as long as some products, so it is done once for `AMX_TILES` tiles, which is what threads share out.
+The registers belong to the thread that configures them, so all loops between configuration and release run in one
+thread. Configuration takes as long as some products; it is done once for `AMX_TILES` tiles, which are the unit of
+parallel work.
 
 Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1, chapter 18: the registers and their sizes.
 """
@@ -61,9 +62,9 @@ _SUMS, _A, _B = 0, 4, 6
 
 @dataclass(frozen=True)
 class Operands:
-    """A product: `load` reads the rows, the values of `shared`, along `k`; columns are of `dtype`.
+    """The operands of a product: `load` reads the rows, iterated by `shared`, along `k`; columns are of `dtype`.
 
-    Where they are in panels, `panels` reads these, which have `width` elements of 32 bits in a row.
+    If the columns are in panels, `panels` reads these, with `width` elements of 32 bits in a row.
     """
 
     load: tir.LoadOp
@@ -77,10 +78,10 @@ class Operands:
 
 @dataclass(frozen=True)
 class MatrixTiles:
-    """The instruction, how many of `all_steps` of 32 bits it takes at once, and how far rows are apart in memory.
+    """The instruction, how many of `all_steps` of 32 bits it takes at once, and the distance of rows in memory.
 
-    Steps are those of k, or of `merged` as well, a tap whose values lie behind each other. The next value of the
-    iterator around rows is `pitch` rows further; None where that is no whole number.
+    Steps run over k, and over `merged`, if set: a tap whose values are contiguous. The next value of the iterator
+    around rows is `pitch` rows further; None if that is not an integer.
     """
 
     operands: Operands
@@ -93,7 +94,7 @@ class MatrixTiles:
 
 
 def matrix_tiles(dot: Dot, operands: Operands, machine: Machine) -> MatrixTiles | None:
-    """How a product goes through matrix registers, None where the target has none, or they would be nearly empty."""
+    """Return how a product uses matrix registers, or None if the target has none or they would be nearly empty."""
     load, k, shared = operands.load, operands.k, operands.shared
     intrinsic = tile_dot(load.result.type, operands.dtype, machine.features)
     if intrinsic is None or machine.vector_bits != 32 * AMX_LANES or not shared or (k.extent % dot.group).constant != 0:
@@ -113,7 +114,7 @@ def matrix_tiles(dot: Dot, operands: Operands, machine: Machine) -> MatrixTiles 
 
 
 def _merged(operands: Operands, group: int) -> Iter | None:
-    """The innermost tap, where its values are neighbours in memory in the rows and in the panels, as those of k are."""
+    """Return the innermost tap if it continues k contiguously in memory, both in the rows and in the panels."""
     tap = operands.taps[-1] if operands.taps else None
     if tap is None or tap.extent.constant is None or operands.panels is None:
         return None
@@ -124,9 +125,10 @@ def _merged(operands: Operands, group: int) -> Iter | None:
 
 @dataclass(frozen=True)
 class _Part:
-    """The rows of a register: so many values of `row` from `first` on, where the iterators around have values.
+    """The rows of a register: `count` values of `row` from `first`, for the values `where` of the other iterators.
 
-    With a `pitch` so many rows are one value of `around`, as many as are in memory: there may be more than `row` has.
+    With a `pitch`, each value of `around` takes `pitch` rows, the distance in memory, which may be more than `row`
+    has.
     """
 
     where: Bindings
@@ -137,7 +139,7 @@ class _Part:
     pitch: int = 0
 
     def at(self, loops: LoopBuilder, more: SymExpr) -> Bindings:
-        """The iterators' values in a row."""
+        """Return the values of the iterators in a row."""
         place = add(self.first, more)
         if self.around is None:
             return {**self.where, self.row: loops.value(place, self.row.dtype)}
@@ -147,7 +149,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Run:
-    """`count` tiles of `size` values of an iterator each, from `begin` on; `before` tiles of `tiles` come before."""
+    """`count` tiles of `size` values of an iterator each, from `begin`; `before` of the `tiles` tiles come first."""
 
     it: Iter
     begin: SymExpr
@@ -157,12 +159,14 @@ class _Run:
     tiles: SymExpr
 
     def share(self, number: SymExpr) -> PrefetchShare:
-        """That of one of the run's tiles among all."""
+        """Return the prefetch share of one of the run's tiles among all tiles."""
         return PrefetchShare(self.before + number, self.tiles)
 
 
 def _runs(it: Iter, sizes: Sequence[int]) -> tuple[list[_Run], SymExpr]:
-    """As many tiles of the first size as there are, then of the next; and where what is left begins."""
+    """Return runs with as many tiles of the first size as fit, then of the next sizes, and where the remainder
+    begins.
+    """
     begin: SymExpr = Const(0, it.dtype)
     before: SymExpr = begin
     runs: list[tuple[SymExpr, SymExpr, int, SymExpr]] = []
@@ -175,12 +179,11 @@ def _runs(it: Iter, sizes: Sequence[int]) -> tuple[list[_Run], SymExpr]:
 
 @dataclass
 class TiledStrip(PanelStrip):
-    """What is multiplied: the rows of `block` by all vectors of columns.
+    """A product: the rows of `block` by all vectors of columns.
 
-    `column` says where a vector of columns is at a step: the steps of a panel lie `stride` bytes apart. `finish` is
-    given the iterators' values in a row, a column and its sum.
-    `prefetch_next` fetches what the next strip reads at some taps and steps. `rest` takes the rows from one on that
-    fill no register.
+    `column` returns the position of a vector of columns at a step; steps of a panel are `stride` bytes apart.
+    `finish` takes the values of the iterators in a row, a column and its sum. `prefetch_next` prefetches what the
+    next strip reads at some taps and steps. `rest` emits the rows from a position on that do not fill a register.
     """
 
     tiles: MatrixTiles
@@ -193,7 +196,7 @@ class TiledStrip(PanelStrip):
     rest: Callable[[Bindings, SymExpr], None]
 
     def emit(self) -> None:
-        """All rows of the block."""
+        """Emit all rows of the block."""
         *outer, row = self.block.iters
         if not outer or row.extent.constant is None or row.extent.constant > AMX_PAIR * AMX_ROWS:
             self.loops.nest(outer, {}, lambda where: self._long_rows(where, row))
@@ -206,7 +209,9 @@ class TiledStrip(PanelStrip):
             self.loops.nest(outer, {}, lambda where: self._rows_with_gaps(where, around, row, rows))
 
     def _with_gaps(self, around: Iter, row: Iter) -> Iter | None:
-        """All rows of an image with what lies between them, where that takes fewer tiles; else None."""
+        """Return an iterator over all rows of an image including the gaps between them, or None if that takes more
+        tiles.
+        """
         height, width, pitch = around.extent.constant, row.extent.constant, self.tiles.pitch
         if height is None or width is None or pitch is None or pitch < width:
             return None
@@ -223,7 +228,7 @@ class TiledStrip(PanelStrip):
             self._run(run, _even(run.size), parts)
 
     def _short_rows(self, where: Bindings, around: Iter, row: Iter) -> None:
-        """Rows of an image that are one tile, or the half of one."""
+        """Emit image rows that fill a tile, or half of one."""
         counts = _even(row.extent.constant or 0)
         size = AMX_PAIR // len(counts)
 
@@ -243,11 +248,11 @@ class TiledStrip(PanelStrip):
             self.rest(where, done)
 
     def _run(self, run: _Run, counts: Sequence[int], parts: Callable[[SymExpr, int], list[_Part]]) -> None:
-        """All tiles of a run, which have so many rows in each register."""
+        """Emit all tiles of a run, with `counts` rows in the registers."""
         loops, it = self.loops, run.it
 
         def tiles(first: SymExpr, count: SymExpr) -> None:
-            """So many tiles from a number on."""
+            """Emit `count` tiles from number `first`."""
             self._configure(counts)
             acc = loops.scratch([sum(counts), self.padded], self.sums)
 
@@ -291,7 +296,7 @@ class TiledStrip(PanelStrip):
             loops.branch(loops.op(tir.LtOp(own[part.row], width)), finish)
 
     def _sums(self, parts: Sequence[_Part], columns: range, acc: SSAValue, share: PrefetchShare) -> None:
-        """The sums of some vectors of columns: of each step, and at the end in memory."""
+        """Compute the sums of some vectors of columns over all steps, and store them in memory."""
         loops, k, steps = self.loops, self.tiles.operands.k, self.tiles.steps
         blocks = self.tiles.all_steps // steps
         sums = [_SUMS + AMX_PAIR * i + j for i in range(len(parts)) for j in range(len(columns))]
@@ -324,12 +329,12 @@ class TiledStrip(PanelStrip):
                 self._call(self.tiles.intrinsic, _SUMS + AMX_PAIR * i + j, _A + i, _B + j)
 
     def _column(self, taps: Bindings, at: SymExpr, vector: int) -> SSAValue:
-        """The address of a vector of columns at a step, the distance of which is known from the first one's."""
+        """Return the address of a vector of columns at a step, by its known distance from the first step."""
         first = self.column(taps, self.loops.const(0, self.tiles.operands.k.dtype), vector)
         return self._byte_offset(self._address(*first), at * self.stride)
 
     def _row(self, part: _Part, taps: Bindings, at: SymExpr) -> SSAValue:
-        """The address of what a step takes of the first row, which may lie between those of an image."""
+        """Return the address of the first row's elements for a step, which may lie in a gap between image rows."""
         loops, zero, operands = self.loops, Const(0, part.row.dtype), self.tiles.operands
         origin = part.where if part.around is None else {**part.where, part.around: loops.value(zero)}
         rows = self.block.placed(loops, {**origin, part.row: loops.value(zero)})
@@ -341,7 +346,7 @@ class TiledStrip(PanelStrip):
     # instructions
 
     def _configure(self, counts: Sequence[int]) -> None:
-        """Sizes for registers of rows, of columns and of sums, as bytes of 64 bits."""
+        """Set the sizes of the registers of rows, of columns and of sums, as bytes in 64-bit words."""
         loops, sizes = self.loops, bytearray(AMX_CONFIG_BYTES)
         sizes[0] = 1
         shapes = {_B + j: (self.tiles.steps, AMX_LANES) for j in range(AMX_PAIR)}
@@ -357,12 +362,12 @@ class TiledStrip(PanelStrip):
         self._call(CONFIGURE, self._pointer(words, loops.const(0, i32), reads=True))
 
     def _address(self, buffer: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-        """The address of an element."""
+        """Return the address of an element."""
         element = self.loops.load(buffer, indices)
         return self.loops.op(tir.CallIntrinOp("address_of", [element], tir.address_type(buffer)))
 
     def _byte_offset(self, address: SSAValue, bytes_: SymExpr) -> SSAValue:
-        """The address so many bytes behind one."""
+        """Return an address that is `bytes_` bytes further."""
         values = [address, self.loops.value(bytes_)]
         return self.loops.op(tir.CallIntrinOp("handle_add_byte_offset", values, address.type))
 
@@ -378,7 +383,7 @@ class TiledStrip(PanelStrip):
             row += part.count
 
     def _pointer(self, buffer: SSAValue, offset: SSAValue, *, reads: bool) -> SSAValue:
-        """Where an instruction reads or writes a buffer from an element on."""
+        """Return the pointer for an instruction that reads or writes a buffer from an element on."""
         loops = self.loops
         data = loops.op(tir.BufferDataOp(buffer))
         kind = loops.op(tir.CallIntrinOp("type_annotation", [], element_type(buffer)))
@@ -386,20 +391,24 @@ class TiledStrip(PanelStrip):
         return loops.op(tir.CallIntrinOp("tvm_access_ptr", [kind, data, offset, extent, how], data.type))
 
     def _call(self, name: str, *args: SSAValue | int) -> None:
-        """An instruction; numbers are those of registers."""
+        """Emit an instruction; integer arguments are register numbers."""
         loops = self.loops
         values = [loops.const(arg, i8) if isinstance(arg, int) else arg for arg in args]
         loops.insert(tir.EvaluateOp(loops.op(tir.CallLLVMEffectOp(name, values, tir.VOID))))
 
 
 def _prefetch_range(share: PrefetchShare, block: SymExpr, blocks: int, steps: int) -> tuple[SymExpr, int]:
-    """The first of the steps, and how many, that a tile asks for at a block: in memory's order, and all in all."""
+    """Return the first step and the number of steps that a tile prefetches at a block; all tiles together cover all
+    steps.
+    """
     count = -(-steps // max(1, min(share.count.constant or ASSUMED_TILES, steps)))
     return minimum((share.number * blocks + block) * count, blocks * steps - count), count
 
 
 def _row_sizes(row: Iter) -> list[int]:
-    """How many rows tiles have: as many as divide them where that is most of what fits, else full ones and the rest."""
+    """Return the numbers of rows of tiles: equal sizes if they divide the rows, otherwise the larger size and the
+    remainder.
+    """
     extent, full = row.extent.constant, AMX_PAIR * AMX_ROWS
     if extent is None:
         return [full, AMX_ROWS]
@@ -409,7 +418,7 @@ def _row_sizes(row: Iter) -> list[int]:
 
 
 def _even(rows: int) -> list[int]:
-    """So many rows in as few registers as they need, evenly."""
+    """Distribute rows evenly over as few registers as possible."""
     count = -(-rows // AMX_ROWS)
     return [rows // count + (n < rows % count) for n in range(count)]
 

@@ -1,4 +1,4 @@
-"""The rule for reductions of several results that depend on each other, over other than contiguous memory: argmax.
+"""The rule for reductions with several interdependent results, such as argmax, over non-contiguous memory.
 
     for j: for k: P[j], V[j] = better((P[j], V[j]), (k, X[k, j]))
         ->
@@ -7,7 +7,7 @@
         for k: p[:], v[:] = better((p[:], v[:]), (k, X[k, j * w :+ w]))
         P[j * w :+ w], V[j * w :+ w] = p[:], v[:]
 
-Each lane does what the tir says of its element, in its order.
+Each lane performs the tir's computation for its element, in the original order.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .argreduce import are_in_place
 
 @dataclass(frozen=True)
 class MultiReducePlan(NestPlan):
-    """A tile of `vectors` vectors of `lanes` elements along `lane`; `stores` are what is written, `inits` before."""
+    """A plan with tiles of `vectors` vectors of `lanes` elements along `lane`; `stores` follow the `inits`."""
 
     block: tir.BlockOp
     iters: list[Iter]
@@ -52,7 +52,7 @@ class MultiReducePlan(NestPlan):
 
 
 def plan_multi_reduce(root: Operation, machine: Machine) -> MultiReducePlan | None:
-    """The plan for a nest of the form above, None where it has another one."""
+    """Return the plan for a nest of the form above, or None if it has another form."""
     results = results_of(root)
     if results is None or not any(it.reduce for it in results.iters):
         return reject("it is no block of a reduction that stores several results")
@@ -74,14 +74,14 @@ def plan_multi_reduce(root: Operation, machine: Machine) -> MultiReducePlan | No
 
 
 def _stores_come_last(block: tir.BlockOp) -> bool:
-    """Whether everything is read before anything is written."""
+    """Return whether everything is read before anything is written."""
     ops = [op for op in block.body.block.ops if not isinstance(op, tir.ConstOp)]
     first = next(at for at, op in enumerate(ops) if isinstance(op, tir.StoreOp))
     return all(isinstance(op, tir.StoreOp) for op in ops[first:])
 
 
 def _lane(iters: list[Iter], stores: list[tir.StoreOp], body: list[Operation]) -> Iter | None:
-    """The iterator along which everything is contiguous or stays where it is."""
+    """Return the iterator along which every access is contiguous or invariant."""
     written = {op.buffer for op in stores}
     loads = [op for op in body if isinstance(op, tir.LoadOp)]
     if any(op.regions for op in body):
@@ -97,7 +97,7 @@ def _lane(iters: list[Iter], stores: list[tir.StoreOp], body: list[Operation]) -
 
 
 def emit_multi_reduce(loops: LoopBuilder, plan: MultiReducePlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     outer = [it for it in plan.iters if not it.reduce and it is not plan.lane]
 
     def tiles(where: Bindings) -> None:
@@ -110,12 +110,12 @@ def emit_multi_reduce(loops: LoopBuilder, plan: MultiReducePlan) -> None:
 
 
 Registers = dict[SSAValue, SSAValue]
-"""Of each buffer that is written the elements of a tile."""
+"""The elements of a tile for each buffer that is written."""
 
 
 @dataclass
 class _Tile(Tile[Registers]):
-    """`count` elements from `first` on, at most as many as the plan's tiles have."""
+    """A tile of `count` elements from `first`, at most the plan's tile size."""
 
     loops: LoopBuilder
     plan: MultiReducePlan
@@ -124,12 +124,12 @@ class _Tile(Tile[Registers]):
     count: SymExpr
 
     def registers(self) -> Registers:
-        """A row for each result."""
+        """Allocate a row for each result."""
         width = [self.plan.width]
         return {s.buffer: self.loops.registers(width, element_type(s.buffer)) for s in self.plan.stores}
 
     def start(self, acc: Registers) -> None:
-        """Store the constants that results begin with."""
+        """Store the constants that results are initialized with."""
         begins = {init.buffer: init.value for init in self.plan.inits}
 
         def begin(c: SSAValue) -> None:
@@ -139,12 +139,12 @@ class _Tile(Tile[Registers]):
         self._along(begin)
 
     def reduce(self, acc: Registers) -> None:
-        """All steps, in the order of the tir."""
+        """Emit all steps, in the order of the tir."""
         reduce = [it for it in self.plan.iters if it.reduce]
         self.loops.nest(reduce, {}, lambda ks: self._along(lambda c: self._step(c, ks, acc)))
 
     def end(self, acc: Registers) -> None:
-        """Store what is read later."""
+        """Store the results that are read later."""
 
         def store(c: SSAValue) -> None:
             cloner = self.loops.cloner({**self.where, self.plan.lane: self.loops.sum(self.first, c)})
@@ -168,6 +168,6 @@ class _Tile(Tile[Registers]):
             loops.store(value, part, [c])
 
     def _is_forgotten(self, buffer: SSAValue) -> bool:
-        """Whether nothing but the nest itself reads a buffer."""
+        """Return whether only the nest itself reads a buffer."""
         inside = set(self.plan.loads)
         return is_intermediate(buffer) and all(load in inside for load in loads_of(buffer))

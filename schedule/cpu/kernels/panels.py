@@ -1,10 +1,10 @@
-"""The rule for products one operand of which is copied into panels: large matrices, transposed ones, convolutions.
+"""The rule for products with one operand copied into panels: large matrices, transposed ones, convolutions.
 
     C[i, j] += A[i, k] * B(k, j)
 
-Where neighbouring k of B lie pages apart, or neighbouring j are no neighbours in memory (a transposed matrix, an image
-that is read in steps of two, short rows of an image), a strip of columns is copied first. The panel stays in the
-second-level cache while all rows pass over it, and the tiles of `register_tiles` read it as they would a small matrix:
+If consecutive k of B lie pages apart, or consecutive j are not contiguous in memory (a transposed matrix, an image
+that is read with stride two, short rows of an image), a strip of columns is copied first. The panel stays in the
+second-level cache while all rows use it, and the tiles of `register_tiles` read it like a small matrix:
 
     for j in N / width:
         for k in K: panel[k, :] = B(k, j * width : (j + 1) * width)
@@ -13,15 +13,16 @@ second-level cache while all rows pass over it, and the tiles of `register_tiles
             for k: acc[r, c] += A[i * rows + r, k] * panel[k, c]
             C[i * rows + r, j * width + c] = epilogue(acc[r, c])
 
-Where neighbouring k are neighbours in memory, as in a matrix that is stored transposed, the panel is filled by squares
-that are turned around in registers (`transpose`).
+If consecutive k are contiguous in memory, as in a transposed matrix, the panel is filled by squares that are
+transposed in registers (`transpose`).
 
-Short rows of an image, h x w, stand side by side in a strip: j is the pair (h, w). A panel that would be larger than
-the cache is copied and used in parts along the outermost k; the sums then wait in a strip [M, width] of their own, and
-each is still taken in its order.
+Short rows of an image, h x w, are placed side by side in a strip: j is the pair (h, w). A panel that would exceed
+the cache is copied and used in parts along the outermost k; the partial sums are then kept in a strip [M, width],
+and each sum keeps its order.
 
-Where the rows of A come from afar several panels are copied side by side, all of which a tile passes by before the
-next one does: panel[strip, k, c]. They come from the last cache then, as fast as products of narrow vectors take them.
+If the rows of A are not in a near cache, several panels are copied side by side, and each tile uses all of them
+before the next tile starts: panel[strip, k, c]. The panels then come from the last-level cache, which is fast
+enough for products of narrow vectors.
 """
 
 from __future__ import annotations
@@ -69,7 +70,8 @@ from ..policy.limits import (
 
 @dataclass
 class PanelPlan(mk.SumPlan):
-    """`operand` is copied for a strip of `column`, which is `lane`, or (group, lane); `rows` of `row` make a tile.
+    """A plan that copies `operand` for strips of `column`, which is `lane`, or (group, lane); tiles have `rows` of
+    `row`.
 
     A panel that would be larger than `panel_bytes` is copied in parts.
     """
@@ -90,7 +92,9 @@ class PanelPlan(mk.SumPlan):
 
     @property
     def is_turned(self) -> bool:
-        """Whether the operand is a matrix whose rows run along the sum, of which squares are turned around."""
+        """True if the operand is a matrix whose rows run along the sum, so that the panel is filled by transposed
+        squares.
+        """
         inner, *others = self.stage.reduce
         if others or inner.parts or self.group is not None or not 2 <= self.lanes <= MAX_SQUARE:
             return False
@@ -98,7 +102,7 @@ class PanelPlan(mk.SumPlan):
 
     @property
     def all_rows(self) -> SymExpr:
-        """How many rows a panel is used for."""
+        """The number of rows that use a panel."""
         return product(it.extent for it in (*self.above, self.row))
 
     @property
@@ -113,7 +117,7 @@ def _pair(group: Iter, lane: Iter) -> Iter:
 
 
 def plan_panels(epilogue: Epilogue, machine: Machine) -> PanelPlan | None:
-    """The plan for a product, None where this rule does not fit or does not pay."""
+    """Return the plan for a product, or None if this rule does not fit or does not pay off."""
     stage = epilogue.stage
     update = update_of(stage)
     if update is None:
@@ -162,13 +166,13 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
 
 
 def _varies_with(stage: Stage, value: SSAValue) -> set[Iter]:
-    """The iterators of a stage that `value` depends on."""
+    """Return the iterators of a stage that `value` depends on."""
     by_var = {part.var: it for it in stage.iters for part in (it.parts or (it,))}
     return {by_var[v] for v in _computed_from(value) if v in by_var}
 
 
 def _computed_from(value: SSAValue) -> list[SSAValue]:
-    """What a value is computed from, itself and those in lazy expressions too."""
+    """Return the values that a value is computed from, including itself and those in lazy expressions."""
     values: dict[SSAValue, None] = {}
     todo = [value]
     while todo:
@@ -182,7 +186,9 @@ def _computed_from(value: SSAValue) -> list[SSAValue]:
 def _groups(
     epilogue: Epilogue, columns: list[Iter], lane: Iter, lanes: int, machine: Machine
 ) -> tuple[Iter | None, int]:
-    """The iterator whose rows stand side by side in a strip, and how many of them; (None, 1) where rows are long."""
+    """Return the iterator whose rows are placed side by side in a strip, and their number; (None, 1) if rows are
+    long.
+    """
     width = lane.extent.constant
     widest = lanes * (4 if machine.registers >= MANY_REGISTERS else 2)
     group = columns[columns.index(lane) - 1] if lane in columns[1:] else None
@@ -199,19 +205,19 @@ def _groups(
 
 
 def _cost(rows: int, groups: int, width: int, lanes: int) -> tuple[int, int]:
-    """(columns that are computed, kinds of strips) of all rows where `groups` of them stand side by side."""
+    """Return (computed columns, kinds of strips) of all rows with `groups` of them side by side."""
     full, rest = divmod(rows, groups)
     return full * stepped(groups * width, lanes) + stepped(rest * width, lanes), 1 + (rest > 0)
 
 
 def stepped(width: int, lanes: int) -> int:
-    """So many columns where the last vector is as short as a power of two may be."""
+    """Return the number of columns with the last vector shortened to a power of two."""
     rest = width % lanes
     return width - rest + (1 << (rest - 1).bit_length() if rest else 0)
 
 
 def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows: list[Iter], machine: Machine) -> bool:
-    """Whether enough rows use a panel, and the operand as it stands is slow to read."""
+    """Return whether enough rows use a panel, and the operand is slow to read in its layout."""
     count = product(it.extent for it in rows).constant
     if count is not None and count < MIN_PANEL_ROWS:
         return False
@@ -229,22 +235,22 @@ def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows:
 
 
 def _is_converted(operand: SSAValue) -> bool:
-    """Whether an operand is a byte that is converted: so is a panel once, instead of for each tile of rows."""
+    """Return whether an operand is a converted byte: a panel is converted once, instead of for each tile of rows."""
     conversion = operand.owner
     return isinstance(conversion, tir.CastOp) and bit_width(conversion.value.type) == 8 < bit_width(operand.type)
 
 
 def _span(load: tir.LoadOp, it: Iter) -> int:
-    """How many bytes an iterator walks over; an extent that is not known is taken for a large one."""
+    """Return the number of bytes that an iterator spans; an unknown extent is assumed to be large."""
     return abs(constant_slope(load, it) or 0) * memory_bits(load.buffer) // 8 * (it.extent.constant or ASSUMED_STEPS)
 
 
 def _conflicts_in_l2(load: tir.LoadOp, it: Iter, rows: int, machine: Machine) -> bool:
-    """Whether a strip of columns would fit a cache as a panel, and as it stands is in too few sets of its lines.
+    """Return whether a strip of columns would fit a cache as a panel, but maps to too few of its sets in its layout.
 
-    Rows that are a large power of two apart meet in the same sets: of a second-level cache of 1024 sets of 8 lines
-    rows of 2 KiB are in 32, which hold 256 lines. The second level is near enough where few `rows` use a panel,
-    or nobody knows how many (0).
+    Rows at a distance of a large power of two map to the same sets: in a second-level cache of 1024 sets of 8
+    lines, rows at a distance of 2 KiB map to 32 sets, which hold 256 lines. The second level suffices if few
+    `rows`, or an unknown number (0), use a panel.
     """
     steps = it.extent.constant
     if steps is None:
@@ -262,9 +268,9 @@ def _conflicts_in_l2(load: tir.LoadOp, it: Iter, rows: int, machine: Machine) ->
 
 
 def _side_by_side(stage: Stage, lane: Iter, rows: SymExpr, machine: Machine, tile: tuple[int, int]) -> int:
-    """How many strips a tile of rows passes by: several where rows come from afar, and panels fast enough then.
+    """Return the number of strips that a tile of rows uses: several if rows are far and panels are fast enough.
 
-    What is left for threads is many times as much.
+    Many times as many strips remain for threads.
     """
     width, (k, *others), (vectors, height) = lane.extent.constant, stage.reduce, tile
     if width is None or others or machine.vector_bits // 4 > L3_BYTES_PER_CYCLE * height:
@@ -277,18 +283,18 @@ def _side_by_side(stage: Stage, lane: Iter, rows: SymExpr, machine: Machine, til
 
 
 def _loads(value: SSAValue) -> list[tir.LoadOp]:
-    """Every load that `value` depends on, those in lazy expressions too."""
+    """Return every load that `value` depends on, including those in lazy expressions."""
     ops = {op: None for v in _computed_from(value) if isinstance(v, OpResult) for op in v.op.walk()}
     return [op for op in ops if isinstance(op, tir.LoadOp)]
 
 
 def emit_panels(loops: LoopBuilder, plan: PanelPlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     loops.nest(plan.outer, {}, lambda where: _strips(loops, plan, where))
 
 
 def _strips(loops: LoopBuilder, plan: PanelPlan, where: Bindings) -> None:
-    """Full strips, then what is left of the columns."""
+    """Emit full strips, then the remaining columns."""
     along = plan.lane if plan.group is None else plan.group
     full, tail = (plan.lanes * plan.vectors, plan.lanes) if plan.group is None else (plan.groups, 1)
     name = mk.tile_name(along, "j", "strip")
@@ -303,7 +309,7 @@ def _strips(loops: LoopBuilder, plan: PanelPlan, where: Bindings) -> None:
 
 @dataclass(frozen=True)
 class _Part:
-    """Steps of the outermost k: so many, from `begin`."""
+    """A range of steps of the outermost k: `steps` from `begin`."""
 
     begin: SymExpr
     extent: SymExpr
@@ -311,9 +317,9 @@ class _Part:
 
 @dataclass
 class _Strips:
-    """Strips side by side, `count` of them, all of which a tile of rows passes by before the next tile does.
+    """`count` strips side by side, all of which a tile of rows uses before the next tile starts.
 
-    Each of their buffers has a place for each strip in front where there are several.
+    If there are several, the first index of their buffers is the strip.
     """
 
     plan: PanelPlan
@@ -329,7 +335,7 @@ class _Strips:
         return _Strip(self.where, columns, self.plan.lanes, self.plan, number)
 
     def each(self, body: Callable[[_Strip], object]) -> None:
-        """`body` for each strip."""
+        """Emit `body` for each strip."""
         if self.count == 1:
             body(self.one)
             return
@@ -343,7 +349,9 @@ class _Strips:
         self.loops.loop(self.count, strip, dtype=dtype, name=mk.tile_name(self.plan.lane, "j"))
 
     def emit(self) -> None:
-        """Copy the panels, then all tiles of rows; in parts along the outermost k where a panel were too large."""
+        """Copy the panels, then emit all tiles of rows; in parts along the outermost k if a panel would be too
+        large.
+        """
         plan, loops = self.plan, self.loops
         outermost, *inner = plan.stage.reduce
         steps = self.one.steps_of_a_part()
@@ -390,7 +398,7 @@ class _Strips:
         loops.nest(plan.above, self.where, tiles)
 
     def _fill(self, panel: SSAValue, part: _Part) -> None:
-        """Copy a part; a row of all strips before the next row, where nothing is unpacked or turned around."""
+        """Copy a part; if nothing is unpacked or transposed, a row of all strips is copied before the next row."""
         if self.plan.blocks is not None or self.one.turned:
             self.each(lambda strip: strip.fill(panel, part))
             return
@@ -403,9 +411,9 @@ class _Strips:
 
 @dataclass
 class _Strip(PanelStrip):
-    """A strip of columns: lanes, or rows of lanes; `number` is its place among several.
+    """A strip of columns: lanes, or rows of lanes; `number` is its index among several.
 
-    `width` are its columns, `stepped` those that are computed.
+    `width` is the number of its columns, and `stepped` the number of computed ones.
     """
 
     plan: PanelPlan
@@ -421,7 +429,7 @@ class _Strip(PanelStrip):
         self.columns = replace(self.strip, it=plan.column, first=start, size=self.width)
 
     def each_row(self, width: int, sums: SSAValue, body: Callable[[Bindings, mk.Place], None]) -> None:
-        """`body` for so many columns of each row, with its place among the sums."""
+        """Emit `body` for `width` columns of each row, with their positions among the sums."""
         partial, columns = self.partial(sums), self.columns
 
         def row(where: Bindings) -> None:
@@ -430,17 +438,17 @@ class _Strip(PanelStrip):
         self.loops.nest(partial.rows, self.where, row)
 
     def partial(self, sums: SSAValue) -> mk.PartialSums:
-        """The strip's part of sums that wait."""
+        """Return the strip's part of the partial sums."""
         return mk.PartialSums(sums, [*self.plan.above, self.plan.row], self.number)
 
     @property
     def begun(self) -> int:
-        """How many columns sums are begun for: whole vectors where what they begin with is not read from memory."""
+        """The number of columns that are initialized: full vectors if the initial values are not read from memory."""
         init = self.plan.stage.init
         return self.width if init is None or _loads(init.value) else self.stepped
 
     def steps_of_a_part(self) -> int:
-        """How many steps of the outermost k a panel has: all of them, or parts of one size that fit the cache."""
+        """Return the number of steps of the outermost k in a panel: all, or equal parts that fit the cache."""
         plan = self.plan
         outermost, *inner = plan.stage.reduce
         each = self.padded * max(8, bit_width(plan.operand.type)) // 8
@@ -454,11 +462,11 @@ class _Strip(PanelStrip):
 
     @property
     def turned(self) -> int:
-        """How many columns are filled by squares of a transposed matrix."""
+        """The number of columns that are filled by squares of a transposed matrix."""
         return self.in_squares if self.plan.is_turned else 0
 
     def fill(self, panel: SSAValue, part: _Part) -> None:
-        """Fill a part: unpacked blocks, or squares of a transposed matrix and element by element what is left."""
+        """Fill a part: unpacked blocks, or squares of a transposed matrix with the remainder element by element."""
         plan, size, turned = self.plan, self.plan.lanes, self.turned
         if plan.blocks is not None:
             plan.blocks.unpack(self.strip, panel, part.begin, part.extent)
@@ -474,9 +482,9 @@ class _Strip(PanelStrip):
     def each_step(
         self, part: _Part, body: Callable[[Bindings, list[SSAValue]], object], done: SymExpr | None = None
     ) -> None:
-        """Loops over the steps of a part, but those that are `done`.
+        """Emit loops over the steps of a part, without those that are `done`.
 
-        `body` is given the iterators' values, and the place in the panel.
+        `body` takes the values of the iterators and the position in the panel.
         """
         outermost, *inner = self.plan.stage.reduce
         done = Const(0, outermost.dtype) if done is None else done
@@ -489,7 +497,7 @@ class _Strip(PanelStrip):
         self.loops.loop(part.extent - done, over, dtype=outermost.dtype, name=name_of(outermost.var))
 
     def copy_row(self, panel: SSAValue, ks: Bindings, at: list[SSAValue], begin: int) -> None:
-        """One row of the panel from a column on; the lanes of its last vector that are no columns are 0."""
+        """Copy one row of the panel from a column on; lanes of its last vector beyond the columns are 0."""
         plan, loops, lane, group = self.plan, self.loops, self.plan.lane, self.plan.group
         self.clear(panel, at, self.padded - plan.lanes)
 
@@ -518,7 +526,7 @@ class _Strip(PanelStrip):
 
 @dataclass
 class _Tile(mk.RowTile):
-    """Rows of a strip, one operand of which is read from the panel."""
+    """Rows of a strip, with one operand read from the panel."""
 
     columns: _Strip
     panel: SSAValue
@@ -526,21 +534,21 @@ class _Tile(mk.RowTile):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows, and whole vectors of columns."""
+        """The number of rows, and of columns rounded up to full vectors."""
         return self.rows.size, self.columns.padded
 
     def start(self, acc: SSAValue) -> None:
-        """Begin whole vectors where that reads nothing beyond the end."""
+        """Initialize full vectors if that reads nothing beyond the end."""
         width = self.columns.begun if self.partial is None else self.columns.stepped
         self.elements(lambda where, at: self.begin(where, (acc, at)), width)
 
     def end(self, acc: SSAValue) -> None:
-        """Finish the columns, or keep what was computed."""
+        """Finish the columns, or keep the partial sums."""
         width = self.columns.width if self.partial is None else self.columns.stepped
         self.elements(lambda where, at: self.finish(where, (acc, at)), width)
 
     def reduce(self, acc: SSAValue) -> None:
-        """The steps of a part; those of a product of matrices in blocks."""
+        """Emit the steps of a part; those of a matrix product in blocks."""
         loops, part, (k, *inner) = self.loops, self.part, self.plan.stage.reduce
 
         def step(ks: Bindings, place: Sequence[SSAValue]) -> None:

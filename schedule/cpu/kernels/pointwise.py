@@ -1,10 +1,10 @@
-"""The rule for stages without reduction: loops in their order, vectors along the iterator that is stored contiguously.
+"""The rule for stages without reduction: loops in the original order, vectors along the contiguously stored iterator.
 
 for i: for j: Y[i, j] = f(X[i, j])   ->   for i: for vectorized j: Y[i, j] = f(X[i, j])
 
-Where a row is divided by a value that the function computed for it, as in softmax, it is multiplied by the reciprocal,
-of which there is one for each row (`reciprocals`). Rows of a result that no cache holds go past them (`prefetch`), and
-what they are computed from is asked for a while before, line by line:
+A row that is divided by a value computed for that row, as in softmax, is multiplied by its reciprocal instead
+(`reciprocals`). Rows of a result that exceeds the caches are stored past them (`prefetch`), and their inputs are
+prefetched line by line:
 
     for i: for j in J / 16:
         prefetch X[i, 16 j + 512]
@@ -38,7 +38,7 @@ _STORES = ("cached", "streamed")
 
 @dataclass
 class PointwisePlan(Plan):
-    """Vectors lie along `lane`, if along any; what is stored goes to a cache, or is streamed past them."""
+    """A plan with vectors along `lane`, if any; stores go to a cache, or are streamed past the caches."""
 
     stage: Stage
     lane: Iter | None
@@ -46,13 +46,13 @@ class PointwisePlan(Plan):
 
     @property
     def problem(self) -> str | None:
-        """What the plan has to have, None where it can have what it has."""
+        """Return which numbers the plan requires, or None if its numbers are valid."""
         fitting = _STORES if can_be_streamed(self.stage) else _STORES[:1]
         return None if self.stores in fitting else " or ".join(f'stores = "{word}"' for word in fitting)
 
 
 def plan_pointwise(epilogue: Epilogue, machine: Machine) -> PointwisePlan | None:
-    """The plan for a stage without reduction, else None."""
+    """Return the plan for a stage without reduction, or None."""
     stage = epilogue.stage
     if stage.reduce or stage.init is not None:
         return reject("it reduces")
@@ -62,7 +62,7 @@ def plan_pointwise(epilogue: Epilogue, machine: Machine) -> PointwisePlan | None
 
 
 def emit_pointwise(loops: LoopBuilder, plan: PointwisePlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     outer = [it for it in plan.stage.iters if it is not plan.lane]
     loops.nest(outer, {}, lambda where: _along(loops, plan, where))
 
@@ -98,7 +98,7 @@ def _along(loops: LoopBuilder, plan: PointwisePlan, where: Bindings) -> None:
 def _lines(
     loops: LoopBuilder, lane: Iter, width: int, body: Callable[[SSAValue], object], ask: Callable[[SSAValue], None]
 ) -> None:
-    """`body` along `lane`, line by line of `width` elements, and `ask` where a later line begins."""
+    """Emit `body` along `lane`, in lines of `width` elements, with `ask` at the beginning of each later line."""
 
     def vectors(begin: SymExpr, size: SymExpr | int) -> None:
         first = loops.value(begin, lane.dtype)

@@ -1,8 +1,8 @@
-"""The rule for products with rows of blocks: small integers with scales, multiplied as bytes.
+"""The rule for products with rows of quantized blocks: small integers with scales, multiplied as bytes.
 
     C[i, n] += B[i, k] * S[i, k / 32] * number(P, n, k)       B bytes with scales S, P blocks of interleaved rows
 
-A vector has as many rows of P as it has lanes of 32 bits, so that P is read in order, once for a tile of rows of B:
+A vector holds one row of P in each 32-bit lane, so that P is read in order, once for a tile of rows of B:
 
     for n in N / lanes:                                        on several threads
         for i in M / rows:
@@ -13,8 +13,8 @@ A vector has as many rows of P as it has lanes of 32 bits, so that P is read in 
                            acc[r, :] += sum * scale * S[i + r]  + minimum * (S * Σ B)[i + r]
             C[i + r, n :+ lanes] = epilogue(acc[r, :])
 
-Integers are summed exactly, so that a product differs from the reference by the rounding of float32 sums alone. Σ B is
-computed before for each 32 neighbours.
+Integers are summed exactly, so that a product differs from the reference only by the rounding of float32 sums. Σ B
+is computed in advance for each 32 consecutive elements.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from ..policy.limits import BLOCK_PRODUCT_ROWS, FEW_BLOCK_ROWS, MANY_REGISTERS
 
 @dataclass
 class BlockProductPlan(BlockPlan):
-    """Bytes are `x`, with scales `steps`."""
+    """A plan for bytes `x` with scales `steps`."""
 
     dot: Dot
     x: tir.LoadOp
@@ -53,7 +53,7 @@ class BlockProductPlan(BlockPlan):
 
 
 def plan_block_products(epilogue: Epilogue, machine: Machine) -> BlockProductPlan | None:
-    """The plan for a product with blocks, None where this rule does not fit."""
+    """Return the plan for a product with blocks, or None if this rule does not fit."""
     weights = rows_of_result(epilogue, machine)
     if weights is None:
         return reject("it is no product with rows of blocks, interleaved by as many as a vector has lanes")
@@ -69,7 +69,7 @@ def plan_block_products(epilogue: Epilogue, machine: Machine) -> BlockProductPla
 
 
 def _factors(x: SSAValue) -> tuple[tir.LoadOp, tir.LoadOp] | None:
-    """The loads of bytes and of their scales: float(B) * S."""
+    """Return the loads of the bytes and of their scales in float(B) * S."""
     if not isinstance(x.owner, tir.MulOp):
         return None
     number, scale = x.owner.lhs.owner, x.owner.rhs.owner
@@ -80,7 +80,9 @@ def _factors(x: SSAValue) -> tuple[tir.LoadOp, tir.LoadOp] | None:
 
 
 def _dot(machine: Machine) -> Dot | None:
-    """Unsigned bytes of weights by signed ones of activations, or both signed."""
+    """Return the instruction that multiplies unsigned weights by signed activations, or both signed; None if there
+    is none.
+    """
     features, bits = machine.features, machine.vector_bits
     dots = (best_dot(kind, i8, i32, features, bits) for kind in (ui8, i8))
     dot = next((dot for dot in dots if dot is not None and not dot.shifted), None)
@@ -88,21 +90,21 @@ def _dot(machine: Machine) -> Dot | None:
 
 
 def emit_block_products(loops: LoopBuilder, plan: BlockProductPlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     sums = _sums(loops, plan)
     emit_tiles(loops, plan, lambda strip, where, rows: _Tile(plan, strip, where, rows, sums))
 
 
 @dataclass(frozen=True)
 class _Sums:
-    """Of each `step` neighbours of x the sum of the bytes, and that sum times their scale."""
+    """The sum of the bytes of each `step` consecutive elements of x, and that sum times their scale."""
 
     integers: SSAValue
     scaled: SSAValue
 
 
 def _sums(loops: LoopBuilder, plan: BlockProductPlan) -> _Sums:
-    """The sums of all rows."""
+    """Compute the sums of all rows."""
     step, count = plan.step, cast(int, plan.k.extent.constant) // plan.step
     extents: list[SymExpr | int] = [*(it.extent for it in plan.rows), count]
     sums = _Sums(loops.scratch(extents, i32), loops.scratch(extents, f32))
@@ -124,7 +126,7 @@ def _sums(loops: LoopBuilder, plan: BlockProductPlan) -> _Sums:
 
 
 def _neighbours(loops: LoopBuilder, plan: BlockProductPlan, where: Bindings, count: int) -> SSAValue:
-    """So many bytes of x from k on."""
+    """Return `count` consecutive bytes of x from k on."""
     cloner = loops.cloner(where)
     *outer, last = (cloner(i) for i in plan.x.indices)
     return loops.load(plan.x.buffer, [*outer, loops.ramp(last, count)])
@@ -136,7 +138,7 @@ class _Tile(BlockTile):
     sums: _Sums
 
     def add(self, acc: SSAValue, b: SSAValue) -> None:
-        """Add what a block gives."""
+        """Add the products of a block."""
         plan, number, words = self.plan, Var(b, self.plan.k.dtype), self.words(b)
         parts = words.unpacked()
         for p in range(plan.format.size // plan.step):
@@ -148,7 +150,7 @@ class _Tile(BlockTile):
             self.rows.each(lambda r, part=part: part.add(acc, r))
 
     def _flips(self, parts: Unpacked) -> bool:
-        """Whether bytes have to be of the other kind for the instruction."""
+        """Return whether the signedness of the bytes must be changed for the instruction."""
         dot = self.plan.dot
         if dot is PAIRED or ".sdot." in (dot.intrinsic or ""):
             return parts.most > 127 and not parts.signed
@@ -158,14 +160,18 @@ class _Tile(BlockTile):
         return words.intrin("bitwise_xor", value, SIGN) if self._flips(parts) else value
 
     def _zero(self, parts: Unpacked) -> int:
-        """What is too much in a byte: one that was signed is 128 more, one that is signed now 128 less."""
+        """Return the zero point of the multiplied bytes: the format's, plus 128 for flipped signed or minus 128 for
+        unsigned bytes.
+        """
         shift = 0 if not self._flips(parts) else 128 if parts.signed else -128
         return parts.zero + shift
 
 
 @dataclass
 class _Part:
-    """`step` neighbours from `first` of k on: their bytes in `vectors`, their scale and minimum in each lane."""
+    """`step` consecutive elements from `first` of k: their bytes in `vectors`, with a scale and minimum in each
+    lane.
+    """
 
     tile: _Tile
     words: Words
@@ -193,7 +199,7 @@ class _Part:
         loops.store(value, acc, place)
 
     def _start(self, at: list[SSAValue]) -> SSAValue:
-        """What the sum begins with: minus what is too much in each byte."""
+        """Return the initial value of the sum: minus the zero point times the sum of the bytes of x."""
         loops, lanes = self.tile.loops, self.tile.plan.lanes
         if self.zero == 0:
             return self.words.spread(0)
@@ -202,13 +208,13 @@ class _Part:
         return loops.op(tir.BroadcastOp(start, lanes))
 
     def _x(self, where: Bindings, n: int) -> SSAValue:
-        """Word n of a row of x, in every lane."""
+        """Return word n of a row of x, in every lane."""
         loops, plan = self.tile.loops, self.tile.plan
         four = _neighbours(loops, plan, {**where, plan.k: loops.value(self.first + 4 * n)}, 4)
         return loops.op(tir.BroadcastOp(loops.op(tir.ReinterpretOp(four, i32)), plan.lanes))
 
     def _products(self, total: SSAValue, xs: Sequence[SSAValue]) -> SSAValue:
-        """`total` and the products of all words."""
+        """Add the products of all words to `total`."""
         if self.tile.plan.dot is PAIRED:
             most = min(self.parts.most, 128)
             return BytePairs(self.tile.loops, self.vectors, most, signed=most == 128).add_products(total, xs)

@@ -1,17 +1,17 @@
-"""The rule for reductions into rows of neighbouring elements: matrix products, convolutions, sums over leading axes.
+"""The rule for reductions into rows of contiguous elements: matrix products, convolutions, sums over leading axes.
 
 A tile of `rows` x `width` elements is accumulated in registers while the reduction runs, then finished and stored;
-each element is summed in its own order, as the tir says. Vectors run along an iterator in which the result and the
-operands are contiguous; rows run along another one, in which one of the vectors is reused:
+each element is summed in the order of the tir. Vectors run along an iterator in which the result and the operands
+are contiguous; rows run along another iterator, in which one of the vectors is reused:
 
     for j in N / width: for i in M / rows:
         acc[rows, width] = init
         for k: acc[r, c] = acc[r, c] + A[i * rows + r, k] * B[k, j * width + c]
         C[i * rows + r, j * width + c] = epilogue(acc[r, c])
 
-What is left of M and N is done by smaller tiles. Where B stands in panels (`packed`) and is small, the loop over i is
-the outer one: rows of A and C are gone through once; where B is large, the loop over j is outside of all others, and
-while the tiles read one panel they ask for the next one. So they do where panels are a dimension of the result.
+Smaller tiles compute the remainders of M and N. If B is in panels (`packed`) and small, the loop over i is the
+outer one, so that rows of A and C are traversed once. If B is large, the loop over j is the outermost one, and
+while the tiles read one panel they prefetch the next one, also if panels are a dimension of the result.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ from ..policy.limits import BORDER_ROWS_PER_TAP, LINE_BITS, MIN_STEPS_OF_PART, N
 
 @dataclass(frozen=True)
 class _Parts:
-    """`load` goes on to its next part by `it`; a part is used for `steps` of the reduction at a time, or for all."""
+    """The parts of `load`, iterated by `it`; each part is used for `steps` steps of the reduction at a time, or for
+    all.
+    """
 
     it: Iter
     load: tir.LoadOp
@@ -52,12 +54,11 @@ class _Parts:
 
 @dataclass
 class RegisterTilePlan(mk.SumPlan):
-    """Along which iterators the tile lies, and its size: `rows` elements by `vectors` vectors of `lanes`.
+    """A plan for tiles of `rows` elements by `vectors` vectors of `lanes`, along these iterators.
 
-    `order` is that of the loops over tiles, outermost first; those over all other iterators are outermost where it
-    does not say otherwise. `far` is what is asked for when a tile begins, to be there when it is finished. The steps of
-    `unrolled` stand one after the other. `parts` are those of the operand along the lanes, if the next one is asked for
-    meanwhile.
+    `order` is that of the loops over tiles, outermost first; loops over other iterators are outermost unless it
+    includes them. `far` is prefetched when a tile begins, for its end. The steps of `unrolled` are unrolled.
+    `parts` are the parts of the operand along the lanes, if the next part is prefetched meanwhile.
     """
 
     lane: Iter
@@ -78,7 +79,7 @@ class RegisterTilePlan(mk.SumPlan):
 
     @property
     def problem(self) -> str | None:
-        """What numbers the plan has to have, None where it can have these."""
+        """Return which numbers the plan requires, or None if its numbers are valid."""
         if self.panels is not None and self.panels.width != self.width:
             return f"vectors = {self.panels.width // self.lanes}, as wide as the panels are"
         return None if self.order in _ORDERS else " or ".join(f'order = "{order}"' for order in _ORDERS)
@@ -87,9 +88,9 @@ class RegisterTilePlan(mk.SumPlan):
 def plan_register_tiles(
     epilogue: Epilogue, machine: Machine, allowed: frozenset[int | None] | None = NEIGHBOURS
 ) -> RegisterTilePlan | None:
-    """The plan for a reduction, None where this rule does not fit.
+    """Return the plan for a reduction, or None if this rule does not fit.
 
-    `allowed` are the steps in memory that operands may take along the lanes; None is any, also such that change.
+    `allowed` are the strides that operands may have along the lanes; None includes any, also variable ones.
     """
     stage = epilogue.stage
     update = update_of(stage)
@@ -117,9 +118,10 @@ def plan_register_tiles(
 
 
 def _parts(machine: Machine, stage: Stage, lane: Iter, row: Iter | None) -> _Parts | None:
-    """The iterator along which one operand, which does not fit the cache, has parts as wide as a tile.
+    """Return the parts, as wide as a tile, of one operand that does not fit the cache.
 
-    Two of them have to fit it beside the other operands, which are read once a part; else they are read in pieces.
+    Two parts must fit it together with the other operands, which are read once per part; otherwise they are read in
+    pieces.
     """
     loads = _along_lanes(stage, lane)
     if len(loads) != 1 or row is None:
@@ -140,7 +142,9 @@ def _parts(machine: Machine, stage: Stage, lane: Iter, row: Iter | None) -> _Par
 
 
 def _steps(machine: Machine, stage: Stage, size: int) -> int | None:
-    """How many steps of the reduction a part of so many bytes is read in at a time: it takes an eighth of the cache."""
+    """Return the number of reduction steps for which a part of `size` bytes is read at a time: an eighth of the
+    cache.
+    """
     count, pieces = stage.reduce[-1].extent.constant, -(-8 * size // machine.caches.l2)
     if len(stage.reduce) != 1 or count is None or pieces < 2 or count % pieces or count // pieces < MIN_STEPS_OF_PART:
         return None
@@ -148,7 +152,7 @@ def _steps(machine: Machine, stage: Stage, size: int) -> int | None:
 
 
 def _far_results(machine: Machine, epilogue: Epilogue, lane: Iter) -> Iterator[tir.LoadOp | tir.StoreOp]:
-    """Where results are stored, and what is read for each of them, in buffers that do not fit the cache."""
+    """Yield the stores of results, and the loads for each of them, whose buffers do not fit the cache."""
     last, mine = epilogue.last, epilogue.iter_of(lane)
     others = [] if epilogue.consumer is None else [op for op in last.loads if op.buffer is not epilogue.stage.buffer]
     for access in (last.store, *others):
@@ -158,7 +162,7 @@ def _far_results(machine: Machine, epilogue: Epilogue, lane: Iter) -> Iterator[t
 
 
 def _lane_iter(stage: Stage, epilogue: Epilogue, allowed: frozenset[int | None] | None, lanes: int) -> Iter | None:
-    """The innermost iterator in which the result is contiguous, and every operand takes a step that is allowed."""
+    """Return the innermost iterator in which the result is contiguous and every operand has an allowed stride."""
     for it in reversed(stage.spatial):
         mine = epilogue.iter_of(it)
         if it.extent.constant == 1 or constant_slope(epilogue.last.store, mine) != 1:
@@ -171,7 +175,7 @@ def _lane_iter(stage: Stage, epilogue: Epilogue, allowed: frozenset[int | None] 
 
 
 def _row_iter(stage: Stage, update: Update, lane: Iter) -> Iter | None:
-    """The innermost other iterator in which an operand that lies along the lanes does not move."""
+    """Return the innermost other iterator in which an operand along the lanes is invariant."""
     vectors = [op for op in stage.loads if op is not update.old and constant_slope(op, lane) != 0]
     for it in reversed(stage.spatial):
         if it is not lane and it.extent.constant != 1 and any(constant_slope(op, it) == 0 for op in vectors):
@@ -180,7 +184,7 @@ def _row_iter(stage: Stage, update: Update, lane: Iter) -> Iter | None:
 
 
 def emit_register_tiles(loops: LoopBuilder, plan: RegisterTilePlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     outer = [it for it in plan.stage.spatial if it is not plan.lane and it is not plan.row]
     _ORDERS[plan.order](loops, plan, outer)
 
@@ -219,9 +223,11 @@ _ORDERS: dict[str, Callable[[LoopBuilder, RegisterTilePlan, list[Iter]], None]] 
 
 
 def _order(machine: Machine, stage: Stage, lane: Iter, row: Iter | None, panels: Panels | None) -> str:
-    """What lies along the lanes is read once where it does not fit the cache; else panels pass by each tile of rows.
+    """Return the loop order: an operand along the lanes is read once if it exceeds the cache, otherwise per tile of
+    rows.
 
-    Where it consists of parts (heads, panels that are a dimension of the result), one is read after the other.
+    If it consists of parts (heads, or panels that are a dimension of the result), the parts are read one after the
+    other.
     """
     loads = _along_lanes(stage, lane)
     if panels is None and (row is None or len(loads) != 1):
@@ -238,18 +244,18 @@ def _order(machine: Machine, stage: Stage, lane: Iter, row: Iter | None, panels:
 
 
 def _along_lanes(stage: Stage, lane: Iter) -> list[tir.LoadOp]:
-    """The operands that move with the lanes."""
+    """Return the operands that vary with the lanes."""
     return [load for load in stage.loads if load.buffer is not stage.buffer and constant_slope(load, lane) != 0]
 
 
 def _columns(loops: LoopBuilder, plan: RegisterTilePlan, body: Callable[[mk.Strip], object]) -> None:
-    """Full strips, then what is left of the lanes: a narrower one, or vectors with a mask where that is not known."""
+    """Emit full strips, then the remaining lanes: a narrower strip, or masked vectors if their number is unknown."""
     lane = plan.lane
     mk.strips(loops, lane, [(plan.width, None)], body, tail=plan.lanes, name=mk.tile_name(lane, "j"))
 
 
 def _rows(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings) -> None:
-    """Tiles of all rows of a strip."""
+    """Emit tiles of all rows of a strip."""
     if plan.row is not None and plan.parts is not None and plan.parts.steps is not None:
         _rows_in_pieces(plan, strip, where, plan.row, plan.parts.steps)
         return
@@ -262,7 +268,7 @@ def _rows(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings) -> None:
 
 
 def _may_repeat(plan: RegisterTilePlan) -> bool:
-    """Whether a row that is computed and stored twice is what it is when that is done once: nothing reads a result."""
+    """Return whether a row may be computed and stored twice, because nothing reads a result."""
     consumer = plan.epilogue.consumer
     if plan.stage.init is None or plan.interior is not None:
         return False
@@ -271,7 +277,7 @@ def _may_repeat(plan: RegisterTilePlan) -> bool:
 
 
 def _rows_in_pieces(plan: RegisterTilePlan, strip: mk.Strip, where: Bindings, row: Iter, steps: int) -> None:
-    """The same for so many steps of the reduction after the other, with the sums in memory meanwhile."""
+    """Emit tiles of all rows for `steps` steps of the reduction at a time, with the sums in memory in between."""
     loops, k = strip.loops, plan.stage.reduce[0]
     sums = loops.scratch([row.extent, strip.size], element_type(plan.stage.buffer))
 
@@ -305,7 +311,7 @@ class _Piece:
 
 @dataclass
 class _Tile(mk.RowTile):
-    """A tile with choices that are the same in the middle of an image, which asks for lines that come next."""
+    """A tile that specializes choices for the interior of an image, and prefetches the lines needed next."""
 
     plan: RegisterTilePlan
     piece: _Piece | None = None
@@ -313,11 +319,11 @@ class _Tile(mk.RowTile):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows, and whole vectors of columns."""
+        """The number of rows, and of columns rounded up to full vectors."""
         return self.rows.size, mk.round_to_vectors(self.strip.size, self.plan.lanes)
 
     def emit(self) -> None:
-        """One tile; where it may be in the middle of an image, or at its border, one for each."""
+        """Emit one tile, or two versions if it may be in the interior of an image or at its border."""
         interior, emit = self.plan.interior, mk.RowTile.emit
         inside = None if interior is None or not self._is_full else self._holds(interior.without(self._invariant))
         if inside is None:
@@ -327,18 +333,18 @@ class _Tile(mk.RowTile):
 
     @property
     def _is_full(self) -> bool:
-        """Whether the tile is worth code of its own for the middle of images: smaller ones are few."""
+        """True if the tile justifies separate code for the interior of images; smaller tiles are few."""
         return not self.strip.masked and 2 * self.rows.size >= self.plan.rows
 
     @property
     def _invariant(self) -> Interior | None:
-        """The conditions of padding that are the same for the whole tile, where they are worth to be asked alone."""
+        """The padding conditions that are the same for the whole tile, if checking them separately pays off."""
         interior, moving = self.plan.interior, [it for it in (self.plan.lane, self.plan.row) if it is not None]
         steady = None if interior is None else interior.invariant(moving)
         return None if steady is None or _holds_mostly(self.plan.stage, steady) else steady
 
     def _holds(self, interior: Interior) -> SSAValue | None:
-        """Whether nothing that a tile reads is padding by these conditions; None where that cannot be known."""
+        """Return the condition that a tile reads no padding; None if that cannot be determined."""
         plan, strip = self.plan, self.strip
         ranges = {it: range_of(value) for it, value in self.outer.items()}
         ranges |= {it: (Const(0, it.dtype), it.extent - 1) for it in plan.stage.reduce}
@@ -348,13 +354,13 @@ class _Tile(mk.RowTile):
         return interior.holds(self.loops, ranges)
 
     def start(self, acc: SSAValue) -> None:
-        """Begin all elements, while memory brings what their end needs."""
+        """Initialize all elements, while the operands of their epilogue are prefetched."""
         if not self.strip.masked:
             self._prefetch_results()
         super().start(acc)
 
     def reduce(self, acc: SSAValue) -> None:
-        """The loops of the reduction; a step in which all is padding reads nothing of the image."""
+        """Emit the loops of the reduction; a step that reads only padding does not access the image."""
         reduce, steady, interior = list(self.plan.stage.reduce), self._invariant, self.interior
         often = self._is_full and (interior is not None or self.plan.interior is None)
         if self.piece is not None:
@@ -382,9 +388,9 @@ class _Tile(mk.RowTile):
         self.loops.nest(reduce[:depth], {}, either)
 
     def _taps(self, iters: list[Iter], ks: Bindings, body: Callable[[Bindings], object], often: bool) -> None:
-        """Loops of the reduction, the innermost of which is in blocks, or one of which is unrolled.
+        """Emit loops of the reduction, with the innermost one in blocks, or one of them unrolled.
 
-        What does not run `often` is as little code as may be.
+        Code that does not run `often` is kept as small as possible.
         """
         tap, k = self.plan.unrolled, self.plan.stage.reduce[-1]
         if not iters:
@@ -410,7 +416,7 @@ class _Tile(mk.RowTile):
         body: Callable[[Bindings], object],
         written_out: bool,
     ) -> None:
-        """The steps (the first, how many) in blocks, in each of which tiles ask for lines."""
+        """Emit steps (the first, their number) in blocks, in each of which tiles prefetch lines."""
         loops, (begin, count) = self.loops, steps
 
         def step(at: SymExpr) -> None:
@@ -422,7 +428,7 @@ class _Tile(mk.RowTile):
         mk.in_blocks(loops, k, count, step, before, written_out)
 
     def _step(self, ks: Bindings, acc: SSAValue, choose: Callable[[Cloner], None]) -> None:
-        """Add a term to each element; `choose` says what becomes of choices in it."""
+        """Add a term to each element; `choose` resolves the choices in it."""
         panels = self.plan.panels
 
         def operands(cloner: Cloner, at: Sequence[SSAValue]) -> Mapping[SSAValue, tir.LoadOp]:
@@ -434,7 +440,7 @@ class _Tile(mk.RowTile):
         self.step(ks, acc, operands)
 
     def _prefetch_next(self, ks: Bindings, block: SymExpr, size: int) -> None:
-        """Ask for lines of the next panel, or part, if tiles do, in a block of `size` steps of the last loop."""
+        """Prefetch lines of the next panel or part, if any, in a block of `size` steps of the last loop."""
         plan, row = self.plan, self.plan.row
         if row is not None and row.extent.constant is None and self.rows.size == 1:
             return  # a row alone reads panels in order, which the processor foresees
@@ -447,7 +453,7 @@ class _Tile(mk.RowTile):
             self._prefetch_next_part(plan.parts, ks, block, size)
 
     def _prefetch_next_part(self, parts: _Parts, ks: Bindings, block: SymExpr, size: int) -> None:
-        """Ask for lines of the next part, along the last loop of the reduction."""
+        """Prefetch lines of the next part, along the last loop of the reduction."""
         loops, plan, share = self.loops, self.plan, prefetch_share({}, self.rows)
         if share is None:
             return
@@ -463,13 +469,13 @@ class _Tile(mk.RowTile):
             prefetch_load(loops, load, cloner)
 
     def _next_piece(self, piece: _Piece, it: Iter, k: Iter) -> tuple[SymExpr, SymExpr]:
-        """How many parts further the next piece is, and its first step: after the last piece comes the first."""
+        """Return how many parts further the next piece is, and its first step; the first piece follows the last."""
         count = (k.extent.constant or 0) // piece.steps
         following = Var(piece.number, k.dtype) + 1
         return floordiv(Var(piece.number, it.dtype) + 1, count), floormod(following, count) * piece.steps
 
     def _prefetch_results(self) -> None:
-        """Ask for the lines that the elements of a tile are stored to, and for those that are read when they are."""
+        """Prefetch the lines that the elements of a tile are stored to, and those read at that time."""
         loops, plan = self.loops, self.plan
         lane = plan.lane
 
@@ -494,11 +500,11 @@ class _Tile(mk.RowTile):
 
 
 def _holds_mostly(stage: Stage, steady: Interior) -> bool:
-    """Whether few tiles are at the border by these conditions: they are asked once a tile then, not in each step."""
+    """Return whether few tiles violate these conditions, so that they are checked once per tile, not in each step."""
     taps = sum((it.extent.constant or 1) - 1 for it in stage.reduce if steady.uses(it))
     counts = [it.extent.constant for it in stage.spatial if steady.uses(it)]
     return all(count is not None and count >= BORDER_ROWS_PER_TAP * taps for count in counts)
 
 
 def _unchanged(cloner: Cloner) -> None:
-    """Choices stay."""
+    """Leave choices unchanged."""

@@ -1,16 +1,16 @@
-"""The rule for running sums and products, which topi writes as statements.
+"""The rule for prefix sums and products (scans), which topi expresses as statements.
 
     for i: total = start; for k: total = total + X[i, k]; Y[i, k] = total
 
-Where `k` runs along contiguous memory, a vector becomes its own prefix sums in log2(w) steps: of blocks of 1, 2, 4, …
-lanes the last lane of each even one is added to the whole odd one behind it. Only the sum of all lanes is what the next
-vector has to wait for. Floats are added in another order than tir's then:
+If `k` runs along contiguous memory, the prefix sums of a vector are computed in log2(w) steps: for blocks of 1, 2,
+4, … lanes, the last lane of each even block is added to all lanes of the following odd block. The next vector
+depends only on the sum of all lanes. Floats are added in another order than in the tir:
 
     for s in K / w:
         x = X[i, s * w :+ w];  x = x + (0, x0, 0, x2, …);  x = x + (0, 0, x1, x1, 0, 0, x5, x5, …);  …
         Y[i, s * w :+ w] = total + x;  total = total + x[w - 1]
 
-Where it is another iterator `j` along which memory is contiguous, there is a total for each of its values:
+If memory is contiguous along another iterator `j`, there is a total for each of its values:
 
     for j in J / 512: total[512] = start
         for k: total[:] = total[:] + X[k, j * 512 :+ 512]; Y[k, j * 512 :+ 512] = total[:]
@@ -41,7 +41,9 @@ _IDENTITY: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
 
 @dataclass(frozen=True)
 class Scan:
-    """`total = combine(total, term)` for each value of `along`, stored before or after; for each value of `outer`."""
+    """A scan: `total = combine(total, term)` along `along`, stored before or after the update; for each value of
+    `outer`.
+    """
 
     outer: list[Iter]
     along: Iter
@@ -55,13 +57,13 @@ class Scan:
 
     @property
     def dtype(self) -> Attribute:
-        """Of the total, which may be wider than the elements."""
+        """The type of the total, which may be wider than the elements."""
         return self.old.result.type
 
 
 @dataclass(frozen=True)
 class ScanPlan(NestPlan):
-    """Vectors of `lanes` along memory: prefix sums where `column` is None, else `width` totals along that iterator."""
+    """A plan with vectors of `lanes`: prefix sums if `column` is None, otherwise `width` totals along that iterator."""
 
     scan: Scan
     block: tir.BlockOp
@@ -71,7 +73,7 @@ class ScanPlan(NestPlan):
 
 
 def plan_scan(root: Operation, machine: Machine) -> ScanPlan | None:
-    """The plan for a block of statements that makes a running sum or product, None where it makes none."""
+    """Return the plan for a block of statements that computes a scan, or None if it does not."""
     scan = _scan_of(root)
     if scan is None or not isinstance(root, tir.BlockOp):
         return reject("it is no running sum or product: one total, which a loop updates and stores")
@@ -98,12 +100,12 @@ def _bits(op: tir.LoadOp | tir.StoreOp) -> int:
 
 
 def _statements(block: Block) -> list[Operation]:
-    """The operations of a block that are more than notes and expressions."""
+    """Return the operations of a block other than annotations and expressions."""
     return [op for op in block.ops if not isinstance(op, tir.ReadsOp | tir.WritesOp) and not is_expression([op])]
 
 
 def _scan_of(root: Operation) -> Scan | None:
-    """The scan that a block of statements makes, None where it makes none."""
+    """Return the scan that a block of statements computes, or None if it does not compute one."""
     if not isinstance(root, tir.BlockOp) or root.iter_vars or root.predicate is not None:
         return None
     outer: list[Iter] = []
@@ -125,7 +127,7 @@ def _scan_of(root: Operation) -> Scan | None:
 
 
 def _iter_of(op: Operation) -> Iter | None:
-    """The iterator of a loop from 0."""
+    """Return the iterator of a loop that starts at 0."""
     if not isinstance(op, tir.ForOp) or op.kind not in (ForKind.SERIAL, ForKind.PARALLEL) or op.annotations is not None:
         return None
     if not isinstance(op.min, SymExpr) or op.min.constant != 0 or not isinstance(op.extent, SymExpr):
@@ -134,7 +136,7 @@ def _iter_of(op: Operation) -> Iter | None:
 
 
 def _is_single(buffer: SSAValue, accesses: Iterable[tir.LoadOp | tir.StoreOp]) -> bool:
-    """Whether accesses are to the one element that a buffer has."""
+    """Return whether all accesses are to the only element of a buffer."""
     return all(op.buffer is not buffer or address(buffer, op.indices).constant == 0 for op in accesses)
 
 
@@ -171,14 +173,14 @@ def _is_load_of(value: SSAValue, buffer: SSAValue) -> bool:
 
 
 def _is_disjoint(scan: Scan) -> bool:
-    """Whether every element of the result is stored at the place that all iterators say, each of them alone in one."""
+    """Return whether each iteration stores its own element: each iterator is an index by itself."""
     places = list(scan.store.indices)
     used = {it.var for it in (*scan.outer, scan.along)}
     return set(places) == used and len(places) == len(used)
 
 
 def emit_scan(loops: LoopBuilder, plan: ScanPlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     scan, column = plan.scan, plan.column
     if column is None:
         loops.nest(scan.outer, {}, lambda where: _Row(loops, scan, where, plan.lanes).emit())
@@ -188,7 +190,7 @@ def emit_scan(loops: LoopBuilder, plan: ScanPlan) -> None:
 
 
 def _columns(loops: LoopBuilder, plan: ScanPlan, column: Iter, where: Bindings) -> None:
-    """Rows of so many totals, at last of as many as are left."""
+    """Emit rows of `width` totals, and the remaining ones at the end."""
     scan, lane = plan.scan, column
 
     def block(first: SymExpr, count: SymExpr) -> None:
@@ -218,7 +220,7 @@ def _columns(loops: LoopBuilder, plan: ScanPlan, column: Iter, where: Bindings) 
 
 @dataclass
 class _Row:
-    """The elements along the scan, the other iterators are at `where`."""
+    """The elements along the scan; `where` has the values of the other iterators."""
 
     loops: LoopBuilder
     scan: Scan
@@ -226,7 +228,7 @@ class _Row:
     lanes: int
 
     def emit(self) -> None:
-        """Whole vectors, then one of which only the first lanes run."""
+        """Emit full vectors, then one with only the first lanes active."""
         loops, along, lanes = self.loops, self.scan.along, self.lanes
         self.total = loops.registers([1], self.scan.dtype)
         self._set_total(loops.cloner(self.where)(self.scan.start))
@@ -241,7 +243,7 @@ class _Row:
         self.loops.store(value, self.total, [self.loops.const(0, i64)])
 
     def _step(self, strip: Strip) -> None:
-        """One vector."""
+        """Emit one vector."""
         loops, scan, dtype = self.loops, self.scan, self.scan.dtype
         combine = type(scan.combiner)
         terms, sums = (loops.registers([self.lanes], dtype) for _ in "ts")
@@ -266,13 +268,13 @@ class _Row:
         self._elements(strip, lambda k, c: self._store(k, sums, c))
 
     def _of_blocks(self, value: SSAValue, nothing: SSAValue, size: int) -> SSAValue:
-        """The last lane of each even block of so many lanes, in all lanes of the block behind it."""
+        """Return the last lane of each even block of `size` lanes, in all lanes of the following block."""
         odd = [lane // size % 2 == 1 for lane in range(self.lanes)]
         last = [lane // size * size - 1 if odd[lane] else self.lanes + lane for lane in range(self.lanes)]
         return self.loops.op(tir.ShuffleOp([value, nothing], last))
 
     def _moved(self, value: SSAValue, nothing: SSAValue) -> SSAValue:
-        """A vector moved up by one lane."""
+        """Return a vector shifted up by one lane."""
         return self.loops.op(tir.ShuffleOp([value, nothing], [self.lanes, *range(self.lanes - 1)]))
 
     def _elements(self, strip: Strip, body: Callable[[SSAValue, SSAValue], object]) -> None:

@@ -1,9 +1,10 @@
-"""The rules for elementwise stages whose places in memory depend on the digits of an iterator: `j // 3`, `j % 200`.
+"""The rules for elementwise stages whose addresses depend on digits of an iterator: `j // 3`, `j % 200`.
 
     for j in 600: Y[j] = X[j % 200]        ->    for o in 3: for vectorized r in 200: Y[o * 200 + r] = X[r]
 
-is what tiles, and blocks of channels, become. Where the lower digit has few values, memory is read along the higher one
-and the vectors are interleaved in registers; so are the elements of a few tensors, or channels, side by side:
+is the result for tiles and blocks of channels. If the lower digit has few values, memory is read along the higher
+digit and the vectors are interleaved in registers. The same applies to the elements of a few tensors or channels
+side by side:
 
     for j in 600: Y[j] = X[j // 3]         ->    for o in 200/w: x = X[o * w :+ w]; Y[o * 3 * w :+ 3 * w] = mix(x, x, x)
     for i: for c in 2: Y[i, c] = X[c, i]   ->    for o: Y[o * w :+ w, 0 : 2] = mix(X[0, o * w :+ w], X[1, o * w :+ w])
@@ -35,7 +36,7 @@ _DIVISIONS = (tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.DivOp)
 
 @dataclass(frozen=True)
 class SplitIterPlan(Plan):
-    """`lane` is `base` times a higher digit and a lower one."""
+    """A plan that splits `lane` into a higher digit, times `base`, and a lower one."""
 
     stage: Stage
     lane: Iter
@@ -44,7 +45,9 @@ class SplitIterPlan(Plan):
 
 @dataclass(frozen=True)
 class InterleavePlan(Plan):
-    """`ways` vectors of `lanes` elements. The lower digit is that of `lane`, or `lane` where there is `higher`."""
+    """A plan with `ways` vectors of `lanes` elements; the lower digit is that of `lane`, or `lane` itself with
+    `higher`.
+    """
 
     stage: Stage
     lane: Iter
@@ -54,7 +57,7 @@ class InterleavePlan(Plan):
 
     @property
     def count(self) -> SymExpr:
-        """How many values the higher digit has."""
+        """The number of values of the higher digit."""
         return self.lane.extent // self.ways if self.higher is None else self.higher.extent
 
 
@@ -62,7 +65,7 @@ _NO_LANE = "it reduces, or no iterator of several lies along what it stores"
 
 
 def plan_split_iter(epilogue: Epilogue, machine: Machine) -> SplitIterPlan | None:
-    """The plan for a stage that takes apart the iterator along which it stores, None where it does not."""
+    """Return the plan for a stage with digits of the iterator along which it stores, or None if it has none."""
     stage = epilogue.stage
     lane = _lane(stage)
     base = None if lane is None else max((b for b in _bases(stage, lane) if b >= MIN_VECTOR_RUN), default=None)
@@ -74,7 +77,7 @@ def plan_split_iter(epilogue: Epilogue, machine: Machine) -> SplitIterPlan | Non
 
 
 def plan_interleave(epilogue: Epilogue, machine: Machine) -> InterleavePlan | None:
-    """The plan for a stage that stores few elements of each of many places side by side, None where it does not."""
+    """Return the plan for a stage that stores interleaved elements of a few sources, or None if it does not."""
     stage = epilogue.stage
     lane = _lane(stage)
     lanes = machine.vector_bits // memory_bits(stage.buffer)
@@ -93,7 +96,7 @@ def plan_interleave(epilogue: Epilogue, machine: Machine) -> InterleavePlan | No
 
 
 def _lane(stage: Stage) -> Iter | None:
-    """The iterator along which a stage without reduction stores."""
+    """Return the iterator along which a stage without reduction stores."""
     if stage.reduce or stage.init is not None:
         return None
     return next((it for it in reversed(stage.iters) if it.extent.constant != 1 and _steps(stage, it, 1)), None)
@@ -104,14 +107,14 @@ def _steps(stage: Stage, it: Iter, by: int) -> bool:
 
 
 def _above(stage: Stage, lane: Iter, ways: int) -> Iter | None:
-    """The iterator whose elements lie `ways` apart."""
+    """Return the iterator whose elements are `ways` apart."""
     if isinstance(stage.buffer.owner, tir.AllocBufferOp):  # buffers shrink to what is accessed, dimension by dimension
         return None
     return next((it for it in reversed(stage.iters) if it is not lane and _steps(stage, it, ways)), None)
 
 
 def _bases(stage: Stage, lane: Iter) -> set[int]:
-    """By what `lane` itself is divided, where that divides its extent."""
+    """Return the divisors of `lane` itself that divide its extent."""
     divisors = set[int]() if lane.parts else {sym_expr_of(op.rhs).constant or 0 for op in _divisions(stage, lane)}
     extent = lane.extent
     return {
@@ -120,13 +123,13 @@ def _bases(stage: Stage, lane: Iter) -> set[int]:
 
 
 def _divisions(stage: Stage, lane: Iter) -> list[tir.BinaryExpr]:
-    """Where `lane` itself is divided."""
+    """Return the divisions of `lane` itself."""
     divisions = [op for op in stage.block.body.walk() if isinstance(op, _DIVISIONS) and op.lhs.type == lane.dtype]
     return [op for op in divisions if sym_expr_of(op.lhs) == lane.expr]
 
 
 def _hoist(stage: Stage, lane: Iter, base: int) -> tuple[SSAValue, SSAValue]:
-    """The digits of `lane`, the higher one first: each is one value then, computed before anything else."""
+    """Return the digits of `lane`, the higher one first, as values that are computed before anything else."""
     divisions = [op for op in _divisions(stage, lane) if sym_expr_of(op.rhs).constant == base]
     divisor = tir.ConstOp(base, lane.dtype)
     digits = tir.FloorDivOp(lane.var, divisor.result), tir.FloorModOp(lane.var, divisor.result)
@@ -143,7 +146,7 @@ def _outer(stage: Stage, *inner: Iter | None) -> list[Iter]:
 
 
 def emit_split_iter(loops: LoopBuilder, plan: SplitIterPlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     lane, base = plan.lane, plan.base
     count = lane.extent // base
     digits = _hoist(plan.stage, lane, base)
@@ -166,7 +169,7 @@ def emit_split_iter(loops: LoopBuilder, plan: SplitIterPlan) -> None:
 
 
 def emit_interleave(loops: LoopBuilder, plan: InterleavePlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     digits = None if plan.higher is not None else _hoist(plan.stage, plan.lane, plan.ways)
     outer = _outer(plan.stage, plan.lane, plan.higher)
     loops.nest(outer, {}, lambda where: _Mixed(loops, plan, where, digits).emit())
@@ -174,7 +177,7 @@ def emit_interleave(loops: LoopBuilder, plan: InterleavePlan) -> None:
 
 @dataclass
 class _Mixed:
-    """All elements along both digits, the other iterators are at `where`."""
+    """All elements along both digits; `where` has the values of the other iterators."""
 
     loops: LoopBuilder
     plan: InterleavePlan
@@ -182,7 +185,7 @@ class _Mixed:
     digits: tuple[SSAValue, SSAValue] | None
 
     def emit(self) -> None:
-        """As many vectors as fit, the rest one after the other."""
+        """Emit as many vectors as fit, then single elements."""
         plan, loops = self.plan, self.loops
         dtype = (plan.higher or plan.lane).dtype
         count, lanes = plan.count, Const(plan.lanes, dtype)
@@ -201,7 +204,7 @@ class _Mixed:
             loops.loop(count - done, lambda o, way=way: single(o, way), dtype=dtype, name="j")
 
     def _at(self, o: SSAValue, r: int) -> Cloner:
-        """Copies of expressions where the digits are `o` and `r`."""
+        """Return a cloner of expressions for the digits `o` and `r`."""
         plan, loops, lane = self.plan, self.loops, self.plan.lane
         lower = loops.value(Const(r, lane.dtype), lane.dtype)
         if plan.higher is not None:
@@ -213,7 +216,7 @@ class _Mixed:
         return cloner
 
     def _vectors(self, first: SSAValue) -> None:
-        """A vector of each of the lower digit's values from `first` on, interleaved."""
+        """Emit a vector for each value of the lower digit from `first`, interleaved."""
         plan, loops = self.plan, self.loops
         store = plan.stage.store
         rows = loops.registers([plan.ways * plan.lanes], element_type(store.buffer))
@@ -227,7 +230,7 @@ class _Mixed:
             loops.store(mixed, store.buffer, [*outer, self._ramp(last, number * plan.lanes)])
 
     def _row(self, rows: SSAValue, first: SSAValue, way: int) -> None:
-        """The elements of one value of the lower digit, into their part of `rows`."""
+        """Store the elements of one value of the lower digit into their part of `rows`."""
         plan, loops = self.plan, self.loops
 
         def element(c: SSAValue) -> None:
@@ -237,14 +240,14 @@ class _Mixed:
         loops.loop(plan.lanes, element, dtype=i64, kind=ForKind.VECTORIZED)
 
     def _ramp(self, base: SSAValue, offset: int) -> SSAValue:
-        """`lanes` places from `base` + `offset` on."""
+        """Return `lanes` consecutive indices from `base` + `offset`."""
         dtype = cast(IntegerType, base.type)
         first = self.loops.value(add(Var(base, dtype), offset), dtype)
         return self.loops.ramp(first, self.plan.lanes)
 
 
 def interleaved(loops: LoopBuilder, rows: Sequence[SSAValue], lanes: int) -> list[SSAValue]:
-    """The first elements of all vectors, the second ones, …, as vectors; of as many rows as there are."""
+    """Return vectors with the first elements of all rows, then the second ones, and so on."""
     ways, vectors = len(rows), list[SSAValue]()
     for number in range(ways):
         places = [divmod(number * lanes + lane, ways) for lane in range(lanes)]

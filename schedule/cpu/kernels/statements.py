@@ -1,9 +1,9 @@
-"""The rule for blocks of statements, as topi writes them for scatters and sorts: their innermost loops become vectors.
+"""The rule for blocks of statements, which topi generates for scatters and sorts: it vectorizes their innermost loops.
 
     for i: for j: Y[P[i], j] = Y[P[i], j] + X[i, j]   ->   for i: for vectorized j: Y[P[i], j] = Y[P[i], j] + X[i, j]
 
-That is so where each iteration stores into places of its own, which lie side by side, and reads of what the loop stores
-nothing but these.
+This requires that iterations store to distinct, contiguous elements, and read no other elements that the loop
+stores.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from ..analysis.stages import Iter, constant_slope, has_no_aliases, is_expressio
 
 @dataclass(frozen=True)
 class StatementsPlan(NestPlan):
-    """Of the loops of `block`, in their order, those of the numbers `loops` are vectors."""
+    """A plan that vectorizes the loops with the numbers `loops` among those of `block`."""
 
     block: tir.BlockOp
     loops: tuple[int, ...]
 
 
 def plan_statements(root: Operation, machine: Machine) -> StatementsPlan | None:
-    """The plan for a block of statements of which loops can be vectors, None for any other operation."""
+    """Return the plan for a block of statements with vectorizable loops, or None for any other operation."""
     if not isinstance(root, tir.BlockOp) or root.iter_vars:
         return reject("it is no block of statements")
     if not has_no_aliases(root):
@@ -45,7 +45,7 @@ def plan_statements(root: Operation, machine: Machine) -> StatementsPlan | None:
 
 
 def emit_statements(loops: LoopBuilder, plan: StatementsPlan) -> None:
-    """The block with these loops."""
+    """Emit the block with these loops vectorized."""
     block = plan.block.clone()
     every = list(_loops(block))
     for number in plan.loops:
@@ -58,7 +58,7 @@ def _loops(root: Operation) -> Iterator[tir.ForOp]:
 
 
 def _is_independent(loop: tir.ForOp) -> bool:
-    """Whether the iterations of an innermost loop store into neighbouring places that no other iteration uses."""
+    """Return whether the iterations of an innermost loop store to contiguous elements that no other iteration uses."""
     body = list(loop.body.block.ops)
     stores = [op for op in body if isinstance(op, tir.StoreOp)]
     if loop.kind not in (ForKind.SERIAL, ForKind.PARALLEL) or loop.annotations is not None or not stores:
@@ -75,7 +75,7 @@ def _is_independent(loop: tir.ForOp) -> bool:
 
 
 def _is_neighbour(store: tir.StoreOp, it: Iter, written: set[SSAValue]) -> bool:
-    """Whether a store moves on by one with each iteration, to places that nothing which is stored decides."""
+    """Return whether a store advances by one element per iteration, to indices independent of what is stored."""
     for index in store.indices:
         if any(op.regions or (isinstance(op, tir.LoadOp) and op.buffer in written) for op in tree(index)):
             return False

@@ -1,4 +1,4 @@
-"""Stages of a tile that the rules of other stages write: functions say what their elements are, no program does.
+"""Stages of a tile that are emitted by the rules for other stages: their elements are defined by functions, not by tir.
 
 writer.write([(rows, False), (keys, True)], larger, at(top, 1), begin)
     ->
@@ -27,31 +27,31 @@ from ..policy.choices import first_fit
 from ..policy.rules import rules
 
 Write = Callable[[LoopBuilder, list[SSAValue]], SSAValue]
-"""Builds the value of an element, from its place along each iterator."""
+"""Builds the value of an element, from its position along each iterator."""
 Place = Callable[[LoopBuilder, list[SSAValue]], tuple[SSAValue, list[SSAValue]]]
-"""The buffer that an element is stored in, and where."""
+"""Returns the buffer in which an element is stored, and its indices."""
 Extents = Sequence[tuple[SymExpr, bool]]
-"""The iterators of a stage: how many values, and whether it is a sum over them."""
+"""The iterators of a stage: the number of values, and whether they are reduced."""
 
 
 def at(buffer: SSAValue, rank: int) -> Place:
-    """Elements of a buffer whose indices are the first iterators."""
+    """Return the element of a buffer whose indices are the first iterators."""
     return lambda inner, v: (buffer, v[:rank])
 
 
 def in_row(buffer: SSAValue, i: SSAValue) -> Place:
-    """Elements of row i of a buffer of one dimension or two."""
+    """Return the element of row i of a buffer with one or two dimensions."""
     rank = len(cast(BufferType, buffer.type).dims) - 1
     return lambda inner, v: (buffer, [i, *v[:rank]])
 
 
 def previous_value(buffer: SSAValue) -> Write:
-    """What a buffer holds: a sum goes on."""
+    """Return the current value of a buffer, to continue a sum."""
     return lambda inner, v: inner.load(buffer, v[: len(cast(BufferType, buffer.type).dims)])
 
 
 def begin_of(stage: Stage) -> Write:
-    """What a reduction begins with."""
+    """Return the initial value of a reduction."""
     init = stage.init
     assert init is not None
     return lambda inner, _: inner.cloner()(init.value)
@@ -59,14 +59,14 @@ def begin_of(stage: Stage) -> Write:
 
 @dataclass(frozen=True)
 class StageWriter:
-    """Writes stages for a machine; their iterators are of `dtype`."""
+    """Emits stages for a machine; their iterators are of `dtype`."""
 
     loops: LoopBuilder
     machine: Machine
     dtype: IntegerType
 
     def buffer(self, shape: Sequence[SymExpr | int], like: SSAValue, name: str) -> SSAValue:
-        """A buffer of such elements as another one has."""
+        """Return a buffer with the element type of another one."""
         buffer = self.loops.scratch(shape, element_type(like))
         set_name(buffer, name)
         return buffer
@@ -79,7 +79,7 @@ class StageWriter:
         begin: Write | None = None,
         epilogue: tuple[Write, Place] | None = None,
     ) -> None:
-        """Write loops over `extents`: `value` goes to `to`, or what `epilogue` makes of it where that says."""
+        """Emit loops over `extents` that store `value` in `to`, or the result of `epilogue` where that specifies."""
         stage = self._stage(extents, value, to, begin)
         finished = Epilogue(stage)
         if epilogue is not None:
@@ -93,7 +93,7 @@ class StageWriter:
             part.erase(safe_erase=False)
 
     def _stage(self, extents: Extents, value: Write, to: Place, begin: Write | None = None) -> Stage:
-        """A stage that is in no function, for rules to look at."""
+        """Return a stage that is not in a function, as input for rules."""
         block = Block(arg_types=[self.dtype] * len(extents))
         inner = LoopBuilder(block)
         v: list[SSAValue] = list(block.args)

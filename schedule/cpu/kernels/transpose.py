@@ -1,4 +1,4 @@
-"""The rule for transposed copies: squares are turned around in registers.
+"""The rule for transposed copies: squares are transposed in registers.
 
     for i: for j: Y[i, j] = X[j, i]
         ->
@@ -7,7 +7,8 @@
         w0, …, w15 = the columns of v0, …, v15, by four rounds of shuffles
         Y[i * 16 + 0, j * 16 :+ 16], … = w0, …
 
-Each line of memory is read and written as a whole, and once. What is left of both sides is copied element by element.
+Each cache line is read and written completely, and once. The remainders of both sides are copied element by
+element.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from ..policy.limits import MAX_SQUARE
 
 @dataclass
 class TransposePlan(Plan):
-    """`stored` runs along the rows that are written, `loaded` along those that are read; squares have `size` rows."""
+    """A plan in which `stored` runs along written rows and `loaded` along read rows; squares have `size` rows."""
 
     stage: Stage
     load: tir.LoadOp
@@ -41,7 +42,7 @@ class TransposePlan(Plan):
 
 
 def plan_transpose(epilogue: Epilogue, machine: Machine) -> TransposePlan | None:
-    """The plan for a copy between two layouts, None where this rule does not fit."""
+    """Return the plan for a copy between two layouts, or None if this rule does not fit."""
     stage = epilogue.stage
     load = stage.store.value.owner
     if not isinstance(load, tir.LoadOp) or stage.reduce or stage.init is not None or load.buffer is stage.buffer:
@@ -56,7 +57,7 @@ def plan_transpose(epilogue: Epilogue, machine: Machine) -> TransposePlan | None
 
 
 def _along(stage: Stage, access: tir.LoadOp | tir.StoreOp, size: int) -> Iter | None:
-    """The iterator along which an access is contiguous, and only in its last index."""
+    """Return the iterator along which an access is contiguous, and which occurs only in its last index."""
     for it in stage.spatial:
         if (it.extent.constant or size) < size or constant_slope(access, it) != 1:
             continue
@@ -67,13 +68,13 @@ def _along(stage: Stage, access: tir.LoadOp | tir.StoreOp, size: int) -> Iter | 
 
 
 def emit_transpose(loops: LoopBuilder, plan: TransposePlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     outer = [it for it in plan.stage.spatial if it not in (plan.stored, plan.loaded)]
     loops.nest(outer, {}, lambda where: _squares(loops, plan, where))
 
 
 def _squares(loops: LoopBuilder, plan: TransposePlan, where: Bindings) -> None:
-    """Full squares, then the rows that are left, then the columns that are left of the rows of squares."""
+    """Emit full squares, then the remaining rows, then the remaining columns of the rows of squares."""
     size, stored, loaded = plan.size, plan.stored, plan.loaded
     rows, columns = (it.extent // size for it in (loaded, stored))
 
@@ -101,7 +102,7 @@ def _rest(
     rows: tuple[SymExpr, SymExpr],
     columns: tuple[SymExpr, SymExpr],
 ) -> None:
-    """Element by element, from the first to before the second of each pair."""
+    """Emit single elements in the ranges of rows and columns, each (first, end)."""
     loaded, stored = plan.loaded, plan.stored
 
     def element(i: SSAValue, j: SSAValue) -> None:
@@ -119,10 +120,10 @@ def _rest(
 
 
 def _square(loops: LoopBuilder, plan: TransposePlan, where: Bindings) -> None:
-    """One square with its first element at `where`."""
+    """Emit one square whose first element is at `where`."""
 
     def place(access: tir.LoadOp | tir.StoreOp, across: Iter, step: int) -> list[SSAValue]:
-        """Where a vector begins that is `step` further in the direction across."""
+        """Return the indices of a vector that is `step` further in the direction `across`."""
         here = loops.value(Var(where[across], across.dtype) + step)
         cloner = loops.cloner({**where, across: here})
         *outer, last = (cloner(index) for index in access.indices)

@@ -1,8 +1,8 @@
 """The rule for reductions along contiguous memory: sums of rows, products with a transposed matrix, dot products.
 
-Vectors run along the reduction, so that partial results stand in the lanes and are combined at the end; floats are
-added in another order than tir's. A tile of `rows` x `columns` elements shares its loads, or four elements side by
-side where a matrix is multiplied by a vector:
+Vectors run along the reduction, so that lanes hold partial results, which are combined at the end; floats are added
+in another order than in the tir. A tile of `rows` x `columns` elements shares its loads, or four adjacent elements
+if a matrix is multiplied by a vector:
 
     for i in M / rows: for j in N / columns:
         acc[rows, columns, width] = 0
@@ -38,12 +38,14 @@ _REDUCTIONS: dict[type[Operation], tuple[str, str, str]] = {
 
 
 _NOTHING: dict[type[Operation], int] = {tir.AddOp: 0, tir.MulOp: 1}
-"""What changes nothing; for the others any value does that was there before."""
+"""The neutral element of combiners; for those not listed, any previous value is neutral."""
 
 
 @dataclass
 class VectorReductionPlan(mk.SumPlan):
-    """Along which iterator the vectors lie, the tile's iterators with their sizes, and vectors for each element."""
+    """A plan with vectors along `lane`, the tile's iterators with their sizes, and the number of vectors per
+    element.
+    """
 
     lane: Iter
     tile: list[tuple[Iter, int]]
@@ -56,7 +58,7 @@ class VectorReductionPlan(mk.SumPlan):
 
 
 def plan_vector_reduction(epilogue: Epilogue, machine: Machine, fewest: int = 1) -> VectorReductionPlan | None:
-    """The plan for a reduction of at least `fewest` neighbours, None where this rule does not fit."""
+    """Return the plan for a reduction of at least `fewest` contiguous elements, or None if this rule does not fit."""
     stage = epilogue.stage
     update = update_of(stage)
     if update is None:
@@ -84,7 +86,7 @@ def _contiguous(stage: Stage, update: Update, it: Iter) -> bool:
 
 
 def _tile(stage: Stage, lane: Iter, machine: Machine) -> list[tuple[Iter, int]]:
-    """Two iterators, each of which leaves a vector of operands where it is, or one that does."""
+    """Return two iterators, in each of which a vector operand is invariant, or a single such iterator."""
     vectors = [load for load in stage.loads if constant_slope(load, lane) == 1]
     iters = [
         it for it in stage.spatial if it.extent.constant != 1 and any(constant_slope(v, it) == 0 for v in vectors)
@@ -96,7 +98,7 @@ def _tile(stage: Stage, lane: Iter, machine: Machine) -> list[tuple[Iter, int]]:
 
 
 def emit_vector_reduction(loops: LoopBuilder, plan: VectorReductionPlan) -> None:
-    """The loops of a plan."""
+    """Emit the loops of a plan."""
     tiled = [it for it, _ in plan.tile]
     outer = [it for it in plan.stage.spatial if it not in tiled]
     loops.nest(outer, {}, lambda where: _tiles(loops, plan, list(plan.tile), where, []))
@@ -105,7 +107,7 @@ def emit_vector_reduction(loops: LoopBuilder, plan: VectorReductionPlan) -> None
 def _tiles(
     loops: LoopBuilder, plan: VectorReductionPlan, left: list[tuple[Iter, int]], where: Bindings, tile: list[mk.Strip]
 ) -> None:
-    """Full tiles along each iterator, then one element at a time (or what is left, where that is known)."""
+    """Emit full tiles along each iterator, then single elements (or the remainder, if its size is known)."""
     if not left:
         _Tile(loops, plan, where, tile).emit()
         return
@@ -115,7 +117,7 @@ def _tiles(
 
 @dataclass
 class _Tile(mk.Tile[SSAValue]):
-    """One tile: strips of the iterators that lie in it; the others are at `where`."""
+    """One tile: strips of the iterators in it; `where` has the values of the others."""
 
     loops: LoopBuilder
     plan: VectorReductionPlan
@@ -123,16 +125,16 @@ class _Tile(mk.Tile[SSAValue]):
     tile: list[mk.Strip]
 
     def registers(self) -> SSAValue:
-        """A row of vectors for each element."""
+        """Allocate a row of vectors for each element."""
         sizes = [strip.size for strip in self.tile]
         return self.loops.registers([*sizes, self.plan.width], element_type(self.plan.stage.buffer))
 
     def start(self, acc: SSAValue) -> None:
-        """Fill all lanes with what changes nothing."""
+        """Fill all lanes with the neutral element."""
         self._elements(lambda where, at: self._fill(at, acc))
 
     def reduce(self, acc: SSAValue) -> None:
-        """Along the vectors, inside of all other loops of the reduction."""
+        """Emit the reduction along the vectors, inside of all other loops of the reduction."""
         others = [it for it in self.plan.stage.reduce if it is not self.plan.lane]
         self.loops.nest(others, {}, lambda ks: self._along(acc, ks))
 
@@ -145,7 +147,7 @@ class _Tile(mk.Tile[SSAValue]):
 
     @property
     def _ends_in_fours(self) -> bool:
-        """Whether the vectors of four neighbours are summed at once: shuffles within 128 bits serve them all."""
+        """True if the vectors of four adjacent elements are summed together, sharing shuffles within 128 bits."""
         dtype = element_type(self.plan.stage.buffer)
         sums = type(self.plan.update.combiner) is tir.AddOp and is_float(dtype) and bit_width(dtype) == 32
         return sums and self.plan.lanes >= SUMMED_TOGETHER and bool(self.tile) and self.tile[-1].size == SUMMED_TOGETHER
@@ -153,7 +155,7 @@ class _Tile(mk.Tile[SSAValue]):
     def _elements(
         self, body: Callable[[Bindings, list[SSAValue]], None], strips: Sequence[mk.Strip] | None = None
     ) -> None:
-        """Each element of the tile, unrolled: where it is in the result, and in the accumulators."""
+        """Emit `body` for each element of the tile, unrolled: its position in the result and in the accumulators."""
 
         def nest(left: list[mk.Strip], where: Bindings, at: list[SSAValue]) -> None:
             if not left:
@@ -166,7 +168,9 @@ class _Tile(mk.Tile[SSAValue]):
         nest([*(self.tile if strips is None else strips)], dict(self.where), [])
 
     def _columns(self, body: Callable[[Bindings, list[SSAValue]], None]) -> None:
-        """As `_elements`, column by column: one of them at a time is in a register, there are no fewer than rows."""
+        """Emit `body` as `_elements`, column by column, so that one column is in a register; there are at least as
+        many rows.
+        """
         if len(self.tile) < 2:
             self._elements(body)
             return
@@ -181,7 +185,9 @@ class _Tile(mk.Tile[SSAValue]):
         self._elements(column, [columns])
 
     def _fill(self, at: list[SSAValue], acc: SSAValue) -> None:
-        """Each lane begins with what changes nothing: 0 for sums; for maxima the init value, combined again."""
+        """Initialize each lane with the neutral element: 0 for sums; for maxima the init value, which is combined
+        again.
+        """
         loops, plan = self.loops, self.plan
         init, nothing = plan.stage.init, _NOTHING.get(type(plan.update.combiner))
         assert init is not None
@@ -194,7 +200,7 @@ class _Tile(mk.Tile[SSAValue]):
         loops.vectors(plan.lane, plan.width, lane)
 
     def _along(self, acc: SSAValue, ks: Bindings) -> None:
-        """The reduction along the vectors: full widths, then what is left."""
+        """Emit the reduction along the vectors: full widths, then the remainder."""
         plan = self.plan
 
         def step(strip: mk.Strip) -> None:
@@ -222,7 +228,7 @@ class _Tile(mk.Tile[SSAValue]):
         self._finish(where, across(loops, acc, at, (plan.lanes, plan.chains), combine, by_halves=True, nnan=nnan))
 
     def _end_four(self, where: Bindings, at: list[SSAValue], acc: SSAValue) -> None:
-        """As `_end`, of the neighbours along the last iterator of the tile."""
+        """Emit `_end` for four neighbours along the last iterator of the tile."""
         plan, loops, last = self.plan, self.loops, self.tile[-1]
         places = [loops.const(i, last.it.dtype) for i in range(SUMMED_TOGETHER)]
         size = plan.lanes, plan.chains
@@ -236,7 +242,7 @@ class _Tile(mk.Tile[SSAValue]):
         last.vectors(lambda c: self._finish({**where, last.it: last.at(c)}, loops.load(four, [c])))
 
     def _is_line(self, it: Iter) -> bool:
-        """Whether neighbours along an iterator are finished as neighbours, or with what is the same for them."""
+        """Return whether elements along an iterator are finished with contiguous or invariant accesses."""
         epilogue, init = self.plan.epilogue, self.plan.stage.init
         mine, stage = epilogue.iter_of(it), self.plan.stage
         reads = [] if epilogue.consumer is None else [op for op in epilogue.last.loads if op.buffer is not stage.buffer]
@@ -245,7 +251,7 @@ class _Tile(mk.Tile[SSAValue]):
         return constant_slope(epilogue.last.store, mine) == 1 and all(slope in (0, 1) for slope in slopes)
 
     def _finish(self, where: Bindings, total: SSAValue) -> None:
-        """Combine what was reduced with the init value, finish and store."""
+        """Combine the reduced value with the init value, finish and store."""
         plan, loops = self.plan, self.loops
         combine, nnan = type(plan.update.combiner), "nnan" in plan.update.combiner.properties
         assert plan.stage.init is not None
@@ -270,9 +276,10 @@ def across(
     by_halves: bool = False,
     nnan: bool = False,
 ) -> SSAValue:
-    """The sum (maximum, minimum) of what stands in a row of a buffer, `size` is (lanes of a vector, vectors).
+    """Return the sum, maximum or minimum of a row of a buffer; `size` is (lanes of a vector, vectors).
 
-    NaN is passed over in the lanes of the last vector, one by one; much faster, `by_halves`, it is kept but for `nnan`.
+    NaN is ignored in the lanes of the last vector, one by one; with the much faster `by_halves` it is kept unless
+    `nnan`.
     """
     total = _one_vector(loops, acc, at, size, combine, nnan)
     if size[0] == 1:
@@ -291,7 +298,7 @@ def _one_vector(
     combine: type[tir.BinaryExpr],
     nnan: bool,
 ) -> SSAValue:
-    """The vectors of a row as one."""
+    """Combine the vectors of a row into one."""
     lanes, vectors = size
     total: SSAValue | None = None
     for vector in range(vectors):
@@ -304,10 +311,10 @@ def _one_vector(
 
 
 def _sums_of_four(loops: LoopBuilder, vectors: Sequence[SSAValue]) -> SSAValue:
-    """The sum of each of four vectors, as one of four lanes.
+    """Return the sums of four vectors in one vector of four lanes.
 
-    Of x, y, z, w two additions leave x0 + x2, y0 + y2, x1 + x3, y1 + y3 of each four lanes, and the same of z and w; a
-    third one the sums of fours; then halves are added.
+    For x, y, z, w two additions yield x0 + x2, y0 + y2, x1 + x3, y1 + y3 in each group of four lanes, and the same
+    for z and w. A third addition yields sums of groups of four; then halves are added.
     """
     x, y, z, w = vectors
     lanes = lanes_of(x.type)
@@ -322,14 +329,14 @@ def _sums_of_four(loops: LoopBuilder, vectors: Sequence[SSAValue]) -> SSAValue:
 
 
 def _horizontal(loops: LoopBuilder, lanes: SSAValue, dtype: Attribute, combine: type[tir.BinaryExpr]) -> SSAValue:
-    """The reduction of one vector."""
+    """Return the reduction of one vector."""
     kind = _REDUCTIONS[combine][0 if is_float(dtype) else 2 if is_unsigned(dtype) else 1]
     args = [loops.const(_NOTHING[combine], dtype), lanes] if kind in ("fadd", "fmul") else [lanes]
     return loops.op(tir.CallLLVMIntrinOp(f"llvm.vector.reduce.{kind}", args, dtype))
 
 
 def _halved(loops: LoopBuilder, lanes: SSAValue, combine: type[tir.BinaryExpr], nnan: bool, least: int = 1) -> SSAValue:
-    """The reduction of a vector of a power of two of lanes, to so many."""
+    """Reduce a vector with a power of two of lanes to `least` lanes."""
     half = lanes_of(lanes.type) // 2
     if half < least:
         return lanes

@@ -1,1 +1,1 @@
-"""What the rules share: loop transformations, packed data, parts of microkernels."""
+"""Code shared by the rules: loop transformations, packed data, parts of microkernels."""

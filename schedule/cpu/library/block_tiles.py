@@ -1,4 +1,4 @@
-"""Blocks of interleaved rows piece by piece, as float32: a piece are neighbours that have one scale."""
+"""Blocks of interleaved rows, processed piece by piece as float32. A piece is a run of elements with the same scale."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .unpack_blocks import Part, Unpacked, Words
 
 @dataclass(frozen=True)
 class Piece:
-    """`step` numbers from `first` of the block on: scale * (byte - zero) + minimum. `word(j)` are four bytes."""
+    """`step` elements from `first` of the block: scale * (byte - zero) + minimum. `word(j)` returns four bytes."""
 
     words: Words
     first: SymExpr
@@ -28,7 +28,7 @@ class Piece:
     signed: bool
 
     def byte(self, n: int) -> SSAValue:
-        """The byte of number n, as float32."""
+        """Return byte n as float32."""
         words, word, at = self.words, self.word(n // 4), n % 4
         if not self.signed:
             return words.cast(words.bits(word, 8 * at, 255), f32)
@@ -36,7 +36,7 @@ class Piece:
         return words.cast(words.intrin("shift_right", upper, 24), f32)
 
     def number(self, n: int) -> SSAValue:
-        """Number n."""
+        """Return element n."""
         words, byte = self.words, self.byte(n)
         if self.zero:
             byte = words.loops.op(tir.SubOp(byte, words.spread(self.zero, f32)))
@@ -44,7 +44,7 @@ class Piece:
         return value if self.minimum is None else words.loops.op(tir.AddOp(value, self.minimum))
 
     def least(self) -> SSAValue | None:
-        """What a byte of 0 stands for: minimum - zero * scale, None where that is 0."""
+        """Return the value of a byte of 0, which is minimum - zero * scale; None if that is 0."""
         if not self.zero:
             return self.minimum
         words = self.words
@@ -53,7 +53,7 @@ class Piece:
 
 
 def each_piece(words: Words, body: Callable[[Piece], object]) -> None:
-    """`body` for all pieces of a block, one after the other: in the code, or in a loop where the block is long."""
+    """Emit `body` for all pieces of a block in order: unrolled, or in a loop if the block is long."""
     parts = words.unpacked()
     count, each = words.format.size // parts.step, parts.step // 4
     dtype, loops = words.begin.dtype, words.loops
@@ -89,7 +89,7 @@ def _piece(
 
 @dataclass(frozen=True)
 class _Table:
-    """The words, scales and minima of a long block, a row each."""
+    """The words, scales and minima of a long block, one row each."""
 
     block: Words
     words: SSAValue
@@ -98,7 +98,7 @@ class _Table:
 
     @classmethod
     def of(cls, block: Words, parts: Unpacked) -> _Table:
-        """Take a block apart."""
+        """Unpack a block into a table."""
         count = block.format.size // parts.step
 
         def filled(rows: int, part: Part, dtype: Attribute) -> SSAValue:
@@ -117,5 +117,5 @@ class _Table:
         return [loops.value(n), loops.ramp(loops.value(Const(0, n.dtype)), block.lanes)]
 
     def row(self, buffer: SSAValue, n: SymExpr) -> SSAValue:
-        """Row n of one of them."""
+        """Return row n of one of the buffers."""
         return self.block.loops.load(buffer, self._place(self.block, n))

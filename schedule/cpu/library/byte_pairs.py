@@ -1,10 +1,10 @@
-"""Products of bytes by the instruction of AVX2 that sums pairs of unsigned by signed ones to 16 bits, and saturates.
+"""Products of bytes by the AVX2 instruction that sums pairs of unsigned by signed products in 16 bits, with saturation.
 
     q of 4 bits:   total += words(pairs(q[0], x[0]) + … + pairs(q[7], x[7]))
     q of 8 bits:   total += words(pairs(abs(q[0]), x[0] * sign(q[0]))) + …
 
-`words` sums pairs of 16 bits to 32. x is from -127 to 127. A sum of two products with numbers up to 15 is at most
-2 * 15 * 127, so that eight such sums fit into 16 bits; with magnitudes up to 128 one does.
+`words` sums pairs of 16-bit values in 32 bits. x is in [-127, 127]. A sum of two products with values up to 15 is
+at most 2 * 15 * 127, so that eight such sums fit 16 bits; with magnitudes up to 128, one sum fits.
 """
 
 from __future__ import annotations
@@ -26,18 +26,20 @@ _FENCE = "llvm.arithmetic.fence"
 
 
 def sums_of_pairs(loops: LoopBuilder, unsigned: SSAValue, signed: SSAValue) -> SSAValue:
-    """The sums of two products, 16 bits; of 32 bytes each, which both are `BYTES`."""
+    """Return the 16-bit sums of two products each, of two vectors of 32 bytes (`BYTES`)."""
     return loops.op(tir.CallLLVMIntrinOp(str(PAIRED.intrinsic), [unsigned, signed], _PAIRS))
 
 
 def add_words(loops: LoopBuilder, total: SSAValue, sums: SSAValue) -> SSAValue:
-    """`total`, eight int32, and in each lane two of the sums of pairs."""
+    """Return `total`, eight int32, plus two of the sums of pairs in each lane."""
     one = loops.op(tir.BroadcastOp(loops.const(1, i16), 16))
     return loops.op(tir.AddOp(total, loops.op(tir.CallLLVMIntrinOp(_WORDS, [sums, one], total.type))))
 
 
 def in_order(loops: LoopBuilder, total: SSAValue) -> SSAValue:
-    """`total`, to which LLVM adds what comes next, and not to that first: a fence, which is for floats, and no code."""
+    """Return `total` behind a floating-point fence without code, which keeps LLVM from reassociating later
+    additions.
+    """
     floats = VectorType(f32, [8])
     value = loops.op(tir.ReinterpretOp(total, floats))
     return loops.op(tir.ReinterpretOp(loops.op(tir.CallLLVMIntrinOp(_FENCE, [value], floats)), total.type))
@@ -45,7 +47,7 @@ def in_order(loops: LoopBuilder, total: SSAValue) -> SSAValue:
 
 @dataclass(frozen=True)
 class BytePairs:
-    """Four bytes in each of the lanes of `vectors`, of magnitudes up to `most`; with `signed` they may be negative."""
+    """Four bytes in each lane of `vectors`, with magnitudes up to `most`; if `signed` they may be negative."""
 
     loops: LoopBuilder
     vectors: Sequence[SSAValue]
@@ -53,7 +55,7 @@ class BytePairs:
     signed: bool
 
     def add_products(self, total: SSAValue, xs: Sequence[SSAValue]) -> SSAValue:
-        """`total` and the products with those of `xs`, summed in each lane."""
+        """Return `total` plus the products with the bytes of `xs`, summed in each lane."""
         products = [self._pairs(w, x) for w, x in zip(self.vectors, xs, strict=True)]
         together = MAX_PAIR_SUM // (2 * self.most * MAX_PAIR_FACTOR)
         for first in range(0, len(products), together):
@@ -64,7 +66,7 @@ class BytePairs:
         return total
 
     def _pairs(self, weights: SSAValue, x: SSAValue) -> SSAValue:
-        """The sums of two products."""
+        """Return the sums of two products each."""
         loops = self.loops
         weights, x = (loops.op(tir.ReinterpretOp(value, BYTES)) for value in (weights, x))
         if self.signed:

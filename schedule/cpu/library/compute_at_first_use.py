@@ -1,12 +1,12 @@
-"""Rows of intermediate values that are computed where a reduction reads them first, instead of in a loop of their own:
+"""Rows of intermediate values are computed where a reduction first reads them, instead of in a separate loop:
 
     for j: E[i, j] = exp(X[i, j] - M[i])             for k in J / 64: for c in 64:
     for k in J / 64: for c in 64:              ->        E[i, 64 k + c] = e = exp(X[i, 64 k + c] - M[i])
         S[c] = S[c] + E[i, 64 k + c]                     S[c] = S[c] + e
 
-That saves reading the row once more, and gives several vectors at once to what computes them, so that none waits for
-itself. The loops of the reduction must read the whole row, in order and once. Meanwhile the next row is asked for,
-where it is far away (`prefetch`).
+This saves a pass over the row, and several vectors are computed at a time, which hides latencies. The loops of the
+reduction must read the full row, in order and once. The next row is prefetched meanwhile if it is far away
+(`prefetch`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Accesses = tir.LoadOp | tir.StoreOp
 
 @dataclass(frozen=True)
 class _Row:
-    """A vectorized loop that stores one element in each lane, into a buffer of the function."""
+    """A vectorized loop that stores one element per lane to a buffer of the function."""
 
     loop: tir.ForOp
     store: tir.StoreOp
@@ -47,7 +47,7 @@ class _Row:
 
 
 def compute_at_first_use(block: Block) -> None:
-    """Move what rows of a block are made of into the loops that read them first."""
+    """Move the computation of rows in a block into the loops that first read them."""
     for op in list(block.ops):
         row = _row(op)
         loads = None if row is None else _first_reads(row)
@@ -68,14 +68,14 @@ def _move(row: _Row, loads: list[tir.LoadOp]) -> None:
 
 
 def _outer_loop(load: tir.LoadOp) -> tir.ForOp | None:
-    """The serial loop around the vectorized one of a load."""
+    """Return the serial loop around the vectorized loop of a load."""
     inner = load.parent_op()
     outer = None if inner is None else inner.parent_op()
     return outer if isinstance(outer, tir.ForOp) and outer.kind is ForKind.SERIAL and _strips(outer) else None
 
 
 def _row(op: Operation) -> _Row | None:
-    """The row that a loop stores, element by element."""
+    """Return the row that a loop stores element by element."""
     if not isinstance(op, tir.ForOp) or op.kind is not ForKind.VECTORIZED or not isinstance(op.extent, SymExpr):
         return None
     *others, store = op.body.block.ops
@@ -88,7 +88,7 @@ def _row(op: Operation) -> _Row | None:
 
 
 def _first_reads(row: _Row) -> list[tir.LoadOp] | None:
-    """The loads of loops behind a row that together read it once, in order; None where others come first."""
+    """Return the loads of later loops that together read a row once and in order; None if other reads come first."""
     loads: list[tir.LoadOp] = []
     done: SymExpr = Const(0)
     op = row.loop.next_op
@@ -112,7 +112,7 @@ def _same(a: SymExpr, b: SymExpr) -> bool:
 
 
 def _end_of_reads(row: _Row, op: Operation, here: list[Accesses], begin: SymExpr) -> SymExpr | None:
-    """Where a loop that reads a row from `begin` on, without gaps, ends; None where it does something else."""
+    """Return the end of a loop that reads a row contiguously from `begin`; None if it does anything else."""
     loops = _strips(op)
     if loops is None or len(here) != 1 or not isinstance(here[0], tir.LoadOp):
         return None
@@ -130,7 +130,7 @@ def _end_of_reads(row: _Row, op: Operation, here: list[Accesses], begin: SymExpr
 
 
 def _strips(op: Operation) -> list[tir.ForOp] | None:
-    """A vectorized loop, or a serial one with one in it; None for all else."""
+    """Return a vectorized loop, or a serial loop that contains one; None otherwise."""
     if not isinstance(op, tir.ForOp) or not isinstance(op.extent, SymExpr):
         return None
     if not isinstance(op.min, SymExpr) or op.min.constant != 0:

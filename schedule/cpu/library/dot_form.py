@@ -1,4 +1,4 @@
-"""What products for instructions that add several products look like in a tensor function: their iterators.
+"""The form of products for dot-product instructions in a tensor function: their iterators.
 
 C[…, i, j] += A[…, i, k] * B[…, k, j]        A one load, in the order of k, which stays along j; B any expression
 """
@@ -19,7 +19,7 @@ from .epilogue import Epilogue
 
 
 def room(it: Iter) -> SymExpr | None:
-    """The most values that an iterator has, as the extent of a buffer; None where nothing is known before it runs."""
+    """Return the maximal extent of an iterator, as a buffer extent; None if it has no bound at build time."""
     if all(v.value is None for v in it.extent.free_vars()):
         return it.extent
     most = Analyzer().bounds(it.extent).high
@@ -27,7 +27,7 @@ def room(it: Iter) -> SymExpr | None:
 
 
 def summed(stage: Stage) -> list[Iter]:
-    """The iterators of the sum that have several values; those that are two by themselves."""
+    """Return the reduction iterators with several values; fused iterators are replaced by their two parts."""
     single = [part for it in stage.reduce for part in (it.parts or (it,))]
     return [it for it in single if it.extent.constant != 1]
 
@@ -38,12 +38,12 @@ def starts_at_zero(stage: Stage) -> bool:
 
 
 def narrow(value: SSAValue) -> SSAValue:
-    """What is converted before it is multiplied."""
+    """Return the value before conversion to the type in which it is multiplied."""
     return value.owner.value if isinstance(value.owner, tir.CastOp) else value
 
 
 def lane_of(epilogue: Epilogue, rows: tir.LoadOp, columns: SSAValue, group: int) -> Iter | None:
-    """The iterator along which the result is contiguous and A does not move, at most from panel to panel of B."""
+    """Return the iterator along which the result is contiguous and A is invariant, at least within each panel of B."""
     for it in reversed(epilogue.stage.spatial):
         contiguous = constant_slope(epilogue.last.store, epilogue.iter_of(it)) == 1
         if not contiguous or it.extent.constant in (0, 1):
@@ -54,7 +54,7 @@ def lane_of(epilogue: Epilogue, rows: tir.LoadOp, columns: SSAValue, group: int)
 
 
 def _stays_in_panels(rows: tir.LoadOp, lane: Iter, columns: SSAValue, group: int) -> bool:
-    """Whether A is the same for all columns of a panel, as for those of a group of channels."""
+    """Return whether A is the same for all columns of a panel, as for the columns of a channel group."""
     load = columns.owner
     last = cast(BufferType, load.buffer.type).dims[-1].constant if isinstance(load, tir.LoadOp) else None
     width = 0 if last is None else last // group
@@ -67,13 +67,13 @@ def _stays_in_panels(rows: tir.LoadOp, lane: Iter, columns: SSAValue, group: int
 
 
 def moves_along(columns: SSAValue, lane: Iter) -> bool:
-    """Whether B is an expression without branches, parts of which vary with the lanes."""
+    """Return whether B is an expression without branches that varies with the lanes."""
     moves = any(constant_slope(load, lane) != 0 for load in loads_below(columns))
     return moves and not any(op.regions for op in tree(columns))
 
 
 def is_reused(columns: SSAValue, rows: tir.LoadOp, it: Iter) -> bool:
-    """Whether all of an iterator's values use the same B."""
+    """Return whether all values of an iterator use the same B."""
     loads = loads_below(columns)
     return it.extent.constant != 1 and constant_slope(rows, it) != 0 and all(constant_slope(b, it) == 0 for b in loads)
 

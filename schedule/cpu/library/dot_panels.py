@@ -1,6 +1,6 @@
-"""Operands of instructions that add several products: panels of packed weights, and elements of several k.
+"""Operands of dot-product instructions: panels of packed weights, and elements of several k.
 
-An element of 32 bits holds `group` neighbouring k of a column; `pack-weights` orders constant weights so:
+An element of 32 bits holds `group` consecutive k of a column; `pack-weights` packs constant weights in this order:
 
     P[j // width, …, k // group, j % width * group + k % group]
 """
@@ -33,7 +33,7 @@ from .prefetch_distribution import next_panel
 
 @dataclass(frozen=True)
 class DotPanels:
-    """B in panels of `width` columns of `lane`, read by one load, with `group` neighbours of `k` in an element.
+    """B in panels of `width` columns of `lane`, read by one load, with `group` consecutive `k` in an element.
 
     With `order`, which is loaded at [j // width, …, k], k is k // 16 * 16 + order.
     """
@@ -46,7 +46,7 @@ class DotPanels:
     order: tir.LoadOp | None = None
 
     def place(self, loops: LoopBuilder, where: Bindings, first: SSAValue, step: SSAValue, column: int) -> Place:
-        """Where a column of the panel that begins with `first` is at a step."""
+        """Return the position of a column at a step, in the panel that begins with `first`."""
         cloner = loops.cloner(where)
         middle = [cloner(i) for i in list(self.load.indices)[1:-2]]
         place = loops.const(column * self.group, self.load.indices[-1].type)
@@ -54,7 +54,7 @@ class DotPanels:
         return self.load.buffer, [number, *middle, step, place]
 
     def byte_order(self, loops: LoopBuilder, where: Bindings, count: int, lanes: int) -> SSAValue:
-        """Where the bytes that a step multiplies are among their 16, in every lane."""
+        """Return the positions, among 16 bytes, of the bytes that a step multiplies, in every lane."""
         assert self.order is not None
         cloner = loops.cloner(where)
         *outer, last = (cloner(i) for i in self.order.indices)
@@ -63,18 +63,18 @@ class DotPanels:
 
     @property
     def lines_of_step(self) -> int:
-        """Lines of memory that a step reads."""
+        """The number of cache lines that a step reads."""
         return max(1, self.width * self.group // self._line)
 
     @property
     def _line(self) -> int:
-        """Elements of a line of memory."""
+        """The number of elements in a cache line."""
         return LINE_BITS // bit_width(element_type(self.load.buffer))
 
     def prefetch_next(
         self, loops: LoopBuilder, where: Bindings, first: SSAValue, lines: Sequence[tuple[SymExpr, SymExpr]]
     ) -> None:
-        """Prefetch lines of the panel after that which begins with `first`: (which line, of which step)."""
+        """Prefetch lines of the panel after the one that begins with `first`: (which line, of which step)."""
         following = next_panel(self.lane, self.width, first)
         if following is None:
             return
@@ -87,7 +87,7 @@ class DotPanels:
 
 
 def dot_panels(columns: SSAValue, lane: Iter, k: Iter, group: int) -> DotPanels | None:
-    """The panels that B stands in, as `pack-weights` orders constant weights; None where it does not."""
+    """Return the panels that contain B, as packed by `pack-weights`; None if there are none."""
     load = columns.owner
     if not isinstance(load, tir.LoadOp) or len(load.indices) < 3 or lane.parts or k.extent.constant is None:
         return None
@@ -107,7 +107,7 @@ def dot_panels(columns: SSAValue, lane: Iter, k: Iter, group: int) -> DotPanels 
 
 
 def _order(columns: SSAValue, number: SymExpr, middle: list[SymExpr], k: Iter) -> tir.LoadOp | None:
-    """The load that says in which order 16 rows of panels are; None where there is none, of bytes at the same place."""
+    """Return the load of the order of 16 rows in a panel; None if there is none, of bytes at the same position."""
     others = [load for load in loads_below(columns) if load is not columns.owner]
     if len(others) != 1 or element_type(others[0].buffer) != ui8 or (k.extent % ROWS).constant != 0:
         return None
@@ -118,7 +118,7 @@ def _order(columns: SSAValue, number: SymExpr, middle: list[SymExpr], k: Iter) -
 
 
 def packed_element(loops: LoopBuilder, dot: Dot, values: Sequence[SSAValue]) -> SSAValue:
-    """Values of neighbouring k as one element; a number in the dtype of the sums where it holds one."""
+    """Return the values of consecutive k as one element, or a number in the dtype of the sums if it holds one."""
     if dot.group == 1:
         return loops.op(tir.CastOp(values[0], dot.sums))
     parts = [_bits_at(loops, value, n) for n, value in enumerate(values)]
@@ -126,7 +126,7 @@ def packed_element(loops: LoopBuilder, dot: Dot, values: Sequence[SSAValue]) -> 
 
 
 def _bits_at(loops: LoopBuilder, value: SSAValue, place: int) -> SSAValue:
-    """The bits of a byte or of two, as an int32 that is not negative, at a place of it."""
+    """Return the bits of one or two bytes as a non-negative int32, shifted to a position."""
     bits = bit_width(value.type)
     unsigned = ui8 if bits == 8 else ui16
     wide: SSAValue = value if value.type == unsigned else loops.op(tir.ReinterpretOp(value, unsigned))
@@ -137,7 +137,7 @@ def _bits_at(loops: LoopBuilder, value: SSAValue, place: int) -> SSAValue:
 
 
 def add_products(loops: LoopBuilder, dot: Dot, old: SSAValue, row: SSAValue, column: SSAValue) -> SSAValue:
-    """The sums `old` and the products of two vectors of elements."""
+    """Return the sums `old` plus the products of two vectors of elements."""
     if dot.intrinsic is None:
         return loops.op(tir.AddOp(old, loops.op(tir.MulOp(row, column))))
     factors = [column, row] if dot.swapped else [row, column]

@@ -18,7 +18,7 @@ from .inline import dimension_iters, unchanged_after, written_elsewhere
 
 @dataclass
 class Epilogue:
-    """How an element of a reduction is finished: `stage` stores it, or `consumer`, whose loads of it are `loads`.
+    """The epilogue of a reduction: `stage` stores its elements, or `consumer` does, which loads them by `loads`.
 
     `iters` maps the iterators of the reduction's elements to those of the epilogue.
     """
@@ -29,22 +29,24 @@ class Epilogue:
 
     @property
     def last(self) -> Stage:
-        """The stage whose store it is."""
+        """The stage that contains the store."""
         return self.consumer or self.stage
 
     def iter_of(self, it: Iter) -> Iter:
-        """The iterator of the storing stage for one of the reduction."""
+        """Return the iterator of the storing stage that corresponds to one of the reduction."""
         if it.parts:
             return replace(it, var=self.iter_of(it.parts[1]).var, parts=tuple(self.iter_of(p) for p in it.parts))
         return next((e for r, e in self.iters if r is it), it)
 
     def _single_values(self) -> list[Iter]:
-        """The iterators of the epilogue that have one value and no counterpart in the reduction."""
+        """Return the epilogue's iterators that have a single value and no counterpart in the reduction."""
         known = {e for _, e in self.iters}
         return [] if self.consumer is None else [it for it in self.consumer.iters if it not in known]
 
     def cloner(self, loops: LoopBuilder, where: Bindings) -> Cloner:
-        """Copies of what the storing stage computes at `where`, a value for each spatial iterator of the reduction."""
+        """Return a cloner of the storing stage's expressions at `where`, a value for each spatial iterator of the
+        reduction.
+        """
         cloner = loops.cloner({self.iter_of(it): at for it, at in where.items()})
         for it in self._single_values():
             cloner.replace(it.var, cloner.constant(0, it.dtype))
@@ -65,14 +67,14 @@ class Epilogue:
 
 @dataclass
 class Guard:
-    """The condition under which a lane of the iterator `lane` runs."""
+    """The condition under which a lane of the iterator `lane` is active."""
 
     lane: Iter
     cond: SSAValue
 
 
 def under(loops: LoopBuilder, guard: Guard | None, body: Callable[[], object]) -> None:
-    """`body`, for the lanes that run."""
+    """Emit `body` for the active lanes."""
     if guard is None:
         body()
     else:
@@ -80,14 +82,14 @@ def under(loops: LoopBuilder, guard: Guard | None, body: Callable[[], object]) -
 
 
 def hoist_uniform(cloner: Cloner, value: SSAValue, lane: Iter, but: SSAValue | None = None) -> None:
-    """Copy the loads below `value` that do not vary with `lane`: they run whether the lanes do or not."""
+    """Copy the loads below `value` that do not vary with `lane`, so that they run unconditionally."""
     for load in loads_below(value):
         if load.buffer is not but and constant_slope(load, lane) == 0:
             cloner(load.result)
 
 
 def find_epilogue(stage: Stage, later: list[Stage]) -> Epilogue:
-    """The epilogue of a reduction, where one stage reads all it makes, each element once at its own place."""
+    """Return the epilogue of a reduction, if one stage reads all of its elements, each once and at its own position."""
     plain = Epilogue(stage)
     dims = dimension_iters(stage)
     readers = [s for s in later if stage.buffer in s.inputs()]
@@ -105,7 +107,7 @@ def find_epilogue(stage: Stage, later: list[Stage]) -> Epilogue:
 
 
 def _pairs(dims: list[Iter | None], loads: list[tir.LoadOp], reader: Stage) -> tuple[tuple[Iter, Iter], ...] | None:
-    """(iterator, reader's iterator) where every load is at the reader's own place; None where one is not."""
+    """Return (iterator, reader's iterator) pairs if every load is at the reader's own position; None otherwise."""
     by_var = {it.expr: it for it in reader.iters}
     places = {tuple(sym_expr_of(i) for i in load.indices) for load in loads}
     if len(places) != 1:

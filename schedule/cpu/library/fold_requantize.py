@@ -1,8 +1,8 @@
-"""Floats that become bytes, and floats again, stay floats: those of a sum that is quantized before another is added.
+"""Floats that are converted to bytes and back stay floats, as for a sum that is quantized before an addition.
 
     float(int32(uint8(x)) - int32(p))    ->    trunc(x) - float(int32(p))        0 <= x <= 255, p a byte
 
-Both are exact; trunc gives -0 for what is between -1 and 0. Which byte a NaN becomes is not said: it stays a NaN here.
+Both forms are exact; trunc returns -0 between -1 and 0. The byte of a NaN is unspecified: here it stays a NaN.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _RANGES: dict[Attribute, tuple[int, int]] = {ui8: (0, 255), i8: (-128, 127)}
 
 
 def fold_requantize(stage: Stage) -> None:
-    """Let what a stage stores be computed without bytes between floats."""
+    """Remove conversions of floats to bytes and back from a stage."""
     for op in tree(stage.store.value):
         if not isinstance(op, tir.CastOp) or op.result.type != f32 or op.value.type != i32:
             continue
@@ -39,7 +39,7 @@ def fold_requantize(stage: Stage) -> None:
 
 
 def _bounded(number: SSAValue) -> SSAValue | None:
-    """The float that an int32 was, where it was a byte between, and in the range of one before."""
+    """Return the float that an int32 was converted from via a byte, if it was clamped to the byte's range."""
     byte = number.owner.value if isinstance(number.owner, tir.CastOp) else None
     if byte is None or byte.type not in _RANGES or not isinstance(byte.owner, tir.CastOp):
         return None
@@ -48,7 +48,9 @@ def _bounded(number: SSAValue) -> SSAValue | None:
 
 
 def _is_within(value: SSAValue, low: int, high: int) -> bool:
-    """Whether it is a maximum of a minimum, or the other way around, by numbers from `low` to `high`."""
+    """Return whether a value is clamped, by a maximum and a minimum in either order, to numbers from `low` to
+    `high`.
+    """
     outer = value.owner
     inner = outer.lhs.owner if isinstance(outer, tir.MinOp | tir.MaxOp) else None
     if not isinstance(outer, tir.MinOp | tir.MaxOp) or not isinstance(inner, tir.MinOp | tir.MaxOp):

@@ -1,13 +1,13 @@
-"""Two iterators as one, so that short rows fill vectors and nests become less deep:
+"""Two iterators are fused into one, so that short rows fill vectors and nests become shallower:
 
     for h in 14: for w in 14: C[o, h, w] += A[o, k] * X[k, h, w]
         ->
     for t in 196: C[o, t // 14, t % 14] += A[o, k] * X[k, t // 14, t % 14]
 
-That is allowed where each access moves by one step of the outer iterator as by all steps of the inner one; then the
-places above are the flat place `t` plus what does not depend on it. One pair of spatial and one of reduction iterators
-is merged: more divisions and remainders would not be simplified away again. Where the inner extent is not known, that
-is done to the rows of reductions alone, so that tiles leave over what does not fill them once:
+This requires that in each access one step of the outer iterator equals all steps of the inner one; the addresses
+are then the flat index `t` plus terms that do not depend on it. At most one pair of spatial and one pair of
+reduction iterators is fused: additional divisions and remainders could not be simplified. If the inner extent is
+unknown, only the rows of reductions are fused, so that tiles have a single remainder:
 
     for i in n: for j in m: C[i, j, c] += A[i, j, k] * B[k, c]     ->     for t in n * m: …
 """
@@ -29,7 +29,7 @@ _INDEX_ARITHMETIC = (tir.AddOp, tir.SubOp, tir.MulOp)
 
 
 def merged(epilogue: Epilogue) -> Epilogue:
-    """The same reduction or elementwise stage, and its epilogue, over fewer iterators."""
+    """Return the same reduction or elementwise stage, and its epilogue, over fewer iterators."""
     iters = _with_pair(epilogue, [it for it in epilogue.stage.iters if not it.reduce])
     sums = _with_pair(epilogue, [it for it in epilogue.stage.iters if it.reduce])
     order = {it.var: at for at, it in enumerate(epilogue.stage.iters)}
@@ -38,7 +38,7 @@ def merged(epilogue: Epilogue) -> Epilogue:
 
 
 def _with_pair(epilogue: Epilogue, iters: list[Iter]) -> list[Iter]:
-    """`iters`, of which the innermost two neighbours that can be are one."""
+    """Return `iters` with the innermost pair of fusable neighbours fused."""
     several = [it for it in iters if it.extent.constant != 1]
     for outer, inner in reversed(list(zip(several, several[1:], strict=False))):
         if _as_one(epilogue, outer, inner):
@@ -64,24 +64,24 @@ def _as_one(epilogue: Epilogue, outer: Iter, inner: Iter) -> bool:
 
 
 def _are_rows(epilogue: Epilogue, it: Iter) -> bool:
-    """Whether an iterator of a reduction moves by whole rows: along it there are no vectors."""
+    """Return whether an iterator of a reduction advances by full rows, so that no vectors run along it."""
     slopes = (slope(op, it).constant for op in epilogue.stage.accesses)
     return not it.reduce and bool(epilogue.stage.reduce) and all(step not in (1, None) for step in slopes)
 
 
 def moves_alike(accesses: Sequence[tir.LoadOp | tir.StoreOp], outer: Iter, inner: Iter) -> bool:
-    """Whether a step of `outer` is `inner.extent` steps of `inner` in every access."""
+    """Return whether a step of `outer` equals `inner.extent` steps of `inner` in every access."""
     slopes = [(slope(op, outer), slope(op, inner)) for op in accesses]
     return all(_is_steady(a) and _is_steady(b) and a == mul(b, inner.extent) for a, b in slopes)
 
 
 def _is_steady(step: SymExpr) -> bool:
-    """Whether a slope is the same everywhere: made of sizes, not of iterators."""
+    """Return whether a slope is invariant, because it depends on sizes but not on iterators."""
     return all(v.value is None for v in step.free_vars())
 
 
 def _is_index(value: SSAValue) -> bool:
-    """Whether a value is used for nothing but places in memory."""
+    """Return whether a value is only used to compute addresses."""
     for use in value.uses:
         op = use.operation
         if isinstance(op, tir.StoreOp):

@@ -1,8 +1,8 @@
-"""Inlining: a stage whose elements are computed where they are read, so that its buffer vanishes.
+"""Inlining: the elements of a stage are computed where they are read, so that its buffer disappears.
 
-An expression that uses a value twice has it twice: `b = a + a; c = b + b; …` doubles with every step, and so do indices
-that are divided again and again. What would be larger than the limit `inline.size`, or deeper than Python's stack
-allows, is stored instead.
+An expression that uses a value twice duplicates it: `b = a + a; c = b + b; …` doubles with every step, and so do
+indices with repeated divisions. A stage is stored instead if the expression would exceed the limit `inline.size`,
+or the depth that Python's stack allows.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.Trunc
 _Size = tuple[int, int]
 _LEAF = (1, 0)
 Pays = Callable[[Stage, list[tuple[Stage, tir.LoadOp]]], bool]
-"""Whether a stage is inlined, given what reads it: (stage, load) each."""
+"""Decides whether a stage is inlined, given its readers: (stage, load) each."""
 
 
 def inline_stages(stages: list[Stage], pays: Pays) -> list[Stage]:
-    """Inline what pays, in order; the stages that are left."""
+    """Inline the stages for which that pays off, in order, and return the remaining stages."""
     kept: list[Stage] = []
     places: dict[Operation | None, int] = {stage.block: at for at, stage in enumerate(stages)}
     written_last = {stage.buffer: at for at, stage in enumerate(stages)}
@@ -44,26 +44,30 @@ def inline_stages(stages: list[Stage], pays: Pays) -> list[Stage]:
 
 
 def dimension_iters(stage: Stage) -> list[Iter | None] | None:
-    """The iterator that indexes each dimension of what a stage writes (None: always 0); None where it is otherwise."""
+    """Return the iterator that indexes each dimension of the written buffer (None for index 0); None if there are
+    others.
+    """
     by_var = {it.expr: it for it in stage.spatial}
     variables = stored_iters(stage.store, by_var)
     return None if variables is None else [None if v is None else by_var[v] for v in variables]
 
 
 def written_elsewhere(stage: Stage) -> bool:
-    """Whether anything but `stage` stores into the buffer that it writes."""
+    """Return whether any operation other than `stage` stores to its buffer."""
     stores = [op for op in uses_of(stage.buffer)[0] if isinstance(op, tir.StoreOp)]
     return any(store is not stage.store and store is not stage.init for store in stores)
 
 
 def unchanged_after(stage: Stage, later: list[Stage]) -> bool:
-    """Whether nothing that `stage` reads is written by the stages after it."""
+    """Return whether the stages after `stage` write nothing that it reads."""
     inputs = stage.inputs()
     return not any(s.buffer in inputs for s in later)
 
 
 def _readers(stage: Stage, at: int, places: Mapping[Operation | None, int]) -> list[tuple[int, tir.LoadOp]]:
-    """(place of the stage, load) of every load of what `stage` writes; none where the stage cannot be inlined."""
+    """Return (position of the stage, load) for every load of the stage's buffer; empty if the stage cannot be
+    inlined.
+    """
     if stage.reduce or stage.init is not None or not is_intermediate(stage.buffer):
         return []
     if written_elsewhere(stage) or dimension_iters(stage) is None:
@@ -73,7 +77,9 @@ def _readers(stage: Stage, at: int, places: Mapping[Operation | None, int]) -> l
 
 
 def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
-    """Cheap elements may be computed several times, but not again and again in a contraction; dear ones only once."""
+    """Return whether inlining pays off: cheap elements may be recomputed, but not in a contraction; expensive ones
+    never.
+    """
     if _is_copy(stage):
         return True
     heavy = any(type(op) in _HEAVY or _gathers(op) for op in stage.block.body.walk())
@@ -90,7 +96,7 @@ def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
 
 
 def _is_too_large(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
-    """Whether an expression that has the elements of a stage in the place of their loads would be too large."""
+    """Return whether an expression would become too large with the stage's elements in place of their loads."""
     dims = dimension_iters(stage) or []
     most = limit("inline.size")
     for reader in {reader.block: reader for reader, _ in readers}.values():
@@ -108,8 +114,11 @@ def _is_too_large(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool
 
 
 def _sizes(block: Block, known: dict[SSAValue, _Size]) -> dict[SSAValue, _Size]:
-    """How many operations compute each value, where one that is used twice counts twice, and how many of them one after
-    the other; `known` are some of these sizes."""
+    """Return the size and depth of the expression of each value.
+
+    The size counts an operation once per use; the depth is the length of the longest chain. `known` are sizes of
+    outer values.
+    """
     sizes = dict(known)
 
     def add(block: Block) -> None:
@@ -128,20 +137,20 @@ def _sizes(block: Block, known: dict[SSAValue, _Size]) -> dict[SSAValue, _Size]:
 
 
 def _stays(load: tir.LoadOp, it: Iter) -> bool:
-    """Whether a load is the same for several values of an iterator, as for the channels of a group: `i // n`."""
+    """Return whether a load is the same for several values of an iterator, as for the channels of a group: `i // n`."""
     step = slope(load, it)
     return step.constant is None and it.expr in step.free_vars()
 
 
 def _gathers(op: Operation) -> bool:
-    """Whether an operation reads elements, not rows, at places that are read themselves."""
+    """Return whether an operation reads single elements at indices that are loaded themselves."""
     if not isinstance(op, tir.LoadOp) or not op.indices:
         return False
     return bool(loads_below(op.indices[-1]))
 
 
 def _is_copy(stage: Stage) -> bool:
-    """Whether elements are those of another buffer at the same place."""
+    """Return whether elements are copied from the same position of another buffer."""
     load = stage.store.value.owner
     if not isinstance(load, tir.LoadOp):
         return False
@@ -149,7 +158,9 @@ def _is_copy(stage: Stage) -> bool:
 
 
 def _pads_rows(stage: Stage) -> bool:
-    """Whether a choice is made anew along the last dimension: in a window it were made for each vector again."""
+    """Return whether a choice depends on the last dimension: inlined in a window it would be repeated for each
+    vector.
+    """
     dims = dimension_iters(stage)
     last = dims[-1] if dims else None
     choices = [op for op in stage.block.body.walk() if isinstance(op, tir.IfThenElseOp)]
@@ -157,9 +168,9 @@ def _pads_rows(stage: Stage) -> bool:
 
 
 def _merge_alike(block: Block, known: Mapping[Hashable, Operation]) -> None:
-    """Let operations that compute the same be one, those in regions with `known` ones from around.
+    """Merge operations that compute the same value, in regions also with `known` operations from outside.
 
-    No store comes between them: a stage has its one at the end.
+    No store comes between them, because a stage has its only store at the end.
     """
     known = dict(known)
     for op in list(block.ops):

@@ -1,6 +1,6 @@
-"""Interleaved rows of blocks as what a product multiplies by: whether it does, the tiles of it, and the numbers.
+"""Interleaved rows of quantized blocks as operand of a product: how it is recognized, its tiles, and its elements.
 
-A vector has as many rows of P as it has lanes of 32 bits, so that P is read in order, once for a tile of rows of x:
+A vector holds one row of P in each 32-bit lane, so that P is read in order, once for a tile of rows of x:
 
     for n in N / lanes:                                        on several threads
         for i in M / rows:
@@ -38,9 +38,9 @@ from .unpack_blocks import STEPS, Words
 
 @dataclass(frozen=True)
 class InterleavedRows:
-    """Rows of blocks in `packed`, `lanes` of them interleaved: row `lane`, number `k`; times `factor` each.
+    """Rows of blocks in `packed`, `lanes` of them interleaved: element `k` of row `lane`, multiplied by `factor`.
 
-    `update` sums them up.
+    `update` sums up the products.
     """
 
     update: Update
@@ -53,16 +53,16 @@ class InterleavedRows:
 
     @property
     def panels(self) -> SymExpr:
-        """How many vectors of rows there are."""
+        """The number of vectors of rows."""
         return self.lane.extent // self.lanes
 
     def block(self, loops: LoopBuilder, row: SymExpr, number: SymExpr) -> Words:
-        """A block of the rows from `row` on, as many as a vector has lanes."""
+        """Return a block of the rows from `row`, as many as a vector has lanes."""
         begin = number * (self.format.block_bytes * self.lanes)
         return Words(loops, self.packed, loops.value(row // self.lanes), begin, self.format, self.lanes)
 
     def unpack(self, strip: mk.Strip, panel: SSAValue, begin: SymExpr, count: SymExpr) -> None:
-        """Store `count` numbers from k = `begin` on, whole blocks, of the rows of a strip: panel[k, row], float32."""
+        """Store the elements of `count` full blocks from k = `begin` of a strip's rows as float32: panel[k, row]."""
         loops, size = strip.loops, self.format.size
 
         def block(row: SymExpr, b: SymExpr) -> None:
@@ -83,7 +83,7 @@ class InterleavedRows:
 
 
 def interleaved_rows(stage: Stage, lane: Iter, lanes: int) -> InterleavedRows | None:
-    """The rows of blocks that a sum of products multiplies by; None where there are none, or none so interleaved."""
+    """Return the interleaved rows of blocks that a sum of products multiplies by; None if there are none."""
     named = None if stage.block.annotations is None else stage.block.annotations.data.get(PRODUCT)
     update = update_of(stage)
     start = None if stage.init is None else stage.init.value.owner
@@ -101,7 +101,7 @@ def interleaved_rows(stage: Stage, lane: Iter, lanes: int) -> InterleavedRows | 
 
 
 def _has_shape(rows: InterleavedRows) -> bool:
-    """Whether the buffer has the shape of so many interleaved rows."""
+    """Return whether the buffer has the shape for this number of interleaved rows."""
     n, depth, row = rows.lane.extent.constant, rows.k.extent.constant, rows.format
     if n is None or depth is None or n % rows.lanes or depth % row.size:
         return False
@@ -110,7 +110,7 @@ def _has_shape(rows: InterleavedRows) -> bool:
 
 
 def rows_of_result(epilogue: Epilogue, machine: Machine) -> InterleavedRows | None:
-    """The rows of blocks of which a product is, where they run along the result."""
+    """Return the rows of blocks of a product if they run along the result."""
     lane = epilogue.stage.spatial[-1] if epilogue.stage.spatial else None
     if lane is None or constant_slope(epilogue.last.store, epilogue.iter_of(lane)) != 1:
         return None
@@ -119,7 +119,7 @@ def rows_of_result(epilogue: Epilogue, machine: Machine) -> InterleavedRows | No
 
 @dataclass
 class BlockPlan(mk.SumPlan):
-    """`weights` are interleaved rows of blocks; `tile` rows of x make a tile."""
+    """A plan for `weights`, interleaved rows of blocks; tiles have `tile` rows of x."""
 
     weights: InterleavedRows
     above: list[Iter]
@@ -132,7 +132,7 @@ class BlockPlan(mk.SumPlan):
 
     @property
     def step(self) -> int:
-        """So many neighbours have one scale."""
+        """The number of consecutive elements with the same scale."""
         return STEPS.get(self.format.name, self.format.rounded_together)
 
     @property
@@ -154,7 +154,9 @@ class BlockPlan(mk.SumPlan):
 
 
 def split_rows(stage: Stage, lane: Iter, most: int) -> tuple[list[Iter], Iter | None, int]:
-    """The iterators above tiles, that of the rows of a tile, and how many these are, `most` at most."""
+    """Return the iterators above tiles, the iterator of a tile's rows, and the number of these rows (at most
+    `most`).
+    """
     above = [it for it in stage.spatial if it is not lane]
     row = next((it for it in reversed(above) if it.extent.constant != 1), None)
     tile = 1 if row is None else min(most, row.extent.constant or most)
@@ -163,17 +165,17 @@ def split_rows(stage: Stage, lane: Iter, most: int) -> tuple[list[Iter], Iter | 
 
 @dataclass
 class BlockTile(mk.RowTile):
-    """So many rows of x by the rows of blocks of a vector."""
+    """A tile of rows of x by the rows of blocks of a vector."""
 
     plan: BlockPlan
 
     @property
     def dtype(self) -> Attribute:
-        """That of the sums."""
+        """The type of the sums."""
         return f32
 
     def start(self, acc: SSAValue) -> None:
-        """Sums of products begin with 0."""
+        """Initialize the sums of products with 0."""
         self.clear(acc)
 
     def reduce(self, acc: SSAValue) -> None:
@@ -189,7 +191,7 @@ class BlockTile(mk.RowTile):
         self.loops.loop(count, block, dtype=plan.k.dtype, name=name_of(plan.k.var))
 
     def _prefetch_next(self, b: SSAValue) -> None:
-        """Ask for the lines of block b of the rows of the next vector, which stand behind these."""
+        """Prefetch the lines of block b for the rows of the next vector, which follow these in memory."""
         words, weights = self.words(b), self.plan.weights
         following = minimum(Var(self.strip.first, weights.lane.dtype) // words.lanes + 1, weights.panels - 1)
         panel = self.loops.value(following, weights.lane.dtype)
@@ -198,20 +200,20 @@ class BlockTile(mk.RowTile):
 
     @abstractmethod
     def add(self, acc: SSAValue, b: SSAValue) -> None:
-        """Add what block b gives."""
+        """Add the products of block b."""
 
     def place(self, r: SSAValue) -> list[SSAValue]:
-        """Row r of `acc`."""
+        """Return the indices of row r of `acc`."""
         return [r, self.loops.ramp(self.loops.const(0, self.plan.lane.dtype), self.plan.lanes)]
 
     def words(self, b: SSAValue) -> Words:
-        """Block b of the weights."""
+        """Return block b of the weights."""
         first = Var(self.strip.first, self.plan.lane.dtype)
         return self.plan.weights.block(self.loops, first, Var(b, self.plan.k.dtype))
 
 
 def emit_tiles(loops: LoopBuilder, plan: BlockPlan, tile: Callable[[mk.Strip, Bindings, mk.Rows], BlockTile]) -> None:
-    """All tiles of a plan."""
+    """Emit all tiles of a plan."""
 
     def panel(strip: mk.Strip) -> None:
         def tiles(where: Bindings) -> None:
@@ -223,7 +225,7 @@ def emit_tiles(loops: LoopBuilder, plan: BlockPlan, tile: Callable[[mk.Strip, Bi
 
 
 def lane_sum(loops: LoopBuilder, value: SSAValue, count: int) -> SSAValue:
-    """The sum of the lanes of a vector of so many, a power of two."""
+    """Return the sum of the lanes of a vector with `count` lanes, a power of two."""
     while count > 1:
         count //= 2
         halves = [loops.op(tir.ShuffleOp([value], range(first, first + count))) for first in (0, count)]

@@ -1,4 +1,4 @@
-"""Nests that run over the same rows become one nest, so that a row is finished while it is in the first-level cache:
+"""Nests over the same rows are merged into one nest, so that a row is finished while it is in the first-level cache:
 
     for i: M[i] = max(X[i, :])                  for i:
     for i: E[i, :] = exp(X[i, :] - M[i])          M[i] = max(X[i, :])
@@ -6,9 +6,9 @@
     for i: Y[i, :] = E[i, :] / S[i]               S[i] = sum(E[i, :])
                                                   Y[i, :] = E[i, :] / S[i]
 
-What lies between the nests, here M, E and S, shrinks to a row when buffers are moved to where they are used. A loop
-joins the one before it where both have the same extent and whatever one of them writes for the other is, in each
-iteration, a part that no other iteration touches. Then E is computed in the loop of the sum (`compute_at_first_use`).
+Buffers between the nests, here M, E and S, shrink to a row when buffers are moved to their uses. A loop is merged
+with the previous one if both have the same extent and, in each iteration, the data that one writes for the other is
+disjoint from that of all other iterations. E is then computed in the loop of the sum (`compute_at_first_use`).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _STATEMENTS = (tir.ForOp, tir.IfOp, tir.IfThenElseOp, tir.YieldOp, tir.AllocBuff
 
 
 def merge_loops(func: tir.FuncOp) -> None:
-    """Join neighbouring loops of a function whose buffers do not overlap."""
+    """Merge neighbouring loops of a function whose buffers do not overlap."""
     attrs = func.func_attrs
     if attrs is not None and "tir.noalias" in attrs.data:
         _fuse(func.body.block)
 
 
 def _fuse(block: Block) -> None:
-    """Join the loops of a block, then those in the loops that were joined."""
+    """Merge the loops of a block, then those inside of merged loops."""
     first: tir.ForOp | None = None
     joined: dict[tir.ForOp, None] = {}
     between: list[Operation] = []
@@ -61,14 +61,14 @@ def _fuse(block: Block) -> None:
 
 
 def _may_move(op: Operation) -> bool:
-    """Whether an operation neither reads nor writes memory."""
+    """Return whether an operation neither reads nor writes memory."""
     if isinstance(op, tir.AllocBufferOp):
         return True
     return is_pure(op) and not any(isinstance(inner, tir.LoadOp) for inner in op.walk())
 
 
 def _fits(first: tir.ForOp, second: tir.ForOp) -> bool:
-    """Whether the loops are alike, hand something on, and that is a part of its own in each iteration."""
+    """Return whether the loops have the same form and share data, which is disjoint between iterations."""
     plain = all(
         loop.kind is ForKind.SERIAL and loop.annotations is None and isinstance(loop.min, SymExpr)
         for loop in (first, second)
@@ -90,14 +90,14 @@ def _buffers(loop: tir.ForOp) -> set[SSAValue]:
 
 
 def _is_disjoint(buffer: SSAValue, first: tir.ForOp, second: tir.ForOp) -> bool:
-    """Whether each iteration accesses a part of a buffer of its own, the same one in both loops."""
+    """Return whether each iteration accesses its own part of a buffer, the same one in both loops."""
     return are_disjoint(_place(buffer, first), _place(buffer, second), ([first], [second]))
 
 
 def _place(buffer: SSAValue, loop: tir.ForOp) -> list[SymExpr | None]:
-    """The iterator, or digit of one, that is the index of all accesses of a buffer, in each dimension; else None.
+    """Return, for each dimension, the iterator or digit of one that is the index of all accesses of a buffer, or None.
 
-    Loops over what tiles have left count on from there, by sums: they stay by themselves.
+    Loops over the remainder of tiles have sums as indices, and are not merged.
     """
     accesses = [op for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and op.buffer is buffer]
     places = [[sym_expr_of(i) if isinstance(i.type, IntegerType) else None for i in op.indices] for op in accesses]

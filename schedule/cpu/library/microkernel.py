@@ -1,4 +1,4 @@
-"""The skeleton of microkernels: what the rules share that keep a tile of the result in registers.
+"""The skeleton of microkernels, shared by the rules that keep a tile of the result in registers.
 
     strips:        for j in J / 64: body(64 columns from 64 j); what is left: fewer, or vectors with a mask
     row_tiles:     for i in I / 6: body(6 rows from 6 i); what is left: fewer
@@ -8,8 +8,8 @@
         step:      acc[r, c] = acc[r, c] + A[i + r, k] * B[k, j + c]       operands: where A, B are loaded from
         finish:    C[i + r, j + c] = epilogue(acc[r, c])
 
-A rule brings its plan, and what its tile does otherwise; rows are `unrolled`, columns `vectors`.
-docs/extending/default_schedule says how to write one.
+A rule provides its plan, and the operations in which its tile differs; rows are `unrolled`, columns are `vectors`.
+See docs/extending/default_schedule for how to write one.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ A = TypeVar("A")
 
 @dataclass
 class StagePlan(Plan):
-    """A plan for a stage, the elements of which are finished by an epilogue."""
+    """A plan for a stage whose elements are finished by an epilogue."""
 
     epilogue: Epilogue
 
@@ -59,7 +59,7 @@ class StagePlan(Plan):
 
 @dataclass
 class SumPlan(StagePlan):
-    """A plan for a reduction: of sums, products, maxima, minima."""
+    """A plan for a reduction: a sum, product, maximum or minimum."""
 
     update: Update
 
@@ -74,9 +74,10 @@ def pieces(
     body: Callable[[SymExpr, int], object],
     name: str | None = None,
 ) -> SymExpr:
-    """Cut the values of an iterator, from 0, into pieces of the first size, then of the next; how many are done.
+    """Split the values of an iterator, from 0, into pieces of the first size, then of the next ones; return the end.
 
-    Of each size there are as many as is said, or as fit; `body` is given where a piece begins, and its size.
+    Each size has the specified number of pieces, or as many as fit. `body` takes the beginning of a piece and its
+    size.
     """
     done: SymExpr = Const(0, it.dtype)
     for size, number in sizes:
@@ -92,7 +93,7 @@ def run_pieces(
     body: Callable[[SymExpr, int], object],
     name: str | None,
 ) -> SymExpr:
-    """So many pieces of one size from somewhere on; where the next begins."""
+    """Emit a run (begin, count, size) of pieces of one size, and return its end."""
     begin, count, size = run
     loops.loop(count, lambda v: body(begin + Var(v, it.dtype) * size, size), dtype=it.dtype, name=name)
     return begin + count * size
@@ -106,10 +107,10 @@ def in_blocks(
     before: Callable[[SymExpr, int], object] = lambda *_: None,
     written_out: bool = True,
 ) -> None:
-    """So many steps of a reduction in blocks, the steps of which stand one after the other in machine code.
+    """Emit steps of a reduction in blocks, within which they are unrolled in machine code.
 
-    What is not `written_out` stays loops, for code that runs seldom. `before` is given the number of a block, and of
-    how many steps it is. A number of steps that is not known, or that fills no block, is in blocks of one.
+    Without `written_out` they stay loops, for rarely executed code. `before` takes the number of a block and its
+    number of steps. If the number of steps is unknown or less than a block, each step is a block.
     """
     dtype, name = k.dtype, name_of(k.var)
 
@@ -133,7 +134,7 @@ def in_blocks(
 def full_and_tail(
     loops: LoopBuilder, it: Iter, size: int, body: Callable[[SymExpr, SymExpr], object], name: str
 ) -> None:
-    """Pieces of a size, then what is left as one: `body` is given where a piece begins, and how much there is."""
+    """Emit pieces of a size, then the remainder as one piece; `body` takes the beginning of a piece and its length."""
     done = pieces(loops, it, [(size, None)], lambda begin, _: body(begin, Const(size, it.dtype)), name)
     loops.branch_if_any(it.extent - done, lambda: body(done, it.extent - done))
 
@@ -143,7 +144,9 @@ def full_and_tail(
 
 @dataclass(frozen=True)
 class Strip:
-    """`size` neighbours along an iterator from `first` on; of those of a `masked` one only what is there runs."""
+    """`size` consecutive values of an iterator from `first`; in a `masked` strip only those within bounds are
+    active.
+    """
 
     loops: LoopBuilder
     it: Iter
@@ -152,15 +155,15 @@ class Strip:
     masked: bool = False
 
     def at(self, c: SSAValue) -> SSAValue:
-        """The iterator's value in a lane."""
+        """Return the iterator's value in a lane."""
         return self.loops.sum(self.first, c)
 
     def vectors(self, body: Callable[[SSAValue], object], count: int | None = None) -> None:
-        """`body` for each lane, or for so many."""
+        """Emit `body` for each lane, or for `count` lanes."""
         self.loops.vectors(self.it, self.size if count is None else count, body)
 
     def guard(self, where: Bindings) -> Guard | None:
-        """The condition for a lane that may be beyond the end, None where none is."""
+        """Return the condition for a lane to be within bounds, or None if all lanes are."""
         if not self.masked:
             return None
         end = self.loops.value(self.it.extent, self.it.dtype)
@@ -177,9 +180,9 @@ def strips(
     name: str | None = None,
     tail_name: str | None = None,
 ) -> None:
-    """Strips of the first size, of the next (`pieces`), then of what is left.
+    """Emit strips of the first size, then of the next ones (`pieces`), then the remainder.
 
-    That is one strip where it is known how much; else strips of `tail`, with masks where that is not 1.
+    The remainder is one strip if its size is known; otherwise strips of `tail`, masked unless that is 1.
     """
 
     def strip(begin: SymExpr, size: int, masked: bool = False) -> None:
@@ -194,7 +197,7 @@ def strips(
 
 
 def tile_name(it: Iter, otherwise: str, kind: str = "tile") -> str:
-    """What a loop over the tiles, strips, … of an iterator is called."""
+    """Return the name of a loop over the tiles, strips, … of an iterator."""
     return f"{name_of(it.var) or otherwise}_{kind}"
 
 
@@ -202,7 +205,9 @@ def tile_name(it: Iter, otherwise: str, kind: str = "tile") -> str:
 
 
 def tile_size(machine: Machine, extent: int | None, lanes: int, row: Iter | None) -> tuple[int, int]:
-    """(vectors, rows) so that rows * vectors accumulators, a row of vectors and one operand fit the registers."""
+    """Return (vectors, rows) so that rows * vectors accumulators, a row of vectors and one operand fit the
+    registers.
+    """
     needed = 4 if extent is None else max(1, -(-extent // lanes))
     if row is None:
         return min(needed, SUMS_IN_FLIGHT), 1
@@ -212,16 +217,16 @@ def tile_size(machine: Machine, extent: int | None, lanes: int, row: Iter | None
 
 
 def tile_rows(machine: Machine, vectors: int, row: Iter) -> int:
-    """How many rows of so many vectors fit the registers."""
+    """Return how many rows of `vectors` vectors fit the registers."""
     rows = min(MAX_TILE_ROWS, (machine.registers - 1 - vectors) // vectors)
     return max(1, min(rows, row.extent.constant or rows))
 
 
 @dataclass(frozen=True)
 class Rows:
-    """So many rows of a tile, from `first` of `row` on; both are None where nothing has rows, and there is one.
+    """`size` rows of a tile, from `first` of `row`; both are None if there are no rows, and `size` is 1.
 
-    Where there may be less, `repeats` says that the last one stands for those that are missing.
+    If there may be fewer rows, `repeats` makes the last row stand in for missing ones.
     """
 
     loops: LoopBuilder
@@ -232,7 +237,7 @@ class Rows:
     repeats: bool = False
 
     def at(self, r: SSAValue) -> Bindings:
-        """The iterator's value in a row."""
+        """Return the iterator's value in a row."""
         if self.row is None or self.first is None:
             return {}
         if not self.repeats:
@@ -241,7 +246,7 @@ class Rows:
         return {self.row: self.loops.value(place, self.dtype)}
 
     def each(self, body: Callable[[SSAValue], object], count: int | None = None) -> None:
-        """`body` for each row, or for so many, one after the other in the code."""
+        """Emit `body` for each row, or for `count` rows, unrolled."""
         self.loops.unrolled(self.dtype, self.size if count is None else count, body)
 
     def elements(
@@ -251,7 +256,7 @@ class Rows:
         width: int | None = None,
         rows: int | None = None,
     ) -> None:
-        """`body` for the elements (r, c) of a strip: rows one after the other, columns as vectors, or of so many."""
+        """Emit `body` for the elements (r, c) of a strip, or of `width` columns: rows unrolled, columns as vectors."""
         self.each(lambda r: strip.vectors(lambda c: body(r, c), width), rows)
 
 
@@ -264,11 +269,11 @@ def row_tiles(
     far: bool = False,
     repeats: bool = False,
 ) -> None:
-    """Loops over tiles of rows, `size` is (how many at most, how many vectors each has).
+    """Emit loops over tiles of rows; `size` is (maximal number of rows, number of vectors per row).
 
-    What is `far` is read anew for each tile: of many rows there are tiles nearly as large as fit. Where a row may be
-    computed several times (`repeats`), two and more that fill no tile are one, in which the last row stands for others:
-    all that lies along the lanes is read once for them.
+    Operands that are `far` are re-read for each tile, so tiles of many rows are nearly as large as fit. If rows may
+    be computed several times (`repeats`), two or more remaining rows are one tile whose last row is repeated, so
+    that operands along the lanes are read only once for them.
     """
     if row is None:
         tile(Rows(loops, None, None, 1, lane.dtype))
@@ -294,18 +299,20 @@ def row_tiles(
 def rest_of_rows(
     loops: LoopBuilder, row: Iter, done: SymExpr, size: tuple[int, int], tile: Callable[[SymExpr, int], object]
 ) -> None:
-    """Tiles of an unknown number of rows from one on; `size` as in `row_tiles`, `tile` is given the first, how many."""
+    """Emit tiles of an unknown number of rows from `done`; `size` as in `row_tiles`, `tile` takes the first row and
+    their number.
+    """
     for rows, _ in _row_sizes(row, *size, far=False):
         count = (row.extent - done) // rows
         done = run_pieces(loops, row, (done, count, rows), tile, tile_name(row, "i"))
 
 
 def _row_sizes(row: Iter, full: int, count: int, far: bool) -> Sequence[tuple[int, int | None]]:
-    """(rows of a tile, how many tiles), where a row has `count` vectors.
+    """Return (rows of a tile, number of tiles) pairs, for rows of `count` vectors.
 
-    Tiles of one size where enough of them for many sums, and more than half of what fits, divide the rows (less code,
-    as fast where vectors are near); else even ones, 197 rows in 12s and 11s; of an unknown number full ones, then as
-    small ones as take no longer for a row.
+    Tiles have one size if a size larger than half of what fits, and with enough sums, divides the rows: this is
+    less code, and as fast if operands are near. Otherwise sizes are even, such as 12 and 11 for 197 rows. An
+    unknown number of rows is split into full tiles, then the smallest tiles with full throughput, then single rows.
     """
     extent, fewest = row.extent.constant, -(-MIN_SUMS // count)
     if extent is None:
@@ -325,18 +332,18 @@ def _row_sizes(row: Iter, full: int, count: int, far: bool) -> Sequence[tuple[in
 
 
 def element_bits(stage: Stage) -> int:
-    """The widest element that the vectors of a stage hold, in memory."""
+    """Return the size in bits of the widest element in the vectors of a stage."""
     return max(memory_bits(buffer) for buffer in {stage.buffer, *(load.buffer for load in stage.loads)})
 
 
 def byte_count(buffer: SSAValue) -> int | None:
-    """The size of a buffer, where it is known."""
+    """Return the size of a buffer in bytes, or None if it is unknown."""
     elements = product(cast(BufferType, buffer.type).dims).constant
     return None if elements is None else elements * memory_bits(buffer) // 8
 
 
 def round_to_vectors(width: int, lanes: int) -> int:
-    """So many elements, rounded up to whole vectors."""
+    """Return a number of elements, rounded up to full vectors."""
     return -(-width // lanes) * lanes
 
 
@@ -344,11 +351,11 @@ def round_to_vectors(width: int, lanes: int) -> int:
 
 
 Place = tuple[SSAValue, Sequence[SSAValue]]
-"""An element: its buffer, and where it is there."""
+"""An element: its buffer and its indices."""
 
 
 def begin(strip: Strip, stage: Stage, update: Update, where: Bindings, to: Place) -> None:
-    """Store what a sum begins with: the init value, or what is in the result at `where` if there is none."""
+    """Store the initial value of a sum: the init value, or without one the result's value at `where`."""
     cloner = strip.loops.cloner(where)
     value = update.old.result if stage.init is None else stage.init.value
     guard = strip.guard(where) if stage.init is None else None
@@ -356,7 +363,7 @@ def begin(strip: Strip, stage: Stage, update: Update, where: Bindings, to: Place
 
 
 def finish(strip: Strip, epilogue: Epilogue, where: Bindings, of: Place) -> None:
-    """Finish and store the element at `where`, whose sum is at a place."""
+    """Finish and store the element at `where`, whose sum is stored at `of`."""
     epilogue.store(strip.loops, where, strip.loops.load(*of), strip.guard(where))
 
 
@@ -368,7 +375,9 @@ def accumulate(
     guard: Guard | None = None,
     operands: Mapping[SSAValue, tir.LoadOp] | None = None,
 ) -> None:
-    """Combine an accumulator with the term that `cloner` copies; `operands` are values that are loaded instead."""
+    """Combine an accumulator with the term that `cloner` copies; `operands` maps values to replacements that are
+    loaded.
+    """
     loads = {update.old.result: tir.LoadOp(*to), **(operands or {})}
     for value, load in loads.items():
         cloner.replace(value, load.result)
@@ -385,22 +394,22 @@ def accumulate(
 
 @dataclass(frozen=True)
 class PartialSums:
-    """Sums that wait in memory while the reduction goes on part by part: buffer[before…, rows…, column]."""
+    """Sums kept in memory between parts of the reduction: buffer[before…, rows…, column]."""
 
     buffer: SSAValue
     rows: Sequence[Iter]
     before: Sequence[SSAValue] = ()
 
     def place(self, where: Bindings, c: SSAValue) -> Place:
-        """That of a column."""
+        """Return the position of a column's sum."""
         return self.buffer, [*self.before, *(where[it] for it in self.rows), c]
 
 
 class Tile(Generic[A]):
-    """A part of the result that is kept in registers: begun, reduced, finished. `A` is what holds it there."""
+    """A part of the result that is kept in registers: started, reduced, ended. `A` is the type of its accumulators."""
 
     def emit(self) -> None:
-        """Write the code of the tile."""
+        """Emit the code of the tile."""
         acc = self.registers()
         self.start(acc)
         self.reduce(acc)
@@ -412,11 +421,11 @@ class Tile(Generic[A]):
 
     @abstractmethod
     def start(self, acc: A) -> None:
-        """Store what they begin with."""
+        """Store the initial values."""
 
     @abstractmethod
     def reduce(self, acc: A) -> None:
-        """Take all steps of the reduction."""
+        """Emit all steps of the reduction."""
 
     @abstractmethod
     def end(self, acc: A) -> None:
@@ -424,13 +433,19 @@ class Tile(Generic[A]):
 
 
 Operands = Callable[[Cloner, Sequence[SSAValue]], Mapping[SSAValue, tir.LoadOp]]
-"""Where the operands of a step come from: given the copies of a term, and the accumulator's place (row, column), says
-which values are loaded, from where; it may change the copies, too."""
+"""Returns the values of a step's term that are loaded from elsewhere, with the loaded values.
+
+It takes the cloner of a term and the position in the accumulator (row, column), and may add replacements to the
+cloner.
+"""
 
 
 @dataclass
 class RowTile(Tile[SSAValue]):
-    """`rows` by the columns of a `strip`; the other iterators are at `outer`. Sums may go on from `partial` ones."""
+    """`rows` by the columns of a `strip`; `outer` has the values of the other iterators.
+
+    Sums may continue from `partial`.
+    """
 
     plan: SumPlan
     strip: Strip
@@ -443,24 +458,24 @@ class RowTile(Tile[SSAValue]):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of the accumulators."""
+        """The rows and columns of the accumulators."""
         return self.rows.size, self.strip.size
 
     @property
     def dtype(self) -> Attribute:
-        """That of the sums."""
+        """The type of the sums."""
         return element_type(self.plan.stage.buffer)
 
     def registers(self) -> SSAValue:
-        """The accumulators."""
+        """Allocate the accumulators."""
         return self.loops.registers(self.shape, self.dtype)
 
     def start(self, acc: SSAValue) -> None:
-        """Begin all elements."""
+        """Initialize all elements."""
         self.elements(lambda where, at: self.begin(where, (acc, at)))
 
     def reduce(self, acc: SSAValue) -> None:
-        """All steps, one after the other."""
+        """Emit all steps in order."""
         self.loops.nest(self.plan.stage.reduce, {}, lambda ks: self.step(ks, acc))
 
     def end(self, acc: SSAValue) -> None:
@@ -468,7 +483,7 @@ class RowTile(Tile[SSAValue]):
         self.elements(lambda where, at: self.finish(where, (acc, at)))
 
     def elements(self, body: Callable[[Bindings, list[SSAValue]], object], width: int | None = None) -> None:
-        """`body` for each element, rows one after the other, columns as vectors: where it is, and its accumulator."""
+        """Emit `body` for each element, with its position and its accumulator: rows unrolled, columns as vectors."""
 
         def element(r: SSAValue, c: SSAValue) -> None:
             where = {**self.outer, self.strip.it: self.strip.at(c)}
@@ -483,7 +498,7 @@ class RowTile(Tile[SSAValue]):
         self.rows.elements(self.strip, lambda r, c: self.loops.store(zero(), acc, [r, c]), columns, rows)
 
     def begin(self, where: Bindings, to: Place) -> None:
-        """Store what a sum begins with: a partial sum, the init value, or what is in the result."""
+        """Store the initial value of a sum: a partial sum, the init value, or the result's current value."""
         plan = self.plan
         if self.partial is not None:
             self.loops.store(self.loops.load(*self.partial.place(where, to[1][-1])), *to)
@@ -491,7 +506,7 @@ class RowTile(Tile[SSAValue]):
             begin(self.strip, plan.stage, plan.update, where, to)
 
     def step(self, ks: Bindings, acc: SSAValue, operands: Operands | None = None, width: int | None = None) -> None:
-        """Add a term to each element. With a `width` all columns of the operands are there, beyond the end, too."""
+        """Add a term to each element. With a `width`, operands have all columns, also beyond the end."""
 
         def element(where: Bindings, at: list[SSAValue]) -> None:
             where = {**where, **ks}
@@ -514,9 +529,9 @@ class RowTile(Tile[SSAValue]):
 
 
 def transposed(loops: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:
-    """The columns of a square of as many vectors as each has lanes, a power of two.
+    """Return the columns of a square: as many vectors as each has lanes, a power of two.
 
-    In each round two vectors exchange what is above the diagonal of squares half as large for what is below.
+    In each round, pairs of vectors exchange the parts above and below the diagonal of squares of half the size.
     """
     size, columns = len(rows), list(rows)
     half = size // 2
@@ -533,9 +548,9 @@ def transposed(loops: LoopBuilder, rows: Sequence[SSAValue]) -> list[SSAValue]:
 
 @dataclass(frozen=True)
 class Squares:
-    """A matrix that `load` reads along `k` becomes a panel along the lanes of a strip: `size` columns at a time.
+    """Copies a matrix that `load` reads along `k` into a panel along the lanes of a strip, `size` columns at a time.
 
-    An element of the panel is of `packed`, and holds `group` neighbours of k.
+    Elements of the panel have type `packed`, and hold `group` consecutive k.
     """
 
     strip: Strip
@@ -546,7 +561,9 @@ class Squares:
     packed: Attribute | None = None
 
     def fill(self, panel: SSAValue, place: Sequence[SSAValue], begin: SymExpr, where: Bindings, count: SymExpr) -> None:
-        """Turn around `count` squares from k = `begin` on for all whole vectors of columns; `place` is in the panel."""
+        """Transpose `count` squares from k = `begin` for all full vectors of columns; `place` is the position in
+        the panel.
+        """
         loops, lane, k, size = self.strip.loops, self.strip.it, self.k, self.size
 
         def square(g: SSAValue, v: SSAValue) -> None:
@@ -562,7 +579,7 @@ class Squares:
         loops.loop(self.strip.size // size, columns, dtype=lane.dtype)
 
     def _read(self, where: Bindings, step: SymExpr, column: SymExpr) -> SSAValue:
-        """As many steps of a column as a vector has lanes."""
+        """Return as many steps of a column as a vector has lanes."""
         loops, lane, k = self.strip.loops, self.strip.it, self.k
         where[k] = loops.value(step, k.dtype)
         where[lane] = loops.value(Var(self.strip.first, lane.dtype) + column)

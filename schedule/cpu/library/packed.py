@@ -1,8 +1,8 @@
-"""Columns that stand in panels: column j of a matrix is P[j // n, k, j % n], n columns side by side.
+"""Columns packed into panels: column j of a matrix is P[j // n, k, j % n], with n adjacent columns in a panel.
 
-That is how `pack-weights` orders constant matrices whose columns are no multiple of n, and `pack-convolutions` kernels;
-the last panel of a matrix is padded. Within a panel columns are neighbours, so that tiles that begin with a panel read
-it as they would a matrix.
+This is the layout in which `pack-weights` stores constant matrices whose columns are not a multiple of n, and
+`pack-convolutions` stores kernels; the last panel of a matrix is padded. Columns are contiguous within a panel, so
+that tiles aligned to panels read them like a matrix.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from .prefetch_distribution import PrefetchShare, next_panel
 
 @dataclass(frozen=True)
 class Panels:
-    """Panels of `width` columns along `lane`: `number` is that of a column's panel, `place` where it stands in it."""
+    """Panels of `width` columns along `lane`: `number` is the index of a column's panel, `place` its position in
+    the panel.
+    """
 
     lane: Iter
     width: int
@@ -46,7 +48,7 @@ class Panels:
         block: SymExpr,
         size: int,
     ) -> None:
-        """Ask for lines of the next panel, whose lines are read along `step`, in a block of `size` steps."""
+        """Prefetch lines of the next panel, which is read along `step`, in a block of `size` steps."""
         following = next_panel(self.lane, self.width, first)
         if following is None:
             return
@@ -58,14 +60,16 @@ class Panels:
             prefetch_load(loops, self.load, cloner)
 
     def bind(self, loops: LoopBuilder, cloner: Cloner, first: SSAValue, c: SSAValue) -> None:
-        """In what `cloner` copies, the column is `first` + `c`, which is in the panel of `first`."""
+        """Bind the column in copies of `cloner` to `first` + `c`, which is in the panel of `first`."""
         dtype, begin = self.lane.dtype, sym_expr_of(first)
         cloner.replace(self.number, loops.value(floordiv(begin, self.width)))
         cloner.replace(self.place, loops.value(add(floormod(begin, self.width), Var(c, dtype))))
 
 
 def panels_of(stage: Stage, lane: Iter, lanes: int) -> Panels | None:
-    """The panels, of whole vectors, that the columns `lane` of one operand stand in; None where there are none."""
+    """Return the panels that contain the columns `lane` of one operand, if their width is a multiple of the lanes;
+    else None.
+    """
     loads = [load for load in stage.loads if load.buffer is not stage.buffer and constant_slope(load, lane) != 0]
     if len(loads) != 1 or len(loads[0].indices) < 2 or lane.parts:
         return None
@@ -81,7 +85,7 @@ def panels_of(stage: Stage, lane: Iter, lanes: int) -> Panels | None:
 
 
 def _divisor(value: SSAValue, kind: type[tir.BinaryExpr], lane: Iter) -> int | None:
-    """n where a value is `lane` // n, or `lane` % n."""
+    """Return n if a value is `lane` // n, or `lane` % n, depending on `kind`; None otherwise."""
     op = value.owner
     if not isinstance(op, kind) or op.lhs is not lane.var or not isinstance(op.rhs.owner, tir.ConstOp):
         return None

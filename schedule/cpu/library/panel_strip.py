@@ -1,7 +1,7 @@
-"""A strip of columns by rows that all pass over it: copied into a panel, rows of whole vectors, of which the rest is 0.
+"""A strip of columns that all rows use, copied into a panel whose rows are padded to full vectors with 0.
 
 copy:          panel[place…, c] = pack(operand(k, j + c), operand(k + 1, j + c), …)
-mk.Squares:    the same where neighbouring k, not columns, are neighbours in memory
+mk.Squares:    the same if consecutive k, not columns, are contiguous in memory
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .epilogue import Guard, hoist_uniform
 
 @dataclass
 class PanelStrip:
-    """The columns of a `strip`, of the iterators outside of it at `where`, in vectors of `lanes`."""
+    """The columns of a `strip`, in vectors of `lanes`; `where` has the values of the iterators outside of it."""
 
     where: Bindings
     strip: mk.Strip
@@ -32,20 +32,20 @@ class PanelStrip:
 
     @property
     def padded(self) -> int:
-        """The columns, rounded up to whole vectors."""
+        """The number of columns, rounded up to full vectors."""
         return mk.round_to_vectors(self.width, self.lanes)
 
     @property
     def in_squares(self) -> int:
-        """The columns of squares: whole vectors of those that are all there."""
+        """The number of columns filled by squares: full vectors that are within bounds."""
         return 0 if self.strip.masked else self.width // self.lanes * self.lanes
 
     def place(self, c: SSAValue, begin: SymExpr | int) -> SSAValue:
-        """Column `c` from `begin` on."""
+        """Return column `c` after `begin`."""
         return self.loops.value(begin + Var(c, self.strip.it.dtype))
 
     def clear(self, panel: SSAValue, place: Sequence[SSAValue], begin: int) -> None:
-        """Store 0 in a row of the panel from a column on, where the copies that follow leave some out."""
+        """Store 0 in a row of the panel from a column on, if the following copies skip some columns."""
         if not self.strip.masked and self.width == self.padded:
             return
 
@@ -63,7 +63,7 @@ class PanelStrip:
         guard: Guard | None = None,
         pack: Callable[[list[SSAValue]], SSAValue] = lambda values: values[0],
     ) -> None:
-        """Store what `pack` makes of an operand at some steps."""
+        """Store the result of `pack` for an operand at some steps."""
         cloners = [self.loops.cloner(step) for step in steps]
         for cloner in [] if guard is None else cloners:
             hoist_uniform(cloner, operand, self.strip.it)
@@ -71,5 +71,5 @@ class PanelStrip:
 
 
 def is_transposed(load: object, k: Iter, lane: Iter) -> bool:
-    """Whether an operand is loaded from a matrix whose rows run along the sum: along `k` in order, not along lanes."""
+    """Return whether an operand is a matrix with contiguous rows along `k`, and not along the lanes."""
     return isinstance(load, tir.LoadOp) and is_in_order(load, k) and constant_slope(load, lane) not in (0, 1)

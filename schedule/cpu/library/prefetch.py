@@ -1,4 +1,4 @@
-"""Memory and the caches: lines are asked for before they are needed, where the processor does not foresee it.
+"""Prefetching of lines that the hardware prefetchers do not anticipate, and streaming stores.
 
     for i: for k in J / 64:               for i: for k in J / 64:
         for c in 64: e = exp(X[i, …])         prefetch X[i + 1, 64 k :+ 64], Y[i, 64 k :+ 64]
@@ -6,15 +6,15 @@
         for j: Y[i, j] = …                    …
                                               for j: Y[i, j] = …
 
-While elementary functions are computed memory has nothing to do: it can bring the next row, and the one to be stored.
+Memory is idle while elementary functions are computed: it can fetch the next row, and the row to be stored.
 
-Elements of results that are larger than the last cache, or than 32 MiB, go to memory past the caches:
+Elements of results that are larger than the last-level cache, or than 32 MiB, are stored past the caches:
 
     Y[i, j] = f(…)     ->     Y[i, j] = tirax_streamed(f(…))
 
-A line that is stored as a whole need not be read before, which is a third of what moves otherwise, and what the caches
-hold stays there. What is read from memory meanwhile is asked for (`pointwise`). When it runs, vectors that do not lie
-in one line are stored as ever.
+A fully stored line need not be read first, which saves a third of the memory traffic, and the caches keep their
+contents. Inputs from memory are prefetched meanwhile (`pointwise`). At run time, vectors that cross a line are
+stored normally.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from ..analysis.stages import Iter, Stage, constant_slope, element_type, loads_b
 from ..policy.limits import LINE_BITS, MAX_KEPT_BYTES, RESIDENT_BITS
 
 _SECOND_LEVEL, _DATA = 2, 1
-"""What llvm.prefetch is told."""
+"""Locality and cache-type arguments of llvm.prefetch."""
 
 
 def prefetch(insert: Insert, buffer: SSAValue, indices: Sequence[SSAValue], *, write: bool = False) -> None:
-    """Ask for the line of an element, into the second-level cache."""
+    """Prefetch the line of an element into the second-level cache."""
 
     value = partial(result_of, insert)
     element = value(tir.LoadOp(buffer, indices))
@@ -55,10 +55,10 @@ def prefetch(insert: Insert, buffer: SSAValue, indices: Sequence[SSAValue], *, w
 
 
 def prefetch_load(loops: LoopBuilder, load: tir.LoadOp, cloner: Cloner) -> None:
-    """Ask for the line of the element that `cloner`, which has copied nothing yet, makes of a load.
+    """Prefetch the line of the element that a load reads, with the replacements of `cloner`, which must be fresh.
 
-    A load on one side of a choice is asked for where that side is taken, since its indices mean nothing elsewhere; not
-    at all where the choice depends on memory, which would have to be there first.
+    A load in one branch of a choice is prefetched under its condition, because its indices may be invalid
+    otherwise. It is not prefetched if the condition depends on memory, which would have to be loaded first.
 
         if_then_else(i < 4, X[i], Y[i - 4])   ->   if i < 4: prefetch X[i]        if not i < 4: prefetch Y[i - 4]
     """
@@ -78,7 +78,7 @@ def prefetch_load(loops: LoopBuilder, load: tir.LoadOp, cloner: Cloner) -> None:
 
 
 def _choices_around(op: Operation) -> list[tuple[tir.IfThenElseOp, bool]]:
-    """The choices that an expression is a side of, the outermost first, each with whether it is that of `then`."""
+    """Return the choices with an expression in a branch, outermost first, each with whether it is the `then` branch."""
     choices: list[tuple[tir.IfThenElseOp, bool]] = []
     inner, around = op, op.parent_op()
     while around is not None:
@@ -90,19 +90,19 @@ def _choices_around(op: Operation) -> list[tuple[tir.IfThenElseOp, bool]]:
 
 @dataclass(frozen=True)
 class Line:
-    """An access that goes along a row: the lanes of `loop`."""
+    """An access along a row: the lanes of `loop`."""
 
     access: tir.LoadOp | tir.StoreOp
     loop: tir.ForOp
 
     @property
     def elements(self) -> int:
-        """Of a line of memory."""
+        """The number of elements in a cache line."""
         return LINE_BITS // bit_width(element_type(self.access.buffer))
 
 
 def far_lines(loop: tir.ForOp) -> list[Line]:
-    """The accesses of a vectorized loop to large buffers that the function is given, along their rows."""
+    """Return the accesses of a vectorized loop along rows of large buffers that are function arguments."""
     return [Line(op, loop) for op in loop.walk() if isinstance(op, tir.LoadOp | tir.StoreOp) and _is_far(op, loop)]
 
 
@@ -114,14 +114,16 @@ def _is_far(op: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
 
 
 def is_row_of(access: tir.LoadOp | tir.StoreOp, loop: tir.ForOp) -> bool:
-    """Whether the last index of an access is the variable of a loop, and no other one depends on it."""
+    """Return whether the last index of an access is the variable of a loop, on which no other index depends."""
     *outer, last = (sym_expr_of(i) for i in access.indices)
     lane = loop_expr(loop)
     return last == lane and all(lane not in e.free_vars() for e in outer)
 
 
 def prefetch_next(rows: tir.ForOp, reads: Sequence[Line], strips: tir.ForOp) -> None:
-    """In `strips`, vectors of a row of `rows`: ask for what `reads` read in the next one, and for what is stored."""
+    """Prefetch in `strips`, the vectors of a row of `rows`, the loads `reads` for the next row, and the row to be
+    stored.
+    """
     count, inner = rows.extent, _vectors(strips)
     if inner is None or not isinstance(count, SymExpr) or count.constant is None:
         return
@@ -142,7 +144,7 @@ def _vectors(strips: tir.ForOp) -> tir.ForOp | None:
 
 
 def _next_row(rows: tir.ForOp, count: int, before: tir.ForOp) -> SSAValue:
-    """The row after this one, or the last."""
+    """Return the next row, or the last one at the end."""
     block, dtype = cast(Block, before.parent), cast(IntegerType, rows.loop_var.type)
     one, last = tir.ConstOp(1, dtype), tir.ConstOp(count - 1, dtype)
     after = tir.AddOp(rows.loop_var, one.result)
@@ -153,7 +155,7 @@ def _next_row(rows: tir.ForOp, count: int, before: tir.ForOp) -> SSAValue:
 
 
 def _stored_after(strips: tir.ForOp) -> Iterator[Line]:
-    """What loops behind `strips` store, one of each buffer."""
+    """Yield the stores in loops after `strips`, one for each buffer."""
     seen: set[SSAValue] = set()
     op = strips.next_op
     while op is not None:
@@ -168,7 +170,7 @@ def _stored_after(strips: tir.ForOp) -> Iterator[Line]:
 
 
 def _prefetch_line(line: Line, strips: tir.ForOp, width: int, where: dict[SSAValue, SSAValue], *, write: bool) -> None:
-    """Ask for the lines of `width` elements, at the head of `strips`."""
+    """Prefetch the lines of `width` elements at the beginning of `strips`."""
     body, dtype = strips.body.block, cast(IntegerType, line.loop.loop_var.type)
     anchor = next(op for op in body.ops if isinstance(op, tir.ForOp))
     if strips.loop_var.type != dtype:
@@ -187,17 +189,17 @@ def _prefetch_line(line: Line, strips: tir.ForOp, width: int, where: dict[SSAVal
 # past the caches
 
 STREAMED = "tirax_streamed"
-"""The intrinsic whose value is its argument; what stores it need not keep it in a cache."""
+"""The intrinsic that returns its argument, and marks it to be stored past the caches."""
 
 
 def pays_streamed(stage: Stage, machine: Machine) -> bool:
-    """Whether a stage writes rows of a result that no cache holds."""
+    """Return whether a stage writes rows of a result that exceeds the caches."""
     size = size_in_bits(cast(BufferType, stage.buffer.type))
     return can_be_streamed(stage) and size >= 8 * min(machine.caches.l3, MAX_KEPT_BYTES)
 
 
 def rows_from_far(stage: Stage, lane: Iter) -> list[tir.LoadOp]:
-    """What a stage reads along `lane` in large buffers that the function is given, each row once."""
+    """Return the loads of a stage along `lane` in large function arguments, one for each row."""
     loads = [load for load in stage.loads if _is_large_argument(load.buffer) and constant_slope(load, lane) == 1]
     direct = [load for load in loads if not any(loads_below(index) for index in load.indices)]
     return list({(load.buffer, *map(sym_expr_of, load.indices)): load for load in direct}.values())
@@ -210,21 +212,21 @@ def _is_large_argument(buffer: SSAValue) -> bool:
 
 
 def size_in_bits(kind: BufferType) -> int:
-    """How large a buffer is; 0 where that is not known."""
+    """Return the size of a buffer in bits, or 0 if it is unknown."""
     return bit_width(kind.dtype) * prod(extent.constant or 0 for extent in kind.dims)
 
 
 def can_be_streamed(stage: Stage) -> bool:
-    """Whether what a stage writes are elements of 32 or 64 bits in memory that the function is given."""
+    """Return whether a stage writes elements of 32 or 64 bits to a function argument."""
     return not isinstance(stage.buffer.owner, tir.AllocBufferOp) and bit_width(element_type(stage.buffer)) in (32, 64)
 
 
 def streamed(loops: LoopBuilder, value: SSAValue) -> SSAValue:
-    """`value`, marked for the store that takes it."""
+    """Return `value`, marked for a streaming store."""
     return loops.op(tir.CallIntrinOp(STREAMED, [value], value.type))
 
 
 def is_streamed(store: tir.StoreOp) -> bool:
-    """Whether a store is of a marked value."""
+    """Return whether a store has a marked value."""
     owner = store.value.owner
     return isinstance(owner, tir.CallIntrinOp) and owner.func.data == STREAMED

@@ -1,14 +1,14 @@
-"""Tiles that read the same lines of memory, one after the other, ask for the lines that come after these.
+"""Consecutive tiles that read the same lines of memory distribute the prefetching of the next lines among each other.
 
     for tile in T: for block in K / S: ask; for k in S: … P[panel, S * block + k, :]
 
-Where a step reads L lines of a panel, a tile asks at each block of S steps for S * L / T lines from
+If a step reads L lines of a panel, a tile prefetches in each block of S steps S * L / T lines from
 
     line = (tile * (K / S) + block) * S * L // T           P[panel + 1, line // L, line % L]
 
-on, so that all tiles together have asked for all lines once, evenly: what memory or the last cache gives at once is
-less than a tile could ask for. In every step it would cost more than it brings where the processor adds the products
-of a step in some cycles.
+so that all tiles together prefetch all lines once, at an even rate: memory and the last-level cache deliver less at
+a time than a tile could request. Prefetching in every step would cost more than it saves, as a step takes only a
+few cycles.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .microkernel import Rows
 
 @dataclass(frozen=True)
 class PrefetchShare:
-    """That of tile `number` of `count`."""
+    """The share of tile `number` among `count` tiles."""
 
     number: SymExpr
     count: SymExpr
 
     def lines(self, of_step: int, steps: SymExpr, block: SymExpr, size: int) -> list[tuple[SymExpr, SymExpr]]:
-        """(which line, of which step) this tile asks for at a block of `size` steps.
+        """Return the lines, (which line, of which step), that this tile prefetches at a block of `size` steps.
 
         Each of `steps` steps reads `of_step` lines.
         """
@@ -48,7 +48,9 @@ class PrefetchShare:
 
 
 def prefetch_share(outer: Bindings, rows: Rows) -> PrefetchShare | None:
-    """A number that is another one for the tile that comes next, or for those of the next iteration around them."""
+    """Return the share of a tile, numbered by the innermost long loop around it, or by the tiles of rows; None
+    without either.
+    """
     several = [(value, it.extent) for it, value in outer.items() if it.extent.constant not in FEW_ITERATIONS]
     if several:
         number, count = several[-1]
@@ -59,6 +61,8 @@ def prefetch_share(outer: Bindings, rows: Rows) -> PrefetchShare | None:
 
 
 def next_panel(lane: Iter, width: int, first: SSAValue) -> SymExpr | None:
-    """The number of the panel after that of column `first`, or of the last one; None where there is one alone."""
+    """Return the index of the panel after the one of column `first`, at most the last one; None if there is only
+    one.
+    """
     last = floordiv(lane.extent - 1, width)
     return None if last.constant == 0 else minimum(add(floordiv(sym_expr_of(first), width), 1), last)

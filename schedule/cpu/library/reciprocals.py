@@ -1,4 +1,5 @@
-"""Divisions of a whole row by one value: a division takes as long as ten products, and does not overlap with itself.
+"""Divisions of a row by one value become multiplications: a division takes as long as ten products, and is not
+pipelined.
 
     for j: Y[i, j] = E[i, j] / S[i]     ->     if 2^-126 <= |S[i]| <= 2^126:
                                                    r = 1 / S[i]
@@ -6,8 +7,8 @@
                                                else:
                                                    for j: Y[i, j] = E[i, j] / S[i]
 
-In these bounds the reciprocal is a normal number, so that the product is off by no more than 1.5 units in the last
-place, where a quotient is by 0.5. Values that the function is given are divided as they say.
+Within these bounds the reciprocal is a normal number, so that the error of the product is at most 1.5 units in the
+last place, compared to 0.5 for a quotient. Divisions by function arguments are not changed.
 """
 
 from __future__ import annotations
@@ -24,24 +25,24 @@ from ...rewrite import joined
 from ..analysis.stages import Iter, constant_slope, loads_below, tree
 
 _LARGEST: dict[type[Attribute], float] = {Float32Type: 2.0**126, Float64Type: 2.0**1022}
-"""By type: it and its reciprocal are normal numbers."""
+"""The largest number by type that is, with its reciprocal, a normal number."""
 
 
 @dataclass
 class Reciprocals:
-    """The divisions of an expression by values of a row, and the reciprocals in their place."""
+    """The divisions of an expression by values of a row, with the reciprocals that replace them."""
 
     divisions: Sequence[tir.BinaryExpr]
     factors: dict[tir.BinaryExpr, SSAValue] = field(default_factory=dict[tir.BinaryExpr, SSAValue])
 
     @staticmethod
     def of(value: SSAValue, lane: Iter) -> Reciprocals | None:
-        """Those that `value` is computed by; None where there is none."""
+        """Return the divisions in the expression of `value`, or None if there are none."""
         divisions = [op for op in tree(value) if isinstance(op, tir.DivOp) and _is_of_row(op, lane)]
         return Reciprocals(divisions) if divisions else None
 
     def emit(self, loops: LoopBuilder, where: Bindings, row: Callable[[Reciprocals | None], None]) -> None:
-        """A row with reciprocals where they are good, else one with divisions."""
+        """Emit a row with reciprocals if they are normal, otherwise with divisions."""
         cloner = loops.cloner(where)
         good = joined((_is_normal(loops, cloner(op.rhs)) for op in self.divisions), loops.insert)
         assert good is not None
@@ -58,13 +59,13 @@ class Reciprocals:
         loops.branch(good, multiplied, other)
 
     def replace_divisions(self, loops: LoopBuilder, cloner: Cloner) -> None:
-        """Let copies multiply."""
+        """Replace divisions by multiplications in copies of `cloner`."""
         for op in reversed(self.divisions):  # those that another one divides come behind it
             cloner.replace(op.result, loops.op(tir.MulOp(cloner(op.lhs), self.factors[op])))
 
 
 def _is_of_row(op: tir.BinaryExpr, lane: Iter) -> bool:
-    """Whether a division is by a float that the function itself computes, and one for all lanes."""
+    """Return whether a division is by a float that the function itself computes, and that is the same for all lanes."""
     if type(op.result.type) not in _LARGEST:
         return False
     loads = loads_below(op.rhs)
@@ -75,7 +76,7 @@ def _is_of_row(op: tir.BinaryExpr, lane: Iter) -> bool:
 
 
 def _is_normal(loops: LoopBuilder, value: SSAValue) -> SSAValue:
-    """Whether a value has a reciprocal that is normal, and is so itself."""
+    """Return whether a value and its reciprocal are normal numbers."""
     largest = _LARGEST[type(value.type)]
     size = loops.op(tir.CallIntrinOp("fabs", [value], value.type))
     low, high = (loops.op(tir.ConstOp(bound, value.type)) for bound in (1 / largest, largest))

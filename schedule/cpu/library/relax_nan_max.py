@@ -1,10 +1,10 @@
-"""Maxima that need not look for NaN: those of a softmax, in whose rows NaN is found again.
+"""Maxima that may ignore NaN: those of a softmax, because NaN propagates to the row in another way.
 
     M[i] = max(X[i, :]); E[i, k] = exp(X[i, k] - M[i]); S[i] = sum(E[i, :]); Y[i, k] = E[i, k] / S[i]
 
-A NaN in row i of X makes S[i], and so all of Y[i, :], NaN whatever M[i] is: then `tir.max nnan` does, which is one
-instruction where that which keeps NaN takes three. So it is where all that reads M or E also reads S, and computes by
-operations that are NaN where an operand is.
+A NaN in row i of X makes S[i], and thus all of Y[i, :], NaN regardless of M[i]. Then `tir.max nnan` suffices, which
+is one instruction instead of three. This requires that all readers of M or E also read S, and compute by operations
+that propagate NaN.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ _STRICT = (
 )  # fmt: skip
 _STRICT_CALLS = ("exp", "exp2", "log", "log2", "sigmoid", "tanh")
 Row = list[SymExpr]
-"""Indices, without those that are constant."""
+"""Indices, without constant ones."""
 
 
 def relax_nan_max(stages: Sequence[Stage]) -> None:
-    """Mark the maxima whose rows are NaN anyway where an element is."""
+    """Mark the maxima whose rows become NaN anyway if an element is NaN."""
     for stage in stages:
         update = update_of(stage) if len(stage.reduce) == 1 else None
         if update is None or not isinstance(update.combiner, tir.MaxOp) or not is_float(update.combiner.result.type):
@@ -45,7 +45,9 @@ def relax_nan_max(stages: Sequence[Stage]) -> None:
 
 
 class _Rows:
-    """Who reads a maximum, what is computed of its elements (`elements`: buffer -> their dimension), and their sums."""
+    """The readers of a maximum, the buffers computed from its elements (`elements`: buffer -> dimension), and their
+    sums.
+    """
 
     def __init__(self, top: Stage, update: Update):
         self.top, self.update, self.along = top, update, top.reduce[0]
@@ -64,7 +66,7 @@ class _Rows:
         return read | {self.update.old} >= {op for b in (self.top.buffer, *self.elements) for op in loads_of(b)}
 
     def _is_known(self, stage: Stage, loads: list[tir.LoadOp]) -> bool:
-        """Whether a stage makes elements, sums them, or reads the sum of the row that it reads."""
+        """Return whether a stage computes elements, sums them, or reads the sum of the row that it reads."""
         rows = [self._row(op, stage) for op in loads]
         update = update_of(stage)
         value = stage.store.value if update is None else update.term
@@ -85,12 +87,12 @@ class _Rows:
         return self._row(stage.store, stage) == rows[0]
 
     def _row(self, access: tir.LoadOp | tir.StoreOp, stage: Stage) -> Row:
-        """In which row an element, or the maximum of the row, is."""
+        """Return the row of an element, or of the maximum of a row."""
         at = self.elements.get(access.buffer)
         return _indices([index for n, index in enumerate(access.indices) if n != at], stage)
 
     def _is_element(self, op: Operation, along: Iter) -> bool:
-        """Whether an operation reads an element that was made, or makes one: at place `along` of the row."""
+        """Return whether an operation loads or stores a computed element at position `along` of the row."""
         if along.extent != self.along.extent:
             return False
         if isinstance(op, tir.LoadOp) and op.buffer in self.elements:
@@ -111,7 +113,7 @@ def _indices(indices: Sequence[SSAValue], stage: Stage) -> Row:
 
 
 def _is_strict(value: SSAValue) -> bool:
-    """Whether a value is NaN where anything that it is made of is."""
+    """Return whether a value is NaN if any of its operands is."""
     for op in tree(value):
         if isinstance(op, tir.CallIntrinOp) and op.func.data in _STRICT_CALLS:
             continue

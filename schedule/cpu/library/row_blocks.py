@@ -1,10 +1,11 @@
-"""Rows that go through all strips of columns in blocks: what they read and write stays in the second-level cache.
+"""Blocks of rows that traverse all strips of columns, so that their operands and results stay in the second-level
+cache.
 
     for block in M / size:
         for strip in N / width:
             for tile in size / rows: …
 
-Strips that each pass over all rows would fetch them anew, and lines of the result as often as a line has strips.
+If each strip used all rows, it would fetch them again, and each line of the result once per strip.
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from . import microkernel as mk
 
 
 def block_size(stage: Stage, rows: Sequence[Iter], read: SSAValue, weights: SSAValue, machine: Machine) -> int | None:
-    """How many values of the first iterator of rows are a block; None where all fit, or where no number divides them.
+    """Return the number of values of the first row iterator in a block; None if all fit, or if no size divides them.
 
-    All rows read the buffer `read`, and each all of `weights`, which have to stay there; `stage` stores what they give.
+    All rows read the buffer `read`, and each reads all `weights`, which have to stay in the cache; `stage` stores
+    the results.
     """
     first = rows[0] if rows else None
     count = None if first is None else first.extent.constant
@@ -43,7 +45,7 @@ def block_size(stage: Stage, rows: Sequence[Iter], read: SSAValue, weights: SSAV
 
 @dataclass(frozen=True)
 class Block:
-    """Some values of the first of the iterators `rows`, from `begin` on; all, where there are no blocks."""
+    """A range of the first of the iterators `rows`, from `begin`; all of them if there are no blocks."""
 
     rows: Sequence[Iter]
     begin: SymExpr | None = None
@@ -51,14 +53,14 @@ class Block:
 
     @property
     def iters(self) -> list[Iter]:
-        """The iterators, the first one counted from the begin of the block."""
+        """The iterators, with the first one relative to the beginning of the block."""
         if self.begin is None:
             return list(self.rows)
         first, *others = self.rows
         return [replace(first, extent=Const(self.size, first.dtype)), *others]
 
     def placed(self, loops: LoopBuilder, where: Bindings) -> Bindings:
-        """The values of the iterators of all rows, where those of the block have these."""
+        """Return the values of the iterators over all rows, for values of the block's iterators."""
         if self.begin is None:
             return where
         row_of = dict(zip(self.iters, self.rows, strict=True))
@@ -67,7 +69,7 @@ class Block:
         return {it: loops.value(begin + Var(v, it.dtype)) if it is first else v for it, v in own.items()}
 
     def rows_of(self, loops: LoopBuilder, rows: mk.Rows) -> mk.Rows:
-        """Rows of the block as rows of all."""
+        """Convert rows of the block to rows of all blocks."""
         if self.begin is None or rows.row is None or rows.first is None:
             return rows
         ((row, first),) = self.placed(loops, {rows.row: rows.first}).items()
@@ -75,7 +77,7 @@ class Block:
 
 
 def in_row_blocks(loops: LoopBuilder, rows: Sequence[Iter], size: int | None, body: Callable[[Block], object]) -> None:
-    """`body` for each block of rows, or for all."""
+    """Emit `body` for each block of rows, or once for all rows."""
     if size is None:
         body(Block(rows))
         return

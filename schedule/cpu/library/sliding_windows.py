@@ -1,9 +1,9 @@
-"""Windows that slide over bytes, each channel by itself: what neighbouring rows of a tile read is converted once.
+"""Sliding windows over bytes in depthwise convolutions: elements read by several rows of a tile are converted once.
 
     acc[r] += int(X[i + r + k, c]) * int(W[k, c])
 
-Bytes take as long to be converted as to be multiplied. With the taps k one after the other in the code, a tile of eight
-rows and three taps converts ten vectors of X instead of 24.
+Converting bytes takes as long as multiplying them. With the taps k unrolled, a tile of eight rows and three taps
+converts ten vectors of X instead of 24.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .microkernel import element_bits
 
 
 def sliding_tap(stage: Stage, lane: Iter, row: Iter | None) -> Iter | None:
-    """The taps of which neighbouring rows have some in common, where these are converted along the lanes."""
+    """Return the taps that neighbouring rows have in common, if they are converted along the lanes."""
     if row is None:
         return None
     narrow = [load for load in stage.loads if memory_bits(load.buffer) < element_bits(stage)]
@@ -29,7 +29,7 @@ def sliding_tap(stage: Stage, lane: Iter, row: Iter | None) -> Iter | None:
 
 
 def _overlaps(load: tir.LoadOp, row: Iter, tap: Iter) -> bool:
-    """Whether a row and a tap of it are what another row and tap are."""
+    """Return whether a row and one of its taps coincide with another row and tap."""
     steps, step = constant_slope(load, row), constant_slope(load, tap)
     if not steps or not step or steps % step:
         return False
@@ -37,6 +37,6 @@ def _overlaps(load: tir.LoadOp, row: Iter, tap: Iter) -> bool:
 
 
 def sliding_tile(machine: Machine, row: Iter) -> tuple[int, int]:
-    """(vectors, rows) of a tile: sums, what is converted for them and weights are in registers."""
+    """Return (vectors, rows) of a tile: sums, converted elements and weights fit the registers."""
     rows = max(1, (machine.registers - 6) // 3)
     return 1, min(rows, row.extent.constant or rows)

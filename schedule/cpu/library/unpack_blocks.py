@@ -1,8 +1,8 @@
-"""Blocks of interleaved rows in vectors: a lane is a row, an element four neighbouring numbers of it, as bytes.
+"""Blocks of interleaved rows in vectors: each lane holds four consecutive elements of a row, as bytes.
 
     q8_0: word(j) = the bytes 4 j, …, 4 j + 3 of each row          q4_0: the lower or the upper halves of them
 
-A number is scale * (byte - zero) + minimum, where the scale and the minimum are the same for `step` neighbours.
+An element is scale * (byte - zero) + minimum, where `step` consecutive elements share the scale and the minimum.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ....dialects.sym.expr import SymExpr
 from ...loop_builder import LoopBuilder
 
 SIGN = -0x7F7F7F80
-"""Four bytes, each 0x80: a byte with another sign is another kind of byte."""
+"""Four bytes of 0x80: flipping the sign bit converts between signed and unsigned bytes."""
 _NIBBLES, _PAIRS = 0x0F0F0F0F, 0x03030303
 
 Part = Callable[[int], SSAValue]
@@ -28,9 +28,10 @@ Part = Callable[[int], SSAValue]
 
 @dataclass
 class Unpacked:
-    """The parts of a block: `word(j)` are the numbers from 4 j on; `scale(p)` and `minimum(p)` those of `step` ones.
+    """The parts of a block: `word(j)` holds the elements from 4 j; `scale(p)` and `minimum(p)` those of `step`
+    elements.
 
-    Bytes are unsigned where they are not `signed`, and `most` is the largest magnitude.
+    Bytes are unsigned unless `signed`, and `most` is their largest magnitude.
     """
 
     step: int
@@ -54,25 +55,25 @@ class Words:
     lanes: int
 
     def unpacked(self) -> Unpacked:
-        """The parts of the block."""
+        """Return the parts of the block."""
         return _FORMATS[self.format.name.partition("_g")[0]](self)
 
     # fields
 
     def word(self, field: str, at: int) -> SSAValue:
-        """Four bytes of a field, in each lane an int32."""
+        """Return four bytes of a field, as an int32 in each lane."""
         return self._reinterpreted(self._bytes(field, at), i32)
 
     def byte(self, field: str, at: int, dtype: Attribute = ui8) -> SSAValue:
-        """A byte of a field, whose words are bytes, as int32."""
+        """Return a byte of a field with byte words, as int32."""
         return self.cast(self._reinterpreted(self._bytes(field, at), dtype), i32)
 
     def number(self, field: str, dtype: Attribute) -> SSAValue:
-        """A floating point number that is a field, as float32."""
+        """Return a floating-point field as float32."""
         return self.cast(self._reinterpreted(self._bytes(field, 0), dtype), f32)
 
     def _bytes(self, name: str, at: int) -> SSAValue:
-        """A word of a field, of all lanes."""
+        """Return a word of a field for all lanes."""
         field, loops = self.format.field(name), self.loops
         first = loops.value(self.begin + (field.offset + at * field.width) * self.lanes)
         return loops.load(self.buffer, [self.panel, loops.ramp(first, field.width * self.lanes)])
@@ -84,32 +85,32 @@ class Words:
     # what is computed of them
 
     def cast(self, value: SSAValue, dtype: Attribute) -> SSAValue:
-        """Each lane as another type."""
+        """Cast each lane to another type."""
         kind = VectorType(dtype, [self.lanes])
         return value if value.type == kind else self.loops.op(tir.CastOp(value, kind))
 
     def spread(self, value: int, dtype: Attribute = i32) -> SSAValue:
-        """A number in every lane."""
+        """Return a number in every lane."""
         return self.loops.op(tir.BroadcastOp(self.loops.const(value, dtype), self.lanes))
 
     def intrin(self, name: str, value: SSAValue, by: int) -> SSAValue:
-        """A shift or an operation on bits, by a number."""
+        """Return a shift or bitwise operation with a constant."""
         return self.loops.op(tir.CallIntrinOp(name, [value, self.spread(by)], value.type))
 
     def bits(self, value: SSAValue, shift: int, mask: int) -> SSAValue:
-        """What is left of a shift to the right and a mask."""
+        """Return a value shifted right and masked."""
         return self.intrin("bitwise_and", value if shift == 0 else self.intrin("shift_right", value, shift), mask)
 
     def either(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """The bits of both."""
+        """Return the bitwise or."""
         return self.loops.op(tir.CallIntrinOp("bitwise_or", [a, b], a.type))
 
     def times(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """The product."""
+        """Return the product."""
         return self.loops.op(tir.MulOp(a, b))
 
     def minus(self, value: SSAValue) -> SSAValue:
-        """The number with another sign."""
+        """Return the negated value."""
         return self.loops.op(tir.SubOp(self.spread(0, f32), value))
 
 
@@ -118,7 +119,7 @@ def _constant(value: SSAValue) -> Part:
 
 
 def _nibble(words: Words, field: str, size: int, begin: int = 0) -> Part:
-    """Of `size` numbers: the lower halves of the words from `begin` on come first."""
+    """Return the parts of `size` elements stored as nibbles: the lower halves of the words from `begin` come first."""
     half = size // 8
     return lambda j: words.bits(words.word(field, begin + j % half), 4 * (j // half), _NIBBLES)
 
@@ -141,7 +142,7 @@ def _q4_k(words: Words) -> Unpacked:
     d, low = words.number("d", f16), words.minus(words.number("dmin", f16))
 
     def six_bits(part: int, first: int) -> SSAValue:
-        """The scale (`first` 0) or the minimum (4) of a part."""
+        """Return the scale (`first` 0) or the minimum (4) of a part."""
         if part < 4:
             return words.cast(words.bits(words.byte("scales", first + part), 0, 63), f32)
         late = words.bits(words.byte("scales", part + 4), first, 15)
@@ -187,6 +188,6 @@ def _int8(words: Words) -> Unpacked:
 _FORMATS: dict[str, Callable[[Words], Unpacked]] = {
     "q4_0": _q4_0, "q4_1": _q4_1, "q8_0": _q8_0, "q4_k": _q4_k, "q6_k": _q6_k, "int4": _int4, "int8": _int8,
 }  # fmt: skip
-"""Format, without the size of groups -> how its blocks are taken apart."""
+"""Format, without the size of groups -> the function that unpacks its blocks."""
 STEPS = {"q6_k": 16}
-"""Formats whose scales are for fewer neighbours than are rounded together."""
+"""Formats whose scales apply to fewer elements than are quantized together."""

@@ -1,13 +1,13 @@
-"""Tiles in the middle of an image: nothing that they read is padding, so that no element asks whether it is.
+"""Tiles in the interior of an image: they read no padding, so that no element is checked for it.
 
     if 1 <= i * rows and i * rows + rows + 2 <= N:
         for k: acc[r] += X[i * rows + r + k - 1] * W[k]
     else:
         for k: acc[r] += (X[i * rows + r + k - 1] if 1 <= i * rows + r + k <= N else 0) * W[k]
 
-Conditions are conjunctions of comparisons of sums; one holds for a whole tile where it does at the worst corner.
-Parts of them that are the same for the whole tile, such as those on rows of the image where tiles lie along columns,
-are asked once in a step of the reduction, unless the image has so many that most tiles are not at its border:
+Conditions are conjunctions of comparisons of sums; a comparison holds for the full tile if it holds at the worst
+corner. Parts that are invariant for a tile, such as those on image rows if tiles lie along columns, are checked
+once per step of the reduction, unless the image is so large that most tiles are not at its border:
 
     for h:
         if 1 <= y + h <= H: for k: acc[r] += X[y + h - 1, i * rows + r + k - 1] * W[h, k]
@@ -36,31 +36,34 @@ Range = tuple[SymExpr, SymExpr]
 
 @dataclass(frozen=True)
 class Interior:
-    """The choices below an expression, and the parts of their conditions, with what is not negative where each holds.
+    """The choices below an expression and the parts of their conditions, each with an expression that is
+    non-negative iff it holds.
 
-    All of the choices take their first way where all of the parts hold.
+    All choices take their first branch if all parts hold.
     """
 
     choices: tuple[tir.IfThenElseOp, ...]
     parts: tuple[tuple[SSAValue, SymExpr], ...]
 
     def invariant(self, moving: Iterable[Iter]) -> Interior | None:
-        """The parts that are the same for all values of iterators; None where all or none are, or several choices."""
+        """Return the parts that do not depend on the `moving` iterators; None if all or none do, or if there are
+        several choices.
+        """
         variables = {it.expr for it in moving}
         parts = tuple((part, bound) for part, bound in self.parts if not variables & set(bound.free_vars()))
         some = 0 < len(parts) < len(self.parts)
         return Interior(self.choices, parts) if some and len(self.choices) == 1 else None
 
     def without(self, other: Interior | None) -> Interior:
-        """The parts that are not among those of another one."""
+        """Return the parts that are not among those of another one."""
         return self if other is None else Interior(self.choices, tuple(p for p in self.parts if p not in other.parts))
 
     def uses(self, it: Iter) -> bool:
-        """Whether an iterator is in one of the parts."""
+        """Return whether a part depends on an iterator."""
         return any(it.expr in bound.free_vars() for _, bound in self.parts)
 
     def holds(self, loops: LoopBuilder, ranges: Mapping[Iter, Range]) -> SSAValue | None:
-        """The condition that all parts hold; None where that cannot be known, or is always so.
+        """Return the condition that all parts hold; None if it cannot be determined, or always holds.
 
         `ranges` are those of the iterators in a tile.
         """
@@ -79,7 +82,7 @@ class Interior:
         return joined(map(positive, worst), loops.insert)
 
     def select(self, cloner: Cloner, first: bool = True) -> None:
-        """In what `cloner` copies, every choice is its first way, or its second."""
+        """Replace every choice by its first branch, or by its second, in copies of `cloner`."""
         for choice in self.choices:
             region = choice.then_region if first else choice.else_region
             taken = cast(tir.YieldOp, region.block.last_op).value
@@ -87,7 +90,9 @@ class Interior:
 
 
 def interior_of(stage: Stage, value: SSAValue) -> Interior | None:
-    """The choices that `value` depends on; None where there are none, or where they ask for more than iterators."""
+    """Return the choices that `value` depends on; None if there are none, or if their conditions use more than
+    iterators.
+    """
     choices = tuple(op for op in tree(value) if isinstance(op, tir.IfThenElseOp))
     parts: dict[tuple[SSAValue, SymExpr], None] = {}
     iterators = {it.var for it in stage.iters if not it.parts}
@@ -103,6 +108,6 @@ def interior_of(stage: Stage, value: SSAValue) -> Interior | None:
 
 
 def range_of(first: SSAValue, count: int = 1) -> Range:
-    """So many values from `first` on."""
+    """Return the range of `count` values from `first`."""
     begin = sym_expr_of(first)
     return begin, begin + (count - 1)

@@ -1,1 +1,1 @@
-"""Which rule schedules a stage, with which numbers: tables of rules, decisions, and the passes that apply them."""
+"""The selection of a rule and its numbers for a stage: rule tables, decisions, and the passes that apply them."""

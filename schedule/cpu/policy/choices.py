@@ -1,4 +1,4 @@
-"""What is decided for a stage: which rule writes its loops, with which numbers, and what a size decides at run time."""
+"""Decisions for a stage: the rule that emits its loops, with its numbers, and alternatives by a size at run time."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ..library.fuse_iters import merged
 from .rules import RULES, AnyRule, P, StageRule
 
 logger = logging.getLogger("tirax.schedule")
-"""Told which rules of one's own write which blocks (info); which of tirax's do, and why others do not fit (debug)."""
+"""Logs which user rules schedule which blocks (info), and which built-in rules do, or why they do not fit (debug)."""
 
 
 @dataclass
 class Decision(Generic[P]):
-    """`plan` of `rule` for what stands at `roots`, the last of which is where the loops go.
+    """A `plan` of `rule` for the stages at `roots`, the last of which is where the loops are inserted.
 
-    With `other` this holds for sizes from `least` on that are known when it runs, and `other` for smaller ones.
+    With `other`, this applies to a run-time size of at least `least`, and `other` to smaller sizes.
     """
 
     rule: StageRule[P]
@@ -42,7 +42,7 @@ class Decision(Generic[P]):
     other: AnyDecision | None = None
 
     def apply(self) -> None:
-        """Write the loops in place of the stages, and erase these and the intermediate buffer between them."""
+        """Replace the stages by the loops, and erase the stages and the intermediate buffer between them."""
         anchor = self.roots[-1]
         body, block = cast(Block, anchor.parent), Block()
         self.emit(LoopBuilder(block))
@@ -73,9 +73,10 @@ AnyDecision = Decision[Any]
 
 
 def first_fit(rules: Sequence[AnyRule], epilogue: Epilogue, machine: Machine) -> AnyDecision | None:
-    """The first rule that fits a stage; where it is not known whether that pays, also the one for smaller sizes.
+    """Return the first rule that fits a stage; if its benefit depends on an unknown size, with a rule for smaller
+    sizes.
 
-    None where none fits.
+    Returns None if no rule fits.
     """
     combined = merged(epilogue)
 
@@ -94,7 +95,7 @@ def first_fit(rules: Sequence[AnyRule], epilogue: Epilogue, machine: Machine) ->
 
 
 def _log_rule(rule: AnyRule, epilogue: Epilogue, rejected: str | None) -> None:
-    """Log that a rule writes a block, or why it does not fit."""
+    """Log that a rule schedules a block, or why it does not fit."""
     place = epilogue.stage.block.name_hint, function_name(epilogue.stage.root)
     if rejected is None:
         level = logging.DEBUG if rule in RULES else logging.INFO
@@ -105,7 +106,7 @@ def _log_rule(rule: AnyRule, epilogue: Epilogue, rejected: str | None) -> None:
 
 
 def log_nest(rule: AnyRule, root: Operation, fits: bool, reasons: Iterable[str]) -> None:
-    """Log that a rule for more, or for other things, than a stage writes a function, or a nest of it; or why not."""
+    """Log that a rule for nests or several stages schedules a nest or function, or why it does not."""
     if logger.isEnabledFor(logging.DEBUG) and (fits or reasons):
         block = next((op.name_hint for op in root.walk() if isinstance(op, tir.BlockOp)), "")
         where = "" if isinstance(root, tir.FuncOp) else f" the block '{block}' of"
@@ -115,14 +116,17 @@ def log_nest(rule: AnyRule, root: Operation, fits: bool, reasons: Iterable[str])
 
 
 def is_no_stage(root: Operation) -> bool:
-    """Whether a root is a nest that only rules for nests may fit; asked where somebody listens alone."""
+    """Return whether a root is a nest that only rules for nests may fit; only called if logging is enabled."""
     return logger.isEnabledFor(logging.DEBUG) and bool(root.regions) and analyse(root) is None
 
 
 def follow(
     versions: Sequence[Version], rules: Mapping[str, AnyRule], epilogue: Epilogue, machine: Machine
 ) -> AnyDecision:
-    """What a sequence has for a stage: rules by name, with numbers. Raises `DecisionError` where that cannot be."""
+    """Return the decision that a sequence specifies for a stage: rules by name, with numbers.
+
+    Raises `DecisionError` if they do not fit.
+    """
     combined = merged(epilogue)
     decision: AnyDecision | None = None
     for version in reversed(versions):

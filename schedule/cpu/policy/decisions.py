@@ -1,4 +1,4 @@
-"""Who decides for a stage: what a sequence has for its block, else the first rule that fits."""
+"""The source of decisions for a stage: the sequence's directive for its block, or the first rule that fits."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from .rules import NESTS, Nest, P, StageRule, rules
 INLINE = "inline"
 
 _ATTENTION = StageRule("attention", lambda epilogue, machine: None, emit_attention, ("queries", "keys"))
-"""For five stages at once: it is looked for before all others."""
+"""A rule for five stages at once, which is tried before all others."""
 
 
 class Decisions:
-    """The decisions for one function; `inlined` are the blocks that are computed where they are read, in order."""
+    """The decisions for one function; `inlined` are the blocks that are inlined, in order."""
 
     def __init__(self, machine: Machine, sequence: SequenceOp | None = None):
         self._machine = machine
@@ -48,7 +48,7 @@ class Decisions:
                 raise unknown_name("rule", version.rule, known, location_of(op))
 
     def inlines(self, stage: Stage, readers: list[tuple[Stage, LoadOp]]) -> bool:
-        """Whether a stage that can be computed where it is read is."""
+        """Return whether to inline a stage that can be inlined."""
         block = stage.block.name_hint
         inlines = self._is_next(INLINE, block)
         if inlines is None:
@@ -60,9 +60,9 @@ class Decisions:
         return inlines
 
     def attention(self, func: FuncOp) -> AnyDecision | None:
-        """What is decided for the attention that a function computes; None where it computes none.
+        """Return the decision for the attention that a function computes, or None if it computes none.
 
-        Where the sequence has rules, but none for attention, they are for its stages.
+        If the sequence has rules but none for attention, they apply to the individual stages.
         """
         named = [version.rule for ops in self._rules_of_block.values() for op in ops for version in op.versions]
         if named and _ATTENTION.name not in named:
@@ -78,7 +78,7 @@ class Decisions:
         return Decision(_ATTENTION, plan, [stage.root for stage in stages], block, stages[-1].block.name_hint)
 
     def nest(self, root: Operation) -> AnyDecision | None:
-        """What is decided for what is no stage; None where none of `NESTS` fits."""
+        """Return the decision for a nest that is not a stage, or None if none of `NESTS` fits."""
         return next((decision for nest in NESTS if (decision := self._by(nest, root)) is not None), None)
 
     def _by(self, nest: Nest[Any], root: Operation) -> AnyDecision | None:
@@ -92,7 +92,7 @@ class Decisions:
         return Decision(nest.rule, self._with_directive(nest.rule, plan, block), [root], block)
 
     def _with_directive(self, rule: StageRule[P], plan: P, block: str) -> P:
-        """A plan with the numbers that the sequence has for the next stage of a block."""
+        """Return a plan with the numbers that the sequence specifies for the next stage of a block."""
         op = self._pop_directive(block)
         if op is None:
             return plan
@@ -100,7 +100,7 @@ class Decisions:
             return plan.with_numbers(rule.decides, op.versions[0].numbers)
 
     def choose(self, stage: Stage, later: list[Stage]) -> AnyDecision | None:
-        """What is decided for a stage, with what follows it; None where no rule fits."""
+        """Return the decision for a stage and its epilogue among the later stages, or None if no rule fits."""
         op = self._pop_directive(stage.block.name_hint)
         if op is not None:
             with _placed(op):
@@ -114,7 +114,7 @@ class Decisions:
         return decision
 
     def require_all_followed(self) -> None:
-        """Raise `NameLookupError`, or `DecisionError`, where a rule was given for what is no stage."""
+        """Raise `NameLookupError` or `DecisionError` if a directive of the sequence does not belong to a stage."""
         left = [op for ops in self._rules_of_block.values() for op in ops]
         if not left:
             return
@@ -128,13 +128,13 @@ class Decisions:
         )
 
     def _is_next(self, rule: str, block: str) -> bool | None:
-        """Whether the sequence has `rule` for the next stage of a block; None where it has nothing for it."""
+        """Return whether the sequence has `rule` for the next stage of a block; None if it has no directive for it."""
         self._seen[block] = None
         ops = self._rules_of_block.get(block)
         return ops[0].versions[0].rule == rule if ops else None
 
     def _pop_directive(self, block: str) -> RuleOp | None:
-        """What the sequence has for the next stage of a block; it is taken once."""
+        """Remove and return the sequence's directive for the next stage of a block, or None."""
         self._seen[block] = None
         ops = self._rules_of_block.get(block)
         if not ops:
@@ -146,7 +146,10 @@ class Decisions:
 
 
 def _named_epilogue(op: RuleOp, stage: Stage, later: list[Stage]) -> Epilogue:
-    """A stage with the epilogue that the sequence names. Raises `DecisionError` where it has another one, or none."""
+    """Return a stage with the epilogue that the sequence names.
+
+    Raises `DecisionError` if its epilogue is another one or none.
+    """
     epilogue = find_epilogue(stage, later) if op.then is not None and stage.reduce else Epilogue(stage)
     block = None if epilogue.consumer is None else epilogue.consumer.block.name_hint
     if block != op.then:
@@ -159,7 +162,7 @@ def _named_epilogue(op: RuleOp, stage: Stage, later: list[Stage]) -> Epilogue:
 
 @contextmanager
 def _placed(op: RuleOp) -> Iterator[None]:
-    """What is raised inside says where `op` was written."""
+    """Add the location of `op` to errors raised within the context."""
     try:
         yield
     except TiraxError as error:

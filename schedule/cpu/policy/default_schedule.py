@@ -1,17 +1,16 @@
-"""`default-schedule`: what makes a tir function fast without tuning, on one thread; `plan-schedule` writes down what it
-would decide.
+"""`default-schedule` optimizes tir functions for one thread without tuning; `plan-schedule` records its decisions.
 
-The function is read as stages (`stages`). Elementwise producers are inlined (`inline`), elementwise consumers of
-reductions become their epilogues (`epilogue`), neighbouring iterators one (`fuse_iters`); then the first rule of the
-table (`rules`) that fits writes the loops of a stage. What no rule fits, and what is not a stage, stays as it is. At
-last nests over the same rows are merged (`merge_loops`), and rows computed where they are read first.
+The function is analyzed as stages (`stages`). Elementwise producers are inlined (`inline`), elementwise consumers
+of reductions become their epilogues (`epilogue`), and neighbouring iterators are fused (`fuse_iters`); then the
+first rule of the table (`rules`) that fits emits the loops of a stage. Code that is not a stage, or that no rule
+fits, is left unchanged. Finally, nests over the same rows are merged (`merge_loops`), and rows are computed at
+their first use.
 
-What is decided is a `sched.sequence` with the name of the function, which `plan-schedule` writes; one that is there
-already is followed.
+`plan-schedule` records the decisions as a `sched.sequence` with the name of the function; an existing sequence is
+followed.
 
-Floating-point sums along contiguous memory (`vector_reduction`) are taken in another order than tir's, as every BLAS
-does; those of `register_tiles`, `panels` and `row_streams` keep their order. Multiplications and additions may be
-contracted.
+Floating-point sums along contiguous memory (`vector_reduction`) are reassociated, as in every BLAS; sums of
+`register_tiles`, `panels` and `row_streams` keep their order. Multiplications and additions may be contracted.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ from .decisions import INLINE, Decisions
 
 @dataclass(frozen=True)
 class DefaultSchedule(Pass):
-    """Schedule every tir function for `target`, but those that say `tir.is_scheduled`.
+    """Schedule every tir function for `target`, except those with `tir.is_scheduled`.
 
-    Sequences of the module that name a function are followed, and are no more afterwards. Raises `DecisionError`, or
-    `NameLookupError`, where one cannot be.
+    Sequences of the module that name a function are followed and removed. Raises `DecisionError` or
+    `NameLookupError` if a sequence cannot be followed.
     """
 
     name = "default-schedule"
@@ -68,9 +67,9 @@ class DefaultSchedule(Pass):
 
 
 def take_sequences(module: ModuleOp) -> dict[str, SequenceOp]:
-    """The sequences that name a function, which are in the module no more.
+    """Remove and return the sequences of the module that name a function.
 
-    Raises where there is no such function, or a schedule was given to it already.
+    Raises an error if there is no such function, or if it is already scheduled.
     """
     funcs = {func.sym_name.data: func for func in functions(module)}
     sequences: dict[str, SequenceOp] = {}
@@ -88,9 +87,10 @@ def take_sequences(module: ModuleOp) -> dict[str, SequenceOp]:
 
 
 def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
-    """What is decided for each stage, one after the other; it may be done as soon as it is known, or not at all.
+    """Yield the decision for each stage in order; the caller may apply a decision as soon as it is yielded, or not
+    at all.
 
-    What stages are made of is changed before: reductions of several results are taken apart, producers are inlined.
+    Reductions with several results are split and producers are inlined first.
     """
     split_reductions(func)
     body = func.body.block
@@ -126,15 +126,15 @@ def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
 
 
 def _has_effect(op: Operation) -> bool:
-    """Whether an operation that is no stage may write: then stages are not moved across each other."""
+    """Return whether an operation that is not a stage may write, so that stages must not be moved across it."""
     return bool(op.regions) or isinstance(op, tir.StoreOp | tir.EvaluateOp | tir.CallExternOp | tir.AssertOp)
 
 
 @dataclass(frozen=True)
 class PlanSchedule(Pass):
-    """Put behind each tir function the sequence of rules that `default-schedule` applies to it for `target`.
+    """Insert after each tir function the sequence of rules that `default-schedule` applies to it for `target`.
 
-    Functions that say `tir.is_scheduled`, and those that have such a sequence, stay as they are.
+    Functions with `tir.is_scheduled`, and those that already have a sequence, are skipped.
     """
 
     name = "plan-schedule"
@@ -152,7 +152,7 @@ class PlanSchedule(Pass):
 
 
 def planned(func: tir.FuncOp, machine: Machine) -> SequenceOp:
-    """The rules for the blocks of a function, which stays as it is."""
+    """Return the rules for the blocks of a function, which is not changed."""
     decisions = Decisions(machine)
     chosen = [RuleOp(decision.block, decision.versions, decision.then) for decision in decided(clone(func), decisions)]
     inlined = [RuleOp(block, [Version(INLINE, {})]) for block in decisions.inlined]

@@ -1,6 +1,6 @@
-"""The numbers of the default schedule: how large tiles, panels and blocks are, and from which size on something pays.
+"""The numbers of the default schedule: sizes of tiles, panels and blocks, and thresholds of optimizations.
 
-Each entry names its unit and where the number comes from:
+Each entry states its unit and the source of the number:
 
 - an instruction set, or a processor's manual, fixes it;
 - it follows from the number of registers, or from the size of a cache;
@@ -8,7 +8,7 @@ Each entry names its unit and where the number comes from:
 - it bounds the code that is written, and thus the time of a build;
 - it is assumed in place of a size that is known only when the program runs.
 
-What depends on the target is a number of `Machine`; numbers of one decision are in its plan, and can be edited there.
+Target-dependent numbers are in `Machine`; the numbers of one decision are in its plan, where they can be edited.
 """
 
 from __future__ import annotations
@@ -24,92 +24,100 @@ L2_WAYS = 8
 RESIDENT_BITS = 1 << 23
 """Bits of a buffer; cache: a smaller one is in the second level, or soon will be."""
 MAX_KEPT_BYTES = 32 << 20
-"""Bytes of a result that a last-level cache keeps, however large it is; assumed: many cores share it."""
+"""Bytes of a result that a last-level cache keeps, regardless of its size; assumed: many cores share it."""
 MANY_PAGES = 1 << 22
-"""Bytes that a strip of columns spreads over; the processors: their pages are more than are translated at once."""
+"""Bytes spanned by a strip of columns; the processors: more pages than their TLB translates at once."""
 L3_BYTES_PER_CYCLE = 11
-"""Bytes of the last cache while vectors are multiplied, two in a cycle; measured on AVX-512."""
+"""Bytes per cycle from the last-level cache while two vectors are multiplied per cycle; measured on AVX-512."""
 STREAM_LINES_AHEAD = 32
-"""Lines from what is read to what is prefetched past the caches; measured on AVX-512: 16 to 64 are as good."""
+"""Lines of prefetch distance for streamed results; measured on AVX-512: 16 to 64 are as good."""
 FEW_ITERATIONS = frozenset((1, 2, 3))
-"""Iterations; assumed: tiles of so few loops read lines of their own, or their number tells little."""
+"""Iterations of a loop; assumed: tiles of such short loops read separate lines, or their number tells little."""
 ASSUMED_TILES = 4
-"""Tiles that share the prefetching of a panel; assumed of an unknown number of them."""
+"""Tiles that share the prefetching of a panel; assumed if their number is unknown."""
 
 # Tiles in registers
 
 MANY_REGISTERS = 32
-"""Vector registers; the instruction set: AVX-512 and AArch64 have as many, others 16."""
+"""Vector registers; the instruction set: AVX-512 and AArch64 have 32, others 16."""
 MAX_TILE_ROWS = 16
-"""Rows of a tile; bounds the code, more save few loads of what lies along the lanes."""
+"""Rows of a tile; bounds the code: more rows save few loads of operands along the lanes."""
 SUMS_IN_FLIGHT = 8
-"""Vectors; the processors: two units that multiply and add, of four cycles, work on so many."""
+"""Vectors; the processors: two FMA units with a latency of four cycles process this many at a time."""
 MIN_SUMS = 12
-"""Vectors of a tile whose sums never wait for each other; the processors: `SUMS_IN_FLIGHT`, and loads between."""
+"""Vectors of a tile whose sums never stall; the processors: `SUMS_IN_FLIGHT`, and loads in between."""
 MAX_TAIL_ROWS = 4
-"""Rows of a tile where fewer are left than fill one; bounds the code: one tile more, then single rows."""
+"""Rows of a tail tile; bounds the code: one additional tile, then single rows."""
 MAX_SINGLE_TAIL = 2
-"""Rows of a tail tile that is not padded; of rows left in pairs one at most is single."""
+"""Rows of a tail tile that is not padded; if remaining rows come in pairs, at most one is single."""
 BLOCK_STEPS = 4
-"""Steps of a reduction for one end of a loop, and for one prefetch; measured on Zen 3 and AVX-512."""
+"""Steps of a reduction per loop iteration, and per prefetch; measured on Zen 3 and AVX-512."""
 MAX_SQUARE = 16
 """Rows of a square transposed in registers; registers: more do not fit."""
 MAX_SLIDING_TAPS = 8
-"""Taps of a window, one after the other in the code; bounds the code."""
+"""Taps of a window that are unrolled; bounds the code."""
 BORDER_ROWS_PER_TAP = 6
-"""Rows of an image for each row of the kernel but one; measured: with more, most tiles are not at the border."""
+"""Image rows per kernel row minus one; measured: with more rows, most tiles are not at the border."""
 MIN_STEPS_OF_PART = 256
-"""Steps of a reduction for which a part of an operand is read; measured: each part stores and loads all sums again."""
+"""Steps of a reduction for which a part of an operand is read; measured: each part stores and reloads all sums."""
 NEIGHBOURS = frozenset[int | None]((0, 1))
-"""Elements from lane to lane of an operand: one value, or a vector that is loaded."""
+"""Strides of an operand from lane to lane, in elements: a single value, or a vector load."""
 NEAR_LANES = frozenset[int | None]((0, 1, 2, 3, 4))
-"""Elements from lane to lane; the instruction set: vectors are shuffled out of the few that they lie in."""
+"""Strides from lane to lane, in elements; the instruction set: vectors are shuffled out of the few that contain
+them.
+"""
 
 # What is unknown, and what is much
 
 MANY_ROWS = 64
-"""Rows; assumed of an image of unknown height; from so many on what they share is worth being in a near cache."""
+"""Rows; assumed for an image of unknown height; with at least as many, their shared operand should be in a near
+cache.
+"""
 ASSUMED_STEPS = 1024
-"""Steps of a reduction; assumed where their number is unknown."""
+"""Steps of a reduction; assumed if their number is unknown."""
 MAX_UNROLLED = 1024
-"""Of a number of a plan but bytes; bounds the code: loops of so many steps are unrolled."""
+"""Any number of a plan except bytes; bounds the code: loops of as many steps are unrolled."""
 MIN_VECTOR_RUN = 8
-"""Neighbours in memory; fewer are not worth a loop of vectors."""
+"""Contiguous elements; fewer do not justify a loop of vectors."""
 
 # Panels
 
 MIN_PANEL_ROWS = 24
-"""Rows that use a panel; measured on AVX-512: with fewer, copying it costs too much of what it saves."""
+"""Rows that use a panel; measured on AVX-512: with fewer rows, the copy costs too much of the benefit."""
 MIN_PANEL_BYTES = 1 << 16
-"""Bytes of a panel; cache: every second level has room for them."""
+"""Bytes of a panel; cache: every second level is large enough."""
 PANEL_PARTS = 2
-"""Parts of the second-level cache, one of which is a panel's: rows of the other operand and results pass through, too.
-A larger panel is summed up part by part, and each part reads and writes all sums again."""
+"""Fraction of the second-level cache for a panel: rows of the other operand and results pass through it, too.
+
+A larger panel is used in parts, and each part reads and writes all sums again.
+"""
 SHORT_IMAGE_ROW = 32
-"""Columns of an image's row; shorter rows are copied side by side into a panel."""
+"""Columns of an image row; shorter rows are copied side by side into a panel."""
 MAX_PANELS_ABREAST = 8
-"""Panels that a tile passes by before the next one does; cache: with the first-level cache's lines for each."""
+"""Panels that a tile uses before the next tile starts; cache: each needs lines of the first level."""
 MIN_GROUPS_OF_PANELS = 16
 """Groups of panels side by side; leaves work for threads."""
 
 # Reductions, scans, elementwise stages
 
 SUMMED_TOGETHER = 4
-"""Vectors whose lanes are summed at once; the instruction set: by shuffles within 128 bits."""
+"""Vectors whose lanes are summed together; the instruction set: by shuffles within 128 bits."""
 FEW_SUMMED = (3, 2)
-"""Rows of a tile of sums with 16 registers, the first that divides: 12 sums, 3 rows, one of the columns at a time."""
+"""Rows of a tile of sums with 16 registers, the first that divides: 12 sums, 3 rows, one column at a time."""
 SUMS_OF_TILE = (4, SUMS_IN_FLIGHT, 1)
-"""Vectors summed side by side in tiles of no, one, two iterators; the processors: an addition waits for the last."""
+"""Vectors summed side by side in tiles of zero, one, two iterators; the processors: additions depend on each other."""
 COMPARED_VECTORS = (4, 2, 1)
-"""Vectors compared side by side in an argmax, those first that leave the fewest elements over."""
+"""Vectors compared side by side in an argmax, in order of preference; the one with the smallest remainder is used."""
 SCAN_WIDTH = 512
-"""Totals of a scan side by side; cache: enough lines to read memory in runs, a part of the first level."""
+"""Totals of a scan side by side; cache: enough lines to read memory in runs, and a fraction of the first level."""
 INTERLEAVED_VECTORS = (2, 3, 4)
 """Vectors interleaved in registers; the instruction set: by few shuffles."""
 
 
 class Streams(NamedTuple):
-    """How many rows are read at a time, how far before its use a line is prefetched, and the shortest such row."""
+    """The number of rows read at a time, the prefetch distance in bytes, and the minimal length of such a row in
+    bytes.
+    """
 
     count: int
     prefetch_bytes: int
@@ -117,67 +125,71 @@ class Streams(NamedTuple):
 
 
 WIDE_STREAMS = Streams(8, 1 << 11, 1 << 12)
-"""Rows and bytes for vectors of 512 bits; measured on AVX-512, where 1 to 3 KiB ahead are as good."""
+"""Rows and bytes for vectors of 512 bits; measured on AVX-512, where distances of 1 to 3 KiB are as good."""
 NARROW_STREAMS = Streams(4, 1 << 8, 1 << 10)
-"""Rows and bytes for narrower vectors; measured on Zen 3, which foresees such streams: further ahead 0.8 of the rate,
-tiles of 64 bytes a row 0.65."""
+"""Rows and bytes for narrower vectors; measured on Zen 3, whose hardware prefetchers follow such streams.
+
+A larger distance reaches 0.8 of the rate, tiles with 64 bytes per row 0.65.
+"""
 
 # Inlining
 
 MAX_INLINED_COPIES = 3
-"""Places where a cheap element is computed; bounds the code."""
+"""Copies of a cheap element; bounds the code."""
 MAX_INLINED_DEPTH = 128
-"""Operations one after the other; Python's stack: vectorization follows an expression by calling itself."""
+"""Operations in a chain; Python's stack: vectorization recurses over expressions."""
 MANY_OPERATIONS = 64
-"""Operations of a block from which on those that compute the same become one; bounds the time of that search."""
+"""Operations of a block from which on common ones are merged; bounds the time of that search."""
 
 # Products of narrow types
 
 MAX_BOUND = 1 << 20
-"""Steps of a sum; what is bounded by more is not bounded."""
+"""Steps of a sum; a larger bound counts as unbounded."""
 MAX_PANEL_WIDTH = 64
-"""Columns of a packed panel that share the rows of a group; what `pack-convolutions` writes."""
+"""Columns of a packed panel that share the rows of a group; the width written by `pack-convolutions`."""
 MAX_PAIRED_ROWS = 4
 """Rows of a tile of pairs of bytes; registers: each row takes one more."""
 MAX_SHIFTED_ROWS = 12
-"""Rows of a tile that has one more, of 128s; registers."""
+"""Rows of a tile with an additional row of 128s; registers."""
 MANY_WINDOWS = 128
-"""Windows that use a panel of pairs; measured on Zen 3: with as many the next panel needs no prefetching."""
+"""Windows that use a panel of pairs; measured on Zen 3: with as many, the next panel needs no prefetching."""
 ROW_BLOCK_PARTS = 4
-"""Parts of the second-level cache, one of which is a block of rows': weights have half of it at most."""
+"""Fraction of the second-level cache for a block of rows; weights have at most half of it."""
 MAX_PAIR_SUM = 32767
-"""Of two products of bytes; the instruction set: `vpmaddubsw` saturates."""
+"""Sum of two products of bytes; the instruction set: `vpmaddubsw` saturates."""
 MAX_PAIR_FACTOR = 127
-"""Of the signed byte of such a product, which is never -128."""
+"""Signed byte of such a product, which is never -128."""
 
 # Blocks of quantized numbers
 
 LONG_BLOCK = 64
-"""Numbers of a block; bounds the code: longer ones are unpacked into memory first, and have smaller tiles."""
+"""Elements of a block; bounds the code: longer blocks are unpacked to memory first, and have smaller tiles."""
 FEW_BLOCK_ROWS = 4
 """Rows of a tile with 16 registers, or of long blocks; registers."""
 BLOCK_PRODUCT_ROWS = 12
 """Rows of a tile of products of bytes; registers: 32, of which 8 hold the words of a block."""
 BLOCK_FLOAT_ROWS = 8
-"""Rows of a tile of products of floats; registers: 32, each row has a chain of sums besides its total."""
+"""Rows of a tile of products of floats; registers: 32, each row has chains of sums besides its total."""
 BLOCK_FLOAT_CHAINS = 4
-"""Sums of a tile begun side by side; the processors: a row alone has several."""
+"""Sums of a tile computed side by side; the processors: a single row has several chains."""
 
 # Attention
 
 QUERIES = 128
 """Rows of a tile of scores; measured on AVX-512."""
 MAX_ONLY_QUERIES = 256
-"""Rows that are one tile: more for each panel of keys, and none left over; measured on AVX-512."""
+"""Rows that form a single tile: more rows per panel of keys, and no remainder; measured on AVX-512."""
 MIN_KEYS, MAX_KEYS = 64, 512
-"""Columns of a tile of scores; cache: between them as many as take a quarter of the second level, in float32."""
+"""Columns of a tile of scores; cache: within this range as many as take a quarter of the second level, in float32."""
 CAUSAL_QUERIES, FEW_CAUSAL_QUERIES = 64, 32
-"""Rows of a tile where a mask ends what they look at; measured: what is above its diagonal is computed in vain. Fewer
-where there are few, or any number of them."""
+"""Rows of a tile with a causal mask; measured: scores above the diagonal are computed in vain.
+
+The second number is for few rows, or an unknown number of them.
+"""
 KEYS_OF_PIECE, KEYS_AHEAD = 4, 16
-"""Keys of a piece, while which memory brings as many, and keys between that piece and these; measured on AVX-512."""
+"""Keys of a piece, during which as many are prefetched, and the prefetch distance in keys; measured on AVX-512."""
 PARTS_OF_KEYS, KEYS_OF_PART = 16, 128
-"""Parts of all heads, which keep threads busy evenly; keys of a tile of a part."""
+"""Parts of all heads, which keep threads evenly busy; keys of a tile of a part."""
 
 # Matrix registers (AMX)
 
@@ -186,10 +198,14 @@ AMX_ROWS, AMX_LANES = 16, 16
 AMX_STEP_BYTES = 4
 """Bytes of a row, or of a column, that a step multiplies; the instruction set."""
 AMX_PAIR = 2
-"""Registers of rows, and of columns, that are multiplied by each other; registers: 4 sums, 2 and 2 of 8."""
+"""Registers of rows, and of columns, that are multiplied by each other; registers: 4 for sums, 2 for each operand,
+of 8.
+"""
 AMX_CONFIG_BYTES = 64
-"""Bytes that hold the sizes of the registers, a row's at 16 + 2 r, the rows' at 48 + r; the instruction set."""
+"""Bytes that hold the sizes of the registers, a row's bytes at 16 + 2 r, the number of rows at 48 + r; the
+instruction set.
+"""
 AMX_TILES = 8
-"""Tiles of rows for one configuration, which takes as long as some products; measured on Sapphire Rapids."""
+"""Tiles of rows per configuration, which takes as long as some products; measured on Sapphire Rapids."""
 MIN_AMX_ROWS, MIN_AMX_STEPS = 6, 6
 """Rows, and steps, of a register; measured on Sapphire Rapids: with fewer, vectors take no longer."""

@@ -1,4 +1,4 @@
-"""Rules of one's own that are written with the primitives of `Schedule`, or that are the trace of such a schedule.
+"""User rules that are written with the primitives of `Schedule`, or that replay the trace of such a schedule.
 
     def rows(sch, block):
         i, j, k = sch.get_loops(block)
@@ -7,9 +7,9 @@
 
     register_rule(rule_of_function("rows", rows), before="register_tiles")
 
-The function is given a schedule of a module with nothing in it but the stage, and the elementwise stage that becomes
-its epilogue where there is one. It does not fit where a step is refused, or where it does nothing. What is left of the
-epilogue as it was is scheduled like any other stage.
+The function takes a schedule of a module that contains only the stage, and the elementwise stage that becomes its
+epilogue, if any. The rule does not fit if a step raises an error, or if the function does nothing. An epilogue that
+is left unchanged is scheduled like any other stage.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from ..library.epilogue import Epilogue
 from .rules import StageRule
 
 Function = Callable[[Any, Any], object]
-"""Given a schedule and a block."""
+"""A function that takes a schedule and a block."""
 
 
 def rule_of_function(name: str, function: Function) -> StageRule:
-    """A rule that fits where `function(sch, block)` takes a step and none of its steps is refused."""
+    """Return a rule that fits if `function(sch, block)` takes a step and none of its steps raises an error."""
     return StageRule(name, lambda epilogue, machine: _planned(epilogue, function), _emit)
 
 
 def rule_of_trace(name: str, trace: Trace | str) -> StageRule:
-    """A rule that replays a trace, or its MLIR text, on blocks with the names used in it.
+    """Return a rule that replays a trace, or its MLIR text, on blocks with the names used in it.
 
-    Where the trace names a function, the blocks have to be of that function. Raises where the text is no trace.
+    If the trace names a function, the blocks must belong to it. Raises an error if the text is not a trace.
     """
     steps = Trace.from_mlir(trace) if isinstance(trace, str) else trace
     named = [inst.args for inst in steps.insts if inst.SPEC.name == "get_block"]
@@ -66,9 +66,9 @@ def rule_of_trace(name: str, trace: Trace | str) -> StageRule:
 
 @dataclass
 class _Alone:
-    """A function that holds copies of the `roots` of a stage and its epilogue; its parameters stand for `outside`.
+    """A function with copies of the `roots` of a stage and its epilogue; its parameters correspond to `outside`.
 
-    What lies between the two is `buffer`, allocated in the function.
+    The intermediate `buffer` between the two is allocated in the function.
     """
 
     func: tir.FuncOp
@@ -79,7 +79,7 @@ class _Alone:
 
 @dataclass
 class Scheduled(Plan):
-    """What primitives made of a stage; with `leaves_epilogue` what follows it is not in there."""
+    """A stage after primitives were applied; with `leaves_epilogue` its epilogue is not included."""
 
     alone: _Alone
     epilogue: Epilogue
@@ -87,7 +87,7 @@ class Scheduled(Plan):
 
 
 def _planned(epilogue: Epilogue, function: Function) -> Scheduled | None:
-    """What a function makes of a stage; None where it refuses, or does nothing."""
+    """Apply a function to a stage; None if it raises an error or does nothing."""
     alone = _alone(epilogue)
     if alone is None:
         return reject("it uses more from outside than buffers, scalars and numbers")
@@ -104,7 +104,7 @@ def _planned(epilogue: Epilogue, function: Function) -> Scheduled | None:
 
 
 def _is_left(alone: _Alone) -> bool:
-    """Whether the epilogue is a stage still, which reads what the other one stores."""
+    """Return whether the epilogue is still a stage that reads the result of the other one."""
     if alone.buffer is None or not isinstance(alone.buffer.owner, tir.AllocBufferOp):
         return False
     body, last = alone.func.body.block, alone.roots[-1]
@@ -112,7 +112,9 @@ def _is_left(alone: _Alone) -> bool:
 
 
 def _alone(epilogue: Epilogue) -> _Alone | None:
-    """Copies of a stage and its epilogue; None where they use more from outside than buffers, scalars and numbers."""
+    """Return copies of a stage and its epilogue; None if they use more from outside than buffers, scalars and
+    numbers.
+    """
     stages = [epilogue.stage] if epilogue.consumer is None else [epilogue.stage, epilogue.consumer]
     between = None if epilogue.consumer is None else epilogue.stage.buffer
     used = dict.fromkeys(value for stage in stages for value in _from_outside(stage.root))
@@ -140,14 +142,14 @@ def _alone(epilogue: Epilogue) -> _Alone | None:
 
 
 def _from_outside(root: Operation) -> list[SSAValue]:
-    """What the operations in `root` use that none of them defines."""
+    """Return the values that the operations in `root` use and do not define."""
     ops = list(root.walk())
     inside = {value for op in ops for value in values_of(op)}
     return [value for op in ops for value in op.operands if value not in inside]
 
 
 def _emit(loops: LoopBuilder, plan: Scheduled) -> None:
-    """Move what primitives made to where the stage was."""
+    """Move the scheduled code to the location of the stage."""
     alone, body = plan.alone, plan.alone.func.body.block
     if plan.leaves_epilogue and alone.buffer is not None:
         erase_with_tree(alone.roots[-1])

@@ -1,8 +1,10 @@
-"""The rules of the default schedule, as tables: the first one that fits writes the loops of a stage; `NESTS` are for
-what is no stage, as it stores two elements or is made of statements.
+"""The rule tables of the default schedule: the first rule that fits emits the loops of a stage.
 
-Rules of one's own are put into the table by `register_rule`, for good, or by `added_rules`, for a while. A rule is a
-pair of functions as tirax's own are; `primitive_rules` makes rules of functions on a `Schedule` and of traces.
+`NESTS` are for nests that are not stages, because they store two elements or consist of statements.
+
+User rules are added to the table by `register_rule` permanently, or by `added_rules` temporarily. A rule is a pair
+of functions, like the built-in rules; `primitive_rules` creates rules from functions on a `Schedule` and from
+traces.
 """
 
 from __future__ import annotations
@@ -44,11 +46,12 @@ P = TypeVar("P", bound=Plan)
 
 @dataclass(frozen=True)
 class StageRule(Generic[P]):
-    """How a kind of stage is written: `plan` says whether it fits (else None), `emit` appends the loops of a plan.
+    """A rule for one kind of stage: `plan` returns a plan if the stage fits (else None), `emit` appends the loops
+    of a plan.
 
-    `decides` are the fields of its plans that may be other ones: numbers, names, lists of numbers with their iterators.
-    A rule that pays from the size `least` on says by `size` of which one; where that is not known when the program is
-    built, the next rule that fits writes loops for smaller sizes beside it.
+    `decides` are the fields of its plans that may be overridden: numbers, names, lists of numbers with their
+    iterators. A rule that only pays off for a size of at least `least` returns that size by `size`; if it is
+    unknown at build time, the next rule that fits emits alternative loops for smaller sizes.
     """
 
     name: str
@@ -81,24 +84,24 @@ RULES: tuple[AnyRule, ...] = (
     StageRule("interleave", plan_interleave, emit_interleave),
     StageRule("pointwise", plan_pointwise, emit_pointwise, ("stores",)),
 )
-"""tirax's own rules, in the order in which they are tried."""
+"""The built-in rules, in the order in which they are tried."""
 
 
 _added = Additions[tuple[AnyRule, str | None]]()
-"""Rules, and in front of which rule they are."""
+"""Added rules, each with the rule that it precedes."""
 
 
 def register_rule(rule: StageRule[P], *, before: str | None = None) -> StageRule[P]:
-    """Put a rule of one's own into the table, in front of the rule `before`, else in front of all; gives the rule.
+    """Add a user rule to the table, before the rule `before`, or by default before all others, and return it.
 
-    Raises `TiraxError` where there is a rule of that name, `NameLookupError` where there is none called `before`.
+    Raises `TiraxError` if there is a rule with this name, and `NameLookupError` if `before` does not exist.
     """
     _added.add(_checked(rule, before))
     return rule
 
 
 def unregister_rule(name: str) -> None:
-    """Take out a rule that was registered. Raises `NameLookupError` where there is none."""
+    """Remove a registered rule. Raises `NameLookupError` if there is none with this name."""
     registered = {item[0].name: item for item in _added.lasting}
     if name not in registered:
         raise unknown_name("rule", name, registered)
@@ -107,7 +110,7 @@ def unregister_rule(name: str) -> None:
 
 @contextmanager
 def added_rules(*added: AnyRule, before: str | None = None) -> Iterator[None]:
-    """Inside of `with` the table has these rules, too: as by `register_rule`, in order."""
+    """Add these rules to the table within the context, in order, as by `register_rule`."""
     with ExitStack() as stack:
         for rule in added:
             stack.enter_context(_added.added(_checked(rule, before)))
@@ -115,7 +118,7 @@ def added_rules(*added: AnyRule, before: str | None = None) -> Iterator[None]:
 
 
 def rules() -> tuple[AnyRule, ...]:
-    """The rules that stages are written by, in the order in which they are tried: of plug-ins, too."""
+    """Return the rules for stages, including those of plug-ins, in the order in which they are tried."""
     len(OPERATORS)  # plug-ins are imported by the first look into that table
     return _table()
 
@@ -154,7 +157,7 @@ class Nest(Generic[N]):
         emit: Callable[[LoopBuilder, N], None],
         *decides: str,
     ) -> Nest[N]:
-        """The rule of this name; it fits no stage."""
+        """Return the rule with this name, which fits no stage."""
         return Nest(StageRule(name, lambda epilogue, machine: None, emit, decides), plan)
 
 
@@ -164,4 +167,4 @@ NESTS: tuple[Nest[Any], ...] = (
     Nest.of("scan", plan_scan, emit_scan),
     Nest.of("statements", plan_statements, emit_statements),
 )
-"""In the order in which they are tried."""
+"""The rules for nests, in the order in which they are tried."""
