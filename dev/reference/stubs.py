@@ -10,6 +10,7 @@ from itertools import product
 from types import FunctionType, ModuleType
 from typing import Any
 
+from ... import extend
 from ...dialects.dtypes import DTYPES
 from ...dialects.relax import OPERATORS
 from ...dialects.relax.composite import COMPOSITES
@@ -168,7 +169,16 @@ def _parameters(signature: inspect.Signature, typed: bool = False) -> str:
     return ", ".join(shown)
 
 
+def extend_stub() -> str:
+    """Return a stub with an import of each name of `tirax.extend`."""
+    names = [f"from .{module} import {name} as {name}" for name, module in extend.NAMES.items()]
+    modules = [f"from .{path.rpartition('.')[0]} import {name} as {name}" for name, path in extend.MODULES.items()]
+    tables = [f"{table}: dict[str, str]" for table in ("NAMES", "MODULES")]
+    return "\n".join([_WRITTEN, *sorted((*names, *modules)), "", *tables]) + "\n"
+
+
 STUBS: dict[str, Callable[[], str]] = {
+    "extend.pyi": extend_stub,
     "schedule/_steps.pyi": steps_stub,
     "tvm_api/relax/_operators.pyi": operator_stub,
     "tvm_api/script/tir.pyi": script_stub,

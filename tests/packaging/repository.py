@@ -38,6 +38,7 @@ DATA = (
     "runtime/native/*.ll",
     "runtime/library/*.[ch]",
     "driver/tracing/viewer.*",
+    "extend.pyi",
     "schedule/*.pyi",
     "tvm_api/*/*.pyi",
 )

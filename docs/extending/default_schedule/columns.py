@@ -2,10 +2,19 @@
 
 from dataclasses import dataclass
 
-from tirax.schedule.cpu.analysis.stages import constant_slope, update_of
-from tirax.schedule.cpu.library.microkernel import RowTile, SumPlan, element_bits, in_blocks, row_tiles, strips
-from tirax.schedule.cpu.policy.rules import StageRule, register_rule
-from tirax.schedule.loop_builder import Iter
+from tirax.extend import (
+    Iter,
+    RowTile,
+    StageRule,
+    SumPlan,
+    constant_slope,
+    element_bits,
+    in_blocks,
+    register_rule,
+    row_tiles,
+    strips,
+    update_of,
+)
 
 
 @dataclass

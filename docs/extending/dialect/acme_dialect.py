@@ -8,8 +8,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, result_def
 from xdsl.universe import Universe
 from xdsl.utils.target import Target
 
-from tirax.ir.passes.transform import Pass
-from tirax.ir.rewriting.driver import apply_rules
+from tirax.extend import Pass, apply_rules
 
 
 @irdl_op_definition

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from tirax.frontend.onnx import converter, op
+from tirax.extend import converter, op
 
 
 @converter("Scale", domain="com.acme")

@@ -1,6 +1,6 @@
 """A tensor intrinsic: eight elements of a row are updated by one fused multiply-add."""
 
-from tirax.schedule import TensorIntrin
+from tirax.extend import TensorIntrin
 from tirax.tvm_api.script import tir as T
 
 

@@ -4,13 +4,20 @@ from dataclasses import dataclass
 
 from xdsl.universe import Universe
 
-from tirax.dialects import tir
-from tirax.ir.affine.values import Materializer
-from tirax.ir.passes.transform import Pass
-from tirax.ir.rewriting.driver import apply_rules
-from tirax.ir.rewriting.edit import erase, inline_before, inserter
-from tirax.transforms.operators.rules import constant_array, producer
-from tirax.transforms.tir.walk import bound_expr, functions, remove_dead
+from tirax.extend import (
+    Materializer,
+    Pass,
+    apply_rules,
+    bound_expr,
+    constant_array,
+    erase,
+    functions,
+    inline_before,
+    inserter,
+    producer,
+    remove_dead,
+    tir,
+)
 
 
 @dataclass(frozen=True)

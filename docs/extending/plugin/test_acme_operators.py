@@ -1,6 +1,4 @@
-from tirax.interpreter import assert_same_meaning
-from tirax.script import parse_source
-from tirax.transforms.legalize import LegalizeOps
+from tirax.extend import LegalizeOps, assert_same_meaning, parse_source
 
 SOURCE = """@R.function
 def main(x: R.Tensor(("n", 5), "float32")):

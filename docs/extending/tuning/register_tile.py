@@ -1,8 +1,6 @@
 """A schedule rule: a tile of a matrix product stays in registers."""
 
-from tirax.dialects import tir
-from tirax.tuning.analysis import needs_multi_level_tiling
-from tirax.tuning.schedule_rules import ScheduleRule
+from tirax.extend import ScheduleRule, needs_multi_level_tiling, tir
 
 
 class RegisterTile(ScheduleRule):

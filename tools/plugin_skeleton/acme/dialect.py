@@ -7,12 +7,7 @@ from xdsl.ir import Dialect
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict, irdl_op_definition, operand_def, prop_def, result_def
 from xdsl.utils.exceptions import VerifyException
 
-from tirax import te
-from tirax.dialects.relax.types import TensorType
-from tirax.ir.names import NameSupply, function_names
-from tirax.ir.passes.transform import Pass
-from tirax.ir.rewriting.driver import apply_rules
-from tirax.te.emit import call_te
+from tirax.extend import NameSupply, Pass, TensorType, apply_rules, call_te, function_names, te
 
 
 @irdl_op_definition

@@ -1,7 +1,6 @@
 """A default-schedule rule: tile sums over k into 4 rows and 16 columns."""
 
-from tirax.schedule.cpu.policy.primitive_rules import rule_of_function
-from tirax.schedule.cpu.policy.rules import register_rule
+from tirax.extend import register_rule, rule_of_function
 
 
 def row_tile(sch, block):

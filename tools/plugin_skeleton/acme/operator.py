@@ -2,9 +2,7 @@
 
 import numpy as np
 
-from tirax import topi
-from tirax.dialects.relax import operator
-from tirax.dialects.relax.elementwise import FloatUnaryOp
+from tirax.extend import FloatUnaryOp, operator, topi
 
 
 @operator("relax.acme.shrink", "x", threshold=0.5)

@@ -1,11 +1,17 @@
 """A schedule primitive that reverses a loop."""
 
-from tirax.dialects import tir
-from tirax.ir.affine.values import Materializer
-from tirax.ir.rewriting.edit import insert_before
-from tirax.schedule import checks
-from tirax.schedule.registry import new_primitive
-from tirax.schedule.state import State, blocks_below, extent_of, fail, loop_expr
+from tirax.extend import (
+    Materializer,
+    State,
+    blocks_below,
+    checks,
+    extent_of,
+    fail,
+    insert_before,
+    loop_expr,
+    new_primitive,
+    tir,
+)
 
 
 @new_primitive

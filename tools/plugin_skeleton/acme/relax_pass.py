@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from tirax.ir.passes.transform import Pass
-from tirax.ir.rewriting.driver import apply_rules
-from tirax.transforms.operators.rules import producer
+from tirax.extend import Pass, apply_rules, producer
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,7 @@
 
 from dataclasses import dataclass
 
-from tirax.dialects import tir
-from tirax.ir.passes.transform import Pass
-from tirax.ir.rewriting.edit import insert_before
-from tirax.transforms.tir.walk import functions, remove_dead
+from tirax.extend import Pass, functions, insert_before, remove_dead, tir
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 from xdsl.utils.exceptions import VerifyException
 
-from tirax.driver.build import build
-from tirax.driver.pipelines import PIPELINES
-from tirax.interpreter import interpret
-from tirax.script import parse_mlir
+from tirax.extend import PIPELINES, build, interpret, parse_mlir
 
 TEXT = """
 relax.func @main(%x: TYPE, %y: TYPE) -> TYPE {

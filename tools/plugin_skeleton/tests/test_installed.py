@@ -1,7 +1,6 @@
 """The entry points of pyproject.toml load."""
 
-from tirax.dialects.relax import OPERATORS
-from tirax.universe import full_universe
+from tirax.extend import OPERATORS, full_universe
 
 
 def test_entry_points_load():

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from tirax.driver.build import build
-from tirax.driver.pipelines import OPTIMIZE, make_passes
-from tirax.ir.passes.transform import Sequential
-from tirax.script import parse_source
+from tirax.extend import OPTIMIZE, Sequential, build, make_passes, parse_source
 
 MODULE = parse_source("""@R.function
 def main(x: R.Tensor(("n", 6), "float32"), w: R.Tensor((6, 20), "float32")):

@@ -3,10 +3,7 @@
 import numpy as np
 import pytest
 
-from tirax.driver.build import build
-from tirax.interpreter import assert_same_meaning
-from tirax.script import parse_source
-from tirax.transforms.legalize import LegalizeOps
+from tirax.extend import LegalizeOps, assert_same_meaning, build, parse_source
 
 MODULE = parse_source("""@R.function
 def main(x: R.Tensor(("n", 5), "float32")):

@@ -2,9 +2,7 @@
 
 import pytest
 
-from tirax.interpreter import assert_same_meaning
-from tirax.schedule import Schedule, ScheduleError, Trace
-from tirax.script import parse_source
+from tirax.extend import Schedule, ScheduleError, Trace, assert_same_meaning, parse_source
 
 MODULE = parse_source("""@T.prim_func
 def main(a: T.handle, b: T.handle):

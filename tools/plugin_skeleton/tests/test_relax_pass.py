@@ -2,8 +2,7 @@
 
 from acme.relax_pass import CancelNegatives
 
-from tirax.interpreter import assert_same_meaning
-from tirax.script import parse_source, print_script
+from tirax.extend import assert_same_meaning, parse_source, print_script
 
 TWICE = parse_source("""@R.function
 def main(x: R.Tensor(("n",), "float32"), y: R.Tensor(("n",), "float32")):

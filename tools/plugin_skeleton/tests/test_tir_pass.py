@@ -2,8 +2,7 @@
 
 from acme.tir_pass import DoubleByAdding
 
-from tirax.interpreter import assert_same_meaning
-from tirax.script import parse_source, print_script
+from tirax.extend import assert_same_meaning, parse_source, print_script
 
 MODULE = parse_source("""
 @T.prim_func
