@@ -5,9 +5,24 @@ from __future__ import annotations
 from xdsl.ir import Dialect, Operation
 
 from ..assembly import operations_in
-from . import blocks, buffers, control_flow, devices, expressions, function, masked, reductions, statements
+from . import (
+    arithmetic,
+    blocks,
+    buffers,
+    calls,
+    control_flow,
+    devices,
+    expressions,
+    function,
+    masked,
+    reductions,
+    statements,
+    vectors,
+)
+from .arithmetic import *  # noqa: F403
 from .blocks import *  # noqa: F403
 from .buffers import *  # noqa: F403
+from .calls import *  # noqa: F403
 from .control_flow import *  # noqa: F403
 from .devices import *  # noqa: F403
 from .devices import DeviceCallOp
@@ -22,11 +37,12 @@ from .targets import *  # noqa: F403
 from .targets import TargetAttr
 from .types import *  # noqa: F403
 from .types import BufferType, HandleType, ReadBufferAttr
+from .vectors import *  # noqa: F403
 
-_FILES = (blocks, buffers, control_flow, devices, expressions, function, masked, reductions, statements)
+_EXPRESSIONS = (expressions, arithmetic, vectors, calls)
+_FILES = (blocks, buffers, control_flow, devices, *_EXPRESSIONS, function, masked, reductions, statements)
 EXPRESSION_OPS: list[type[Operation]] = [
-    *operations_in(expressions),
-    *operations_in(reductions),
+    *(op for file in (*_EXPRESSIONS, reductions) for op in operations_in(file)),
     DeviceCallOp,
     MaskedLoadOp,
 ]

@@ -13,7 +13,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from .. import assembly as asm
 from ..dtypes import dtype_of
-from .expressions import VOID, CallExpr, CallIntrinOp
+from .calls import VOID, CallExpr, CallIntrinOp
 from .intrinsics import DEVICE_INTRINSICS, FIRST, LAST, SECOND
 from .types import HANDLE
 

@@ -14,9 +14,10 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_type, parse_value, print_type
-from .expressions import element_type, with_lanes
+from .expressions import element_type
 from .indices import parse_access, print_access
 from .types import BufferType
+from .vectors import with_lanes
 
 
 def _check(op: Operation, buffer: SSAValue, index: SSAValue, mask: SSAValue, value: Attribute) -> None:
