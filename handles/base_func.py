@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax
 from ..dialects.attributes import require_names
-from ..dialects.relax.structure import PRIVATE
+from ..dialects.relax.function import PRIVATE
 from ..ir.origins import cloned
 from ..ir.verification.as_written import remember_in_copy
 from .tir.attributes import attr_of, value_of

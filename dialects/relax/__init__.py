@@ -1,7 +1,8 @@
 """The `relax` dialect: graphs of tensors with symbolic shapes.
 
-`types` is struct info, `structure` functions and bindings, `calls` the kinds of calls, and each other file a family of
-operators (declared as shown in `operator`). `OPERATORS` maps names to classes.
+`types` is struct info, `function` functions, `structure` blocks and bindings, `leaves` constants and references,
+`calls` the kinds of calls, and each other file a family of operators (declared as shown in `operator`). `OPERATORS`
+maps names to classes.
 """
 
 # pyright: reportUnusedImport=false
@@ -21,10 +22,12 @@ from . import (  # noqa: F401
     convolution,
     creation,
     elementwise,
+    function,
     grad,
     image,
     indexing,
     layout_transform,
+    leaves,
     linear_algebra,
     loops,
     loss,
@@ -46,6 +49,8 @@ from .calls import *  # noqa: F403
 from .data import *  # noqa: F403
 from .data import TensorDataAttr
 from .external import ExternalModsAttr
+from .function import *  # noqa: F403
+from .leaves import *  # noqa: F403
 from .loops import *  # noqa: F403
 from .operator import *  # noqa: F403
 from .operator import OPERATORS
@@ -69,7 +74,8 @@ class _RelaxDialect(Dialect):
 
     @property
     def operations(self) -> Iterator[type[Operation]]:
-        return iter([*operations_in(structure), *operations_in(calls), *OPERATORS.values()])
+        files = (function, structure, leaves, calls)
+        return iter([*(op for file in files for op in operations_in(file)), *OPERATORS.values()])
 
 
 Relax = _RelaxDialect("relax", _attributes=TYPES)

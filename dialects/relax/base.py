@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, SSAValue
 from ..dtypes import byte_size
 from ..sym.expr import SymExpr, product
 from .creation import extent_operand
+from .leaves import DataTypeOp
 from .operator import NOTHING, Attr, Kind, Nothing, Operator, as_dtype, operator
-from .structure import DataTypeOp
 from .types import PrimType, ShapeType, TensorType
 
 

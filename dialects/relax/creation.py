@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, SSAValue
 
 from ..attributes import PyValue
 from ..sym.expr import Const, SymExpr
+from .leaves import PrimValueOp
 from .operator import DTYPE, Arg, Attr, Kind, Nothing, Operator, as_dtype, operator
-from .structure import PrimValueOp
 from .types import PrimType, TensorType
 
 

@@ -9,10 +9,11 @@ from xdsl.ir import Attribute
 from ..sym.expr import SymExpr
 from .indexing import integer_tensor
 from .layout import SPATIAL, of_rank
+from .leaves import ConstantOp
 from .loss import NLLLoss
 from .operator import AXIS, Operator, operator
 from .pooling import POOLS, Pool
-from .structure import ConstantOp, TupleOp
+from .structure import TupleOp
 from .types import TensorType
 
 

@@ -8,9 +8,9 @@ from xdsl.dialects.builtin import NoneAttr, TupleType, i1
 from xdsl.ir import Attribute, OpResult, SSAValue
 
 from ..sym.expr import Const, SymExpr, Var
+from .leaves import FunctionRefOp
 from .operator import Operator, operator
 from .signatures import derive_result, matched
-from .structure import FunctionRefOp
 from .types import OBJECT, CallableType, PrimType, TensorType, least_common_ancestor, tuple_type
 
 

@@ -18,8 +18,8 @@ from xdsl.ir import Attribute, OpResult, SSAValue
 
 from ..dtypes import byte_size
 from ..sym.expr import Const, SymExpr, product
+from .leaves import DataTypeOp
 from .operator import Operator, operator
-from .structure import DataTypeOp
 from .types import OBJECT, PrimType, ShapeType, TensorType
 
 

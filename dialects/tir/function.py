@@ -28,7 +28,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from ..assembly import parse_attr_dict, print_attr_dict
 from ..attributes import PyValue, function_attrs
-from ..relax.structure import PRIVATE, check_visibility
+from ..relax.function import PRIVATE, check_visibility
 from .types import BufferType, HandleType
 
 
