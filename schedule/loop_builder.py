@@ -1,4 +1,4 @@
-"""Building loops: a small builder of tir, and copies of expressions with other values for some of theirs."""
+"""A builder of tir loops, and copies of expressions with substituted values."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ Insert = Callable[[Operation], object]
 
 
 def result_of(insert: Insert, op: Operation) -> SSAValue:
-    """Insert an operation; its result."""
+    """Insert an operation and return its result."""
     insert(op)
     return op.results[0]
 
 
 @dataclass(frozen=True)
 class Iter:
-    """An iterator of a block: its variable and how many values it has, from 0.
+    """An iterator of a block: its variable and its extent, starting at 0.
 
-    With `parts`, (outer, inner), it is two iterators as one: `outer` is its value // inner.extent, `inner` the rest;
-    `var` is then that of `inner`, by which accesses move.
+    With `parts`, (outer, inner), it is two fused iterators: `outer` is its value // inner.extent and `inner` the
+    remainder. `var` is then the variable of `inner`, by which accesses advance.
     """
 
     var: SSAValue
@@ -51,11 +51,11 @@ class Iter:
 
 
 Bindings = dict[Iter, SSAValue]
-"""The values of iterators at some place of the loops that are built."""
+"""The values of iterators at a point of the emitted loops."""
 
 
 def unfused(place: SymExpr, extents: Sequence[SymExpr]) -> list[SymExpr]:
-    """What iterators of these extents are, the outermost first, where they are counted as one.
+    """Return the values of the iterators with these extents, outermost first, for the value of the fused iterator.
 
     (t, [n, m])  ->  [t // m, t % m]
     """
@@ -78,18 +78,18 @@ class Cloner:
         self._map = dict(replacements or {})
 
     def replace(self, old: SSAValue, new: SSAValue) -> None:
-        """Where `old` is computed or used, `new` stands."""
+        """Replace `old`, where it is computed or used, by `new`."""
         self._map[old] = new
 
     def constant(self, value: int, dtype: IntegerType) -> SSAValue:
         return result_of(self.insert, tir.ConstOp(value, dtype))
 
     def cast(self, value: SSAValue, dtype: Attribute) -> SSAValue:
-        """`value` as `dtype`."""
+        """Return `value` cast to `dtype`."""
         return value if value.type == dtype else result_of(self.insert, tir.CastOp(value, dtype))
 
     def __call__(self, value: SSAValue) -> SSAValue:
-        """The copy of what computes `value`; a value from outside of the copied block is itself."""
+        """Return the copy of the expression of `value`; a value from outside of the copied block is not copied."""
         known = self._map.get(value)
         if known is not None:
             return known
@@ -104,7 +104,7 @@ class Cloner:
         return self._map[value]
 
     def _replace_inside(self, op: Operation, copy: Operation) -> None:
-        """Let replacements stand in the regions of a copy, too."""
+        """Apply replacements in the regions of a copy."""
         for old, new in list(zip(op.walk(), copy.walk(), strict=True))[1:]:
             known = [self._map.get(result) for result in old.results]
             if known and None not in known:
@@ -114,19 +114,19 @@ class Cloner:
                 new.erase()
 
     def store(self, store: tir.StoreOp, value: SSAValue | None = None) -> None:
-        """What a store does, of copies; or store another value there."""
+        """Copy a store, optionally with another value."""
         value = self(store.value) if value is None else value
         self.insert(tir.StoreOp(value, store.buffer, [self(index) for index in store.indices]))
 
 
 def _declared_outside(buffer: SSAValue, use: Operation) -> bool:
-    """Whether a buffer is declared outside of the block that uses it: copies use it, too."""
+    """Return whether a buffer is declared outside of the block that uses it, so that copies share it."""
     declared = buffer.owner
     return isinstance(declared, _DECLARATIONS) and block_around(declared) is not block_around(use)
 
 
 def block_around(op: Operation) -> Operation | None:
-    """The block of a schedule that an operation is in."""
+    """Return the schedulable block that contains an operation."""
     around = op.parent_op()
     while around is not None and not isinstance(around, tir.BlockOp):
         around = around.parent_op()
@@ -134,7 +134,7 @@ def block_around(op: Operation) -> Operation | None:
 
 
 def _without_values(extent: SymExpr) -> SymExpr:
-    """An extent, or the largest value of one that is not the same in all iterations around."""
+    """Return an extent, or its maximum if it varies between iterations of enclosing loops."""
     if all(v.value is None for v in extent.free_vars()):
         return extent
     high = Analyzer().bounds(extent).high
@@ -142,7 +142,7 @@ def _without_values(extent: SymExpr) -> SymExpr:
 
 
 def captured(op: Operation) -> list[SSAValue]:
-    """The operands of `op`, and what its regions use from outside."""
+    """Return the operands of `op` and the outer values that its regions use."""
     if not op.regions:
         return list(op.operands)
     inside = {r for inner in op.walk() for r in inner.results}
@@ -150,7 +150,7 @@ def captured(op: Operation) -> list[SSAValue]:
 
 
 class LoopBuilder:
-    """Appends loops and statements to a block; expressions go where `insert` points."""
+    """Appends loops and statements to a block; expressions are inserted at the position of `insert`."""
 
     def __init__(self, block: Block):
         self.block = block
@@ -160,41 +160,43 @@ class LoopBuilder:
         self.block.add_op(op)
 
     def value(self, expr: SymExpr, dtype: IntegerType | None = None) -> SSAValue:
-        """The value of an expression, of its own dtype where no other is said."""
+        """Return the value of an expression, in its own dtype unless another one is specified."""
         return self.build(expr, dtype)
 
     def op(self, op: Operation) -> SSAValue:
-        """Append an operation; its result."""
+        """Append an operation and return its result."""
         return result_of(self.insert, op)
 
     def const(self, value: int | float, dtype: Attribute) -> SSAValue:
-        """A number."""
+        """Return a constant."""
         return self.op(tir.ConstOp(value, dtype))
 
     def load(self, buffer: SSAValue, place: Sequence[SSAValue]) -> SSAValue:
-        """An element of a buffer, or a vector of them."""
+        """Return the element, or the vector, loaded from a buffer."""
         return self.op(tir.LoadOp(buffer, place))
 
     def store(self, value: SSAValue, buffer: SSAValue, place: Sequence[SSAValue]) -> None:
-        """Store an element, or a vector of them."""
+        """Store an element or a vector."""
         self.insert(tir.StoreOp(value, buffer, place))
 
     def ramp(self, first: SSAValue, lanes: int) -> SSAValue:
-        """The places of a vector that begins at one."""
+        """Return the indices of a vector from its first index."""
         return self.op(tir.RampOp(first, self.const(1, first.type), lanes))
 
     def registers(self, shape: Sequence[SymExpr | int], dtype: Attribute) -> SSAValue:
-        """What is kept in registers: a buffer of the loops' own, the rows of which are as long as is said."""
+        """Allocate a local buffer that is kept in registers; the length of its rows is fixed."""
         return self.scratch(shape, dtype, "local")
 
     def scratch(self, shape: Sequence[SymExpr | int], dtype: Attribute, scope: str = "global") -> SSAValue:
-        """A buffer the rows of which may be longer than what is used of them; extents that loops decide are bounded."""
+        """Allocate a buffer whose rows may be longer than what is used; extents that vary in loops are replaced by
+        their bounds.
+        """
         dims = [_without_values(as_expr(dim)) for dim in shape]
         return self.op(tir.AllocBufferOp(BufferType.of(dims, dtype, scope=scope), padded=True))
 
     @contextmanager
     def inside(self, block: Block) -> Generator[None]:
-        """Append to another block meanwhile."""
+        """Append to another block within the context."""
         outer = self.block, self.build
         self.block, self.build = block, Materializer(self.insert)
         try:
@@ -212,9 +214,9 @@ class LoopBuilder:
         name: str | None = None,
         written_out: bool = False,
     ) -> None:
-        """A loop from 0; one that runs once is its body, one that never runs is nothing.
+        """Emit a loop from 0. A loop that runs once becomes its body, and a loop that never runs is omitted.
 
-        What is `written_out` is a loop until there is machine code, where iterations stand one after the other.
+        A loop that is `written_out` is unrolled when machine code is generated.
         """
         count = as_expr(extent, dtype)
         if count.constant == 0:
@@ -231,26 +233,26 @@ class LoopBuilder:
         self.insert(tir.ForOp(Const(0, dtype), end, Region(block), kind, annotations=annotations))
 
     def branch(self, cond: SSAValue, body: Callable[[], object], other: Block | None = None) -> None:
-        """`if cond`, and else `other`, which was built before."""
+        """Emit `if cond`, with `other`, which is already built, as else branch."""
         block = Block()
         with self.inside(block):
             body()
         self.insert(tir.IfOp(cond, Region(block), None if other is None else Region(other)))
 
     def branch_either(self, cond: SSAValue, body: Callable[[], object], other: Callable[[], object]) -> None:
-        """`body` where a condition holds, else `other`."""
+        """Emit `body` if a condition holds, else `other`."""
         block = Block()
         with self.inside(block):
             other()
         self.branch(cond, body, block)
 
     def branch_at_least(self, size: SymExpr, least: int, many: Callable[[], object], few: Callable[[], object]) -> None:
-        """`many` where a size that is not known before it runs is at least so much, else `few`."""
+        """Emit `many` if a run-time size is at least `least`, else `few`."""
         enough = tir.GeOp(self.value(size), self.value(Const(least, size.dtype)))
         self.branch_either(self.op(enough), many, few)
 
     def branch_if_any(self, count: SymExpr, body: Callable[[], object]) -> None:
-        """`body` where a count is above 0; what is known is not asked for."""
+        """Emit `body` if a count is positive, without a branch if that is known at build time."""
         if count.constant is None:
             self.branch(self.op(tir.LtOp(self.value(Const(0, count.dtype)), self.value(count))), body)
         elif count.constant:
@@ -259,15 +261,15 @@ class LoopBuilder:
     def vectors(
         self, it: Iter, count: SymExpr | int, body: Callable[[SSAValue], object], name: str | None = None
     ) -> None:
-        """`body` for each of so many neighbours along an iterator, as vectors."""
+        """Emit `body` for each of `count` consecutive values of an iterator, as vectors."""
         self.loop(count, body, dtype=it.dtype, kind=ForKind.VECTORIZED, name=name)
 
     def unrolled(self, dtype: IntegerType, count: int, body: Callable[[SSAValue], object]) -> None:
-        """`body` for each of so many rows, one after the other in the code."""
+        """Emit `body` for each of `count` rows, unrolled."""
         self.loop(count, body, dtype=dtype, kind=ForKind.UNROLLED)
 
     def nest(self, iters: Sequence[Iter], where: Bindings, body: Callable[[Bindings], object]) -> None:
-        """Serial loops over `iters`; `body` is given `where` with their values."""
+        """Emit serial loops over `iters`; `body` takes `where` extended by their values."""
         if not iters:
             body(where)
             return
@@ -280,16 +282,16 @@ class LoopBuilder:
         )
 
     def sum(self, a: SSAValue, b: SSAValue) -> SSAValue:
-        """a + b, of one integer type."""
+        """Return a + b, of one integer type."""
         dtype = cast(IntegerType, a.type)
         return self.value(add(Var(a, dtype), Var(b, cast(IntegerType, b.type))), dtype)
 
     def cloner(self, where: Bindings | None = None) -> Cloner:
-        """Copies of expressions, appended here, with the values of iterators for their variables."""
+        """Return a cloner that appends here, with the values of iterators for their variables."""
         return Cloner(lambda op: self.insert(op), {it.var: value for it, value in self.parts(where or {}).items()})
 
     def parts(self, where: Bindings) -> Bindings:
-        """`where` with the values of the parts in the place of iterators that are two."""
+        """Return `where` with the values of both parts in place of those of fused iterators."""
         single: Bindings = {}
         for it, value in where.items():
             if it.parts:

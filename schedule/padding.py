@@ -1,6 +1,6 @@
-"""Padding: what the elements hold that a new layout adds to a buffer.
+"""Padding: the values of the elements that a new layout adds to a buffer.
 
-Paddings that are no integers are functions of the new indices, which traces hold as the text of a lambda:
+Paddings other than integers are functions of the new indices, which traces store as the text of a lambda:
 
     lambda i, j: (T.Cast("float32", i) * T.float32(0.5),)
 """
@@ -38,7 +38,7 @@ from .state import State
 
 @dataclass(frozen=True)
 class Padding:
-    """Where new indices are padding (`inverse.padding`), and what stands there: a constant, or a function of them."""
+    """The padded indices (`inverse.padding`) and their values: a constant, or a function of the indices."""
 
     inverse: Inverse
     value: int | float | IndexMapping | PadFunction
@@ -49,11 +49,11 @@ class Padding:
         return self.inverse.map.params
 
     def condition(self, indices: Sequence[SSAValue]) -> SymExpr:
-        """Whether an element is padding."""
+        """Return the condition that an element is padding."""
         return self.inverse.padding.substitute(dict(zip(self.params, map(sym_expr_of, indices), strict=True)))
 
     def element(self, indices: Sequence[SSAValue], buffer: BufferType, insert: Insert) -> SSAValue:
-        """What stands at an index."""
+        """Return the value of the padding at an index."""
         if isinstance(self.value, IndexMapping):
             return Materializer(insert)(self.value.apply([sym_expr_of(i) for i in indices])[0])
         if isinstance(self.value, PadFunction):
@@ -64,9 +64,9 @@ class Padding:
 
 
 def replace_writer(state: State, buffer: SSAValue, padding: Padding, shape: Sequence[SymExpr]) -> tir.BlockOp | None:
-    """Let the one block that writes all of a buffer, in order, run over its new shape.
+    """Let the only block that writes a buffer, completely and in order, run over its new shape.
 
-    Gives the block, whose accesses have their new indices; None, and nothing is changed, where there is no such block.
+    Returns the block, whose accesses have their new indices; None, without any changes, if there is no such block.
     """
     block = _writer(buffer)
     if block is None:
@@ -96,7 +96,7 @@ def replace_writer(state: State, buffer: SSAValue, padding: Padding, shape: Sequ
 
 
 def _writer(buffer: SSAValue) -> tir.BlockOp | None:
-    """The only block that stores into a buffer, and does nothing else; blocks inside of others are not looked at."""
+    """Return the only block that stores to a buffer and has no other effects; nested blocks are not considered."""
     stores = [u.operation for u in buffer.uses if isinstance(u.operation, tir.StoreOp)]
     scopes = {st.scope_of(op) for op in stores}
     block = scopes.pop() if len(scopes) == 1 else None
@@ -106,7 +106,7 @@ def _writer(buffer: SSAValue) -> tir.BlockOp | None:
 
 
 def _does_more(buffer: SSAValue, op: Operation) -> bool:
-    """Whether an operation is a block, or does what must not be done for padding, too: stores elsewhere, calls."""
+    """Return whether an operation must not run for padding: a block, a store to another buffer, or a call."""
     elsewhere = isinstance(op, tir.StoreOp) and op.buffer is not buffer
     return elsewhere or isinstance(op, tir.BlockOp | tir.EvaluateOp)
 
@@ -116,7 +116,7 @@ def _start(block: tir.BlockOp, indices: Sequence[SSAValue]) -> int:
 
 
 def _loops_in_order(block: tir.BlockOp, indices: Sequence[SSAValue], dims: Sequence[SymExpr]) -> list[tir.ForOp] | None:
-    """The loops over the buffer's dimensions where they are these, one in the other, and bind the indices."""
+    """Return the perfectly nested loops over the buffer's dimensions that the indices are bound to, or None."""
     iters = list(block.iter_vars)
     if any(i not in iters for i in indices):
         return None
@@ -147,10 +147,10 @@ def _widened_loops(
     padding: Padding,
     shape: Sequence[SymExpr],
 ) -> list[SSAValue]:
-    """Let an opaque block, whose indices are the loops around it, run in loops over the new shape.
+    """Let an opaque block, whose indices are the variables of the enclosing loops, run in loops over the new shape.
 
-    Gives their variables; none, and nothing is changed, where these are not loops over the whole buffer around the
-    block alone.
+    Returns their variables; an empty list, without any changes, if these are not loops over the full buffer that
+    enclose only the block.
     """
     loops = st.loops_above(block)[-len(indices) :] if indices else []
     if [lp.loop_var for lp in loops] != list(indices) or not all(
@@ -177,12 +177,12 @@ def _widened_loops(
 
 
 def _plain(loop: tir.ForOp) -> bool:
-    """A serial loop from 0 whose variable is a block's binding, and nothing else."""
+    """Return whether a serial loop starts at 0 and its variable is used only as a block's binding."""
     return len(list(loop.loop_var.uses)) == 1 and _is_serial(loop)
 
 
 def _is_serial(loop: tir.ForOp) -> bool:
-    """A serial loop from 0 without remarks."""
+    """Return whether a loop is serial, starts at 0 and has no annotations."""
     return loop.kind is tir.ForKind.SERIAL and loop.annotations is None and st.min_of(loop).constant == 0
 
 
@@ -194,7 +194,7 @@ def _widened(
     padding: Padding,
     shape: Sequence[SymExpr],
 ) -> tir.BlockOp:
-    """The block over the new shape, in new loops: its body is that of the old one."""
+    """Return the block over the new shape in new loops, with the body of the old block."""
     dtype = cast(IntegerType, indices[0].type)
     names = [str(p.name) for p in padding.params]
     new_loops = [rw.new_loop(n, extent, dtype) for n, extent in zip(names, shape, strict=True)]
@@ -227,7 +227,7 @@ def _widened(
 
 
 def _choose(store: tir.StoreOp, padding: Padding, indices: Sequence[SSAValue]) -> None:
-    """Store the padding where the index is one of padding, else what was stored."""
+    """Store the padding if the index is padded, otherwise the original value."""
     insert = rw.before(store)
     condition = Materializer(insert)(padding.condition(indices))
     pad, kept = Block(), Block()
@@ -239,7 +239,9 @@ def _choose(store: tir.StoreOp, padding: Padding, indices: Sequence[SSAValue]) -
 
 
 def fill(func: tir.FuncOp, buffer: SSAValue, padding: Padding) -> None:
-    """Add a block that fills the padding after the last write of a buffer; for one that nothing writes, assume it."""
+    """Add a block that fills the padding after the last write of a buffer; for a buffer that is not written, assume
+    it.
+    """
     stores = {u.operation for u in buffer.uses if isinstance(u.operation, tir.StoreOp)}
     if not stores:
         first = st.children(func.body.block)[0]
@@ -251,7 +253,7 @@ def fill(func: tir.FuncOp, buffer: SSAValue, padding: Padding) -> None:
 
 
 def _outermost(store: tir.StoreOp) -> Operation:
-    """The statement which does all of the writes: the outermost loop that the indices of a store depend on."""
+    """Return the statement that contains all writes: the outermost loop that the indices of a store depend on."""
     block = st.scope_of(store)
     if not isinstance(block, tir.BlockOp):
         return store
@@ -263,7 +265,7 @@ def _outermost(store: tir.StoreOp) -> Operation:
 
 
 def _grid(buffer: SSAValue, padding: Padding, name: str, insert: Insert) -> tir.BlockOp:
-    """A block over a whole buffer, in loops."""
+    """Return a block over a full buffer, in loops."""
     pairs = zip(padding.params, cast(BufferType, buffer.type).dims, strict=True)
     return rw.block_in_loops(name, [(str(p.name), f"v_{p.name}", extent, p.dtype) for p, extent in pairs], insert)
 
@@ -293,7 +295,7 @@ _HEAD = "lambda "
 
 
 def text_of(indices: Sequence[SizeVar], value: PrimExpr) -> str:
-    """`value`, an expression of `indices`, as a lambda. Raises `TiraxError` where it takes more than one line."""
+    """Return `value`, an expression of `indices`, as a lambda. Raises `TiraxError` if it takes more than one line."""
     block = Block(arg_types=[i.type for i in indices])
     for arg, index in zip(block.args, indices, strict=True):
         set_name(arg, index.name)
@@ -309,10 +311,10 @@ def text_of(indices: Sequence[SizeVar], value: PrimExpr) -> str:
 
 
 class PadFunction:
-    """What an element of the padding holds, by its indices."""
+    """The value of a padded element as a function of its indices."""
 
     def __init__(self, text: str, dtype: IntegerType):
-        """From the text of a lambda over indices of `dtype`. Raises a diagnostic where it is none."""
+        """Parse the text of a lambda over indices of `dtype`. Raises a diagnostic if it is not valid."""
         params, colon, body = text.removeprefix(_HEAD).partition(": ")
         if not text.startswith(_HEAD) or not colon or not (body.startswith("(") and body.endswith(",)")):
             raise TiraxError("a padding is the text of a lambda", expected="lambda i, j: (…,)", found=text)
@@ -320,11 +322,14 @@ class PadFunction:
 
     @property
     def type(self) -> Attribute:
-        """The type of the elements."""
+        """The element type."""
         return self._value.type
 
     def element(self, indices: Sequence[SSAValue], insert: Insert) -> SSAValue:
-        """The expression for the element at `indices`. Raises `TiraxError` where it takes another number of them."""
+        """Return the expression for the element at `indices`.
+
+        Raises `TiraxError` if it takes another number of indices.
+        """
         if len(indices) != len(self._params):
             raise TiraxError(
                 "the padding has another number of indices", expected=len(indices), found=len(self._params)
@@ -333,7 +338,7 @@ class PadFunction:
 
 
 def _parsed(params: Sequence[str], body: str, dtype: str) -> tuple[Sequence[SSAValue], SSAValue]:
-    """The parameters and the value, of a function that is no part of any module."""
+    """Return the parameters and the value of a function that belongs to no module."""
     from ..script import parse_source
 
     parameters = ", ".join(f"{p}: T.{dtype}" for p in params)

@@ -1,9 +1,9 @@
-"""The conditions that a block runs under: its predicate, and the branches around it.
+"""The conditions of a block: its predicate, and the branches around it.
 
-A predicate is the conjunction of its parts. A part is *implied* by the domains of the iterators where no iteration that
-it leaves out is one of the block: `i_0 * 3 + i_1 < 8`, which `split` makes, for an iterator of 8 values. All others are
-the block's *own*, and one that nothing is known of is, too: whatever a step computes, copies or initializes elsewhere
-is under the same condition, or the step is refused.
+A predicate is the conjunction of its parts. A part is *implied* by the domains of the iterators if it only excludes
+iterations outside of the domains: `i_0 * 3 + i_1 < 8`, which `split` adds, for an iterator of 8 values. All other
+parts, including those about which nothing is known, are the block's *own*: code that a primitive moves, copies or
+initializes elsewhere is subject to the same conditions, or the primitive raises an error.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .loop_builder import Cloner
 from .state import fail
 
 Values = Mapping[Var, SymExpr]
-"""The iterators of a block with the values that they have elsewhere."""
+"""The iterators of a block with their values at another location."""
 
 
 def text_of(condition: SSAValue) -> str:
-    """A condition as TVMScript has it, without the bounds that it is computed in (`rewrite.guarded`)."""
+    """Return a condition as TVMScript, without the bounds that guard its evaluation (`rewrite.guarded`)."""
     from ..script.printer.fragment import print_expression
 
     op = condition.owner
@@ -43,21 +43,21 @@ def text_of(condition: SSAValue) -> str:
 
 
 def refuse(block: tir.BlockOp, condition: SSAValue, why: str, *places: Operation) -> NoReturn:
-    """Refuse a step because of a condition that the block runs under."""
+    """Raise the error that a step is impossible because of a condition of the block."""
     fail(f"the block runs only where {text_of(condition)}: {why}", block, *places)
 
 
 def guards(op: Operation) -> list[Operation]:
-    """The statements around a block or a loop, inside of its scope, that are no loops: branches, for instance.
+    """Return the statements around a block or loop, within its scope, that are not loops: branches, for instance.
 
-    An init is none: its block begins what the rest of the block goes on with.
+    An init is not a guard, because its block initializes the result of the enclosing block.
     """
     inside = takewhile(lambda around: not isinstance(around, st.BlockLike), st.ancestors(op))
     return [around for around in inside if not isinstance(around, tir.ForOp | tir.InitOp)]
 
 
 def require_unguarded(block: tir.BlockOp, why: str, within: Operation | None = None) -> None:
-    """Refuse a block that stands in a branch, or in one that is in the loop `within`."""
+    """Reject a block in a branch; with `within`, only in a branch inside of that loop."""
     for guard in guards(block):
         if within is not None and not within.is_ancestor(guard):
             continue
@@ -68,19 +68,19 @@ def require_unguarded(block: tir.BlockOp, why: str, within: Operation | None = N
 
 
 def require_none(block: tir.BlockOp, why: str) -> None:
-    """Refuse a block that has conditions of its own, or stands in a branch."""
+    """Reject a block that has own conditions, or that is in a branch."""
     require_unguarded(block, why)
     for condition in own_conditions(block):
         refuse(block, condition, why)
 
 
 def buffers_of(conditions: Iterable[SSAValue]) -> set[SSAValue]:
-    """The buffers that conditions read."""
+    """Return the buffers that conditions read."""
     return {v for v in sources(conditions) if isinstance(v.type, tir.BufferType)}
 
 
 def require_steady(block: tir.BlockOp, conditions: Iterable[SSAValue]) -> None:
-    """Refuse conditions that say something else at another time: what they read is written in the loops, or later."""
+    """Reject conditions whose value may change, because their inputs are written in the same loops or later."""
     scope = st.scope_of(block)
     own = next(op for op in (block, *st.ancestors(block)) if op.parent_op() is scope)
     for condition in conditions:
@@ -92,7 +92,7 @@ def require_steady(block: tir.BlockOp, conditions: Iterable[SSAValue]) -> None:
 
 
 def _is_before(op: Operation, own: Operation, scope: Operation) -> bool:
-    """Whether an operation is in a statement of a scope before another one."""
+    """Return whether an operation is in an earlier statement of a scope than another one."""
     top = next(around for around in (op, *st.ancestors(op)) if around.parent_op() is scope)
     following = top.next_op
     while following is not None and following is not own:
@@ -101,13 +101,13 @@ def _is_before(op: Operation, own: Operation, scope: Operation) -> bool:
 
 
 def loops_of(block: tir.BlockOp, condition: SSAValue) -> list[tir.ForOp]:
-    """The loops around a block that a condition depends on, also by what it reads."""
+    """Return the loops around a block that a condition depends on, directly or by its loads."""
     used = sources([condition])
     return [lp for lp in st.loops_above(block) if lp.loop_var in used]
 
 
 def own_conditions(block: tir.BlockOp) -> list[SSAValue]:
-    """The parts of the predicate that the domains of the iterators do not imply."""
+    """Return the parts of the predicate that the domains of the iterators do not imply."""
     parts = rw.conditions(block)
     if not parts:
         return []
@@ -116,7 +116,7 @@ def own_conditions(block: tir.BlockOp) -> list[SSAValue]:
 
 
 class _Domain:
-    """What the domains of a block's iterators say of the loops around it."""
+    """The constraints that the domains of a block's iterators imply for the enclosing loops."""
 
     def __init__(self, block: tir.BlockOp):
         self.block = block
@@ -127,12 +127,12 @@ class _Domain:
         self.inverse = values_of_loops(block)
 
     def implies(self, condition: SSAValue) -> bool:
-        """Whether a condition holds wherever all iterators are in their domains, as far as can be seen."""
+        """Return whether a condition provably holds if all iterators are in their domains."""
         e = sym_expr_of(condition).substitute(self.units)
         return self._follows(e) or self._holds_inside(e) or self._makes_domain(condition)
 
     def _follows(self, e: SymExpr) -> bool:
-        """Whether it says no more than one of the bounds of an iterator."""
+        """Return whether a condition is implied by a single bound of an iterator."""
         if self.known.can_prove(e):
             return True
         slack = checks.slack_of(e)
@@ -146,14 +146,14 @@ class _Domain:
         return False
 
     def _holds_inside(self, e: SymExpr) -> bool:
-        """Whether it is known to hold for all values of the iterators, of which the loops are made."""
+        """Return whether a condition, expressed in the iterators, provably holds for all of their values."""
         inside = e.substitute(self.inverse)
         ranges = checks.iter_ranges(self.block)
         of_iterators = all(v.value is None or v in ranges for v in inside.free_vars())
         return of_iterators and checks.analyzer_with(ranges).can_prove(inside)
 
     def _makes_domain(self, condition: SSAValue) -> bool:
-        """Whether the loops run over all of the domains, and over no more, because of it."""
+        """Return whether the loops cover exactly the domains because of this condition."""
         e = sym_expr_of(condition)
         if not limits_of([e]):
             return False
@@ -174,7 +174,7 @@ class _Domain:
 
 
 def values_of_loops(block: tir.BlockOp) -> dict[Var, SymExpr]:
-    """The variables of loops around a block that its iterators say the values of, in terms of these.
+    """Return the loop variables around a block that its iterators determine, in terms of the iterators.
 
     vi = i, vj = j_0 * 4 + j_1  ->  i is vi, j_0 is vj // 4, j_1 is vj % 4
     """
@@ -197,7 +197,7 @@ Row = tuple[Var, SymExpr]
 
 
 def _connected(rows: Sequence[Row], loops: set[Var]) -> Iterator[list[Row]]:
-    """The rows in groups that have no loop in common."""
+    """Yield the rows in groups that share no loops."""
     left = [(row, loops & set(row[1].free_vars())) for row in rows]
     while left:
         group, used = [left[0][0]], left.pop(0)[1]
@@ -209,7 +209,7 @@ def _connected(rows: Sequence[Row], loops: set[Var]) -> Iterator[list[Row]]:
 
 
 def _inverted(block: tir.BlockOp, rows: Sequence[Row], ranges: checks.Ranges) -> dict[Var, SymExpr]:
-    """The loops in the bindings of some iterators in terms of these; nothing where that is not one value each."""
+    """Return the loops in the bindings of some iterators in terms of these; empty if there is no unique inverse."""
     used = {v: ranges[v] for v in ranges if any(v in e.free_vars() for _, e in rows)}
     if any(first.constant != 0 for first, _ in used.values()):
         return {}
@@ -229,13 +229,13 @@ def _inverted(block: tir.BlockOp, rows: Sequence[Row], ranges: checks.Ranges) ->
 
 
 def _is_inverse(rows: Sequence[Row], inverse: Values, domains: checks.Ranges) -> bool:
-    """Whether the bindings of these values are the iterators again, for all of their domains."""
+    """Return whether these values of the loops yield the iterators again, over their full domains."""
     known = checks.analyzer_with({it: domains[it] for it, _ in rows})
     return all(known.can_prove_equal(e.substitute(inverse), it) for it, e in rows)
 
 
 def require_movable(block: tir.BlockOp, conditions: Sequence[SSAValue], why: str = "") -> None:
-    """Refuse conditions on loops that are not made of the block's iterators: there is no saying them elsewhere."""
+    """Reject conditions on loops that the block's iterators do not determine: they cannot be expressed elsewhere."""
     known = values_of_loops(block)
     for condition in conditions:
         _require_known(block, condition, known, why or "its iterators do not say for which iterations that is")
@@ -248,7 +248,9 @@ def _require_known(block: tir.BlockOp, condition: SSAValue, known: Values, why: 
 
 
 def iterators_at(block: tir.BlockOp, indices: Sequence[SymExpr], places: Sequence[SymExpr]) -> dict[Var, SymExpr]:
-    """The iterators of a block that `indices` over them say the values of, where these are `places`."""
+    """Return the iterators of a block that are determined by `indices` over them, for the values `places` of the
+    indices.
+    """
     ranges = checks.iter_ranges(block)
     values = {v: least for v, (least, extent) in ranges.items() if extent.constant == 1}
     rows = [(place, e.substitute(values)) for place, e in zip(places, indices, strict=True)]
@@ -263,10 +265,10 @@ def iterators_at(block: tir.BlockOp, indices: Sequence[SymExpr], places: Sequenc
 
 
 def require_stored(block: tir.BlockOp, buffer: SSAValue, why: str, within: Operation | None = None) -> list[SSAValue]:
-    """The conditions of a block under which it writes all that it does to a buffer.
+    """Return the conditions of a block under which it performs all of its writes to a buffer.
 
-    Refused where there is more that keeps it from that: branches around the block in `within`, and in it, conditions of
-    blocks in it, and those of steps of a reduction, which its init may not run for.
+    Raises `ScheduleError` if anything else may prevent a write: branches around the block in `within`, branches or
+    conditions of blocks inside of it, or conditions on reduction steps for which the init may not run.
     """
     require_unguarded(block, why, within)
     for op in [op for op in block.body.walk() if isinstance(op, tir.StoreOp) and op.buffer is buffer]:
@@ -286,12 +288,12 @@ def carried(
     insert: rw.Insert,
     around: Sequence[tir.ForOp] = (),
 ) -> list[SSAValue]:
-    """Copies of conditions for a place at which the iterators of the block have other `values`.
+    """Return copies of conditions for a location at which the iterators of the block have other `values`.
 
     for j_0, j_1: vj = j_0 * 4 + j_1 where M[j_0 * 4 + j_1] > 1, at vj = x  ->  M[x // 4 * 4 + x % 4] > 1
 
-    Refused where the iterators that have values do not say what the loops are that a condition is of, but for those
-    that are `around` the place, too.
+    Raises `ScheduleError` if a condition depends on a loop that these iterators do not determine, unless the loop
+    is also `around` the new location.
     """
     require_steady(block, conditions)
     iters = {checks.iter_expr(v) for v in block.iter_vars}
@@ -315,7 +317,7 @@ def carried(
 
 
 def require_too(block: tir.BlockOp, conditions: Sequence[SSAValue]) -> None:
-    """Let a block run only where conditions hold, too, which may be computed only where its predicate holds."""
+    """Add conditions to a block's predicate; they are only evaluated if the previous predicate holds."""
     if conditions:
         insert, bounds = rw.before(block), rw.conditions(block)
         rw.set_predicate(block, rw.joined([*bounds, *rw.guarded(bounds, conditions, insert)], insert))
@@ -323,18 +325,18 @@ def require_too(block: tir.BlockOp, conditions: Sequence[SSAValue]) -> None:
 
 
 def reducing_loops(block: tir.BlockOp) -> list[SSAValue]:
-    """The variables of loops that drive reductions of a block."""
+    """Return the variables of loops that drive reductions of a block."""
     return [v.value for v in checks.steps_of(block) if v.value is not None]
 
 
 def first_steps(
     block: tir.BlockOp, conditions: Sequence[SSAValue], values: Values, insert: rw.Insert
 ) -> list[SSAValue]:
-    """What conditions say of the first step of a reduction, which has the init; those that hold there are left out.
+    """Return conditions for the first step of a reduction, which runs the init; those that provably hold are omitted.
 
     for i, k where i + k < 7 and M[k] < 4  ->  i < 7 and M[0] < 4
 
-    `values` are those of the other iterators. Where there are no steps, nothing is to hold: a sum of nothing is 0.
+    `values` are those of the other iterators. Without steps no condition applies: an empty sum is 0.
     """
     domains = st.domains_of(block)
     begin = {
@@ -347,7 +349,7 @@ def first_steps(
 
 
 def if_any_steps(block: tir.BlockOp, conditions: Sequence[SSAValue], insert: rw.Insert) -> list[SSAValue]:
-    """Conditions on the first step of a reduction, which hold where it has none."""
+    """Return conditions on the first step of a reduction that are true if there are no steps."""
     reducing = [e for e, kind in zip(block.extents, block.kinds, strict=True) if kind is tir.IterKind.REDUCE]
     unsure = [e for e in reducing if not Analyzer().can_prove(OPS["le"](Const(1, e.dtype), e))]
     build = Materializer(insert)
@@ -367,9 +369,10 @@ def _holds_first(block: tir.BlockOp, condition: SSAValue, begin: Values) -> bool
 
 
 def require_init(block: tir.BlockOp, why: str) -> list[SSAValue]:
-    """The conditions of a block that say the same of all steps of its reductions.
+    """Return the conditions of a block that do not depend on the steps of its reductions.
 
-    Refused where another one may keep a first step from running: the init would not run, and later steps would.
+    Raises `ScheduleError` if another condition may exclude a first step: its init would not run, while later steps
+    would.
     """
     own, reducing = own_conditions(block), reducing_loops(block)
     domains = zip(block.iter_vars, block.kinds, block.mins, strict=True)

@@ -4,10 +4,10 @@
     def parallel(state: State, loop: tir.ForOp) -> None:
         \"\"\"…\"\"\"
 
-A primitive's name and parameters are those of its row in `dialects.sched.INSTRUCTIONS`. It gets operations and numbers,
-changes the functions of `state.module` in place, and gives operations. Where it refuses, it raises `ScheduleError`; the
-schedule puts everything back as it was. One that a plug-in brings has no row: `new_primitive` writes it from the
-signature.
+A primitive's name and parameters are those of its row in `dialects.sched.INSTRUCTIONS`. It takes operations and
+numbers, changes the functions of `state.module` in place, and returns operations. If it fails, it raises
+`ScheduleError`, and the schedule restores the previous state. A plug-in's primitive has no row: `new_primitive`
+creates it from the signature.
 """
 
 from __future__ import annotations
@@ -33,40 +33,42 @@ from .trace import Location
 
 @dataclass(frozen=True)
 class Primitive:
-    """A primitive: what the dialect declares, and the function that does it."""
+    """A primitive: its declaration in the dialect, and the function that implements it."""
 
     spec: Spec
     function: Callable[..., Any]
     signature: inspect.Signature
-    """That of the method of `Schedule`: without the state, with `self`."""
+    """The signature of the method of `Schedule`: with `self`, without the state."""
     shown: inspect.Signature
-    """The same as users see it: of handles instead of operations."""
+    """The signature shown to users, with handles instead of operations."""
     adapt: Adapter | None = None
     follow: Follower | None = None
 
     @cached_property
     def kinds(self) -> dict[str, Kinds]:
-        """What the inputs may stand for."""
+        """The accepted classes of the inputs."""
         return kinds_of(self.function, self.spec.inputs)
 
 
 PRIMITIVES: Table[Primitive] = Table("primitive")
 
 Adapter = Callable[[Any, dict[str, Any]], dict[str, Any]]
-"""(schedule, arguments as the user gave them) -> arguments as they are recorded, and as the primitive takes them."""
+"""(schedule, arguments as passed by the user) -> arguments as recorded, and as the primitive takes them."""
 
 
 Follower = Callable[[Any, dict[str, Any]], Callable[[], object] | None]
-"""(schedule, arguments as the user gave them) -> what takes the steps that the call stands for, too; None for none."""
+"""(schedule, arguments as passed by the user) -> a function for additional steps of the call; None if there are
+none.
+"""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def primitive(*, adapt: Adapter | None = None, follow: Follower | None = None) -> Callable[[F], F]:
     """Register the decorated function as the primitive of its name.
 
-    Its arguments go through `adapt` first: functions become index maps, for instance. A call stands for the further
-    steps of `follow`, too, which are instructions of their own; it is asked before the step is taken. Raises
-    `TiraxError` where the dialect has no instruction of the name, or one with other arguments.
+    Its arguments are converted by `adapt` first, for instance from functions to index maps. A call also performs
+    the additional steps of `follow`, which are separate instructions; `follow` is called before the step. Raises
+    `TiraxError` if the dialect has no instruction with this name, or one with other arguments.
     """
 
     def register(function: F) -> F:
@@ -89,11 +91,11 @@ def primitive(*, adapt: Adapter | None = None, follow: Follower | None = None) -
 
 
 def new_primitive(function: F) -> F:
-    """Declare an instruction of the name and the parameters of a function, and register it as its primitive.
+    """Declare an instruction with the name and parameters of a function, and register it as its primitive.
 
-    Parameters whose annotations are blocks, loops, integers or lists of these may be handles; others are constants.
-    What it gives says the annotation of its result: a block, a loop, an integer, a list of one of these, None. Raises
-    `TiraxError` where that is none of these, and where the dialect has an instruction of that name.
+    Parameters annotated as blocks, loops, integers or lists of these accept handles; others are constants. The
+    outputs follow from the return annotation: a block, a loop, an integer, a list of one of these, or None. Raises
+    `TiraxError` for any other annotation, and if the dialect already has an instruction with this name.
     """
     hints = get_type_hints(function)
     result = hints.pop("return", NoneType)
@@ -119,7 +121,7 @@ _RESULTS: dict[Any, Result] = {
 
 
 def find_primitive(name: str) -> Primitive | None:
-    """A primitive by name, of plug-ins too; None where there is none. Raises `PluginError`."""
+    """Return a primitive by name, including those of plug-ins, or None. Raises `PluginError`."""
     if name not in PRIMITIVES:
         OPERATORS.load()
     return PRIMITIVES.get(name)
@@ -132,20 +134,20 @@ _HANDLES = {
     r"BufferIndex": "int | str | Buffer",
     r"IndexMapAttr": "IndexMap | IndexMapAttr | Callable[..., Any]",
 }
-"""What users give for what a primitive gets."""
+"""The types that users pass for the types that a primitive takes."""
 
 _ACCEPTED_TYPES = {
     "factors": "Sequence[int | ExprRV | None]",
     "buffer": "tuple[str, int] | str | Buffer",
     "pad_value": "int | float | PrimExpr | IndexMap | Callable[..., Any] | None",
 }
-"""Parameters of which users give something else."""
+"""Parameters for which users pass other types."""
 
 _OUTPUTS = {"": "None", "block": "BlockRV", "loop": "LoopRV", "int": "ExprRV"}
 
 
 def shown_signature(spec: Spec, signature: inspect.Signature) -> inspect.Signature:
-    """The signature of a primitive's method with what users give and get; loops that are spread come one by one."""
+    """Return the signature of a primitive's method in terms of user types; spread loops become variadic."""
     self, *params = signature.parameters.values()
     shown = [self]
     for p in params:
@@ -173,7 +175,7 @@ _NAMES: dict[type, str] = {
 
 
 class Kinds:
-    """The classes that a parameter takes, alone (`one`) and in a list (`many`)."""
+    """The classes that a parameter accepts, as a single value (`one`) and in a list (`many`)."""
 
     def __init__(self, hint: Any):
         parts = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
@@ -185,7 +187,7 @@ class Kinds:
         return bool(self.one or self.many)
 
     def wrong(self, value: Any) -> list[Any]:
-        """What of an argument does not fit; nothing where it does."""
+        """Return the parts of an argument that are not accepted; empty if all are."""
         if isinstance(value, list | tuple) and self.many:
             return [v for v in value if not isinstance(v, self.many)]
         return [] if self.one and isinstance(value, self.one) else [value]
@@ -196,14 +198,14 @@ class Kinds:
 
 
 def kinds_of(function: Callable[..., Any], inputs: Sequence[str]) -> dict[str, Kinds]:
-    """What the inputs of a primitive may be, by name; those that may be anything are left out."""
+    """Return the accepted classes of a primitive's inputs by name, without inputs that accept anything."""
     hints = get_type_hints(function)
     by_name = {name: Kinds(hints[name]) for name in inputs}
     return {name: kinds for name, kinds in by_name.items() if kinds}
 
 
 def require_kinds(kinds: dict[str, Kinds], arguments: dict[str, Any]) -> None:
-    """Refuse arguments that stand for something else. Raises `ScheduleError`."""
+    """Reject arguments of other classes. Raises `ScheduleError`."""
     for name, kind in kinds.items():
         wrong = kind.wrong(arguments[name]) if name in arguments else []
         if wrong:

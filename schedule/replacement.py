@@ -1,8 +1,8 @@
-"""A statement of a module replaced by another one, as `ScheduleState.replace` does it.
+"""Replacement of a statement in a module, as in `ScheduleState.replace`.
 
-Statements are values: whoever holds one keeps it as it was. So what a handle is alive on is not changed, it is left
-behind, and the module goes on with a copy; all else is changed in place. TVM decides by its counts of references, we
-ask the collector of garbage for the handles that there are.
+Statements are immutable values: whoever holds one keeps it unchanged. Operations with live handles are therefore
+detached, and the module continues with a copy; everything else is changed in place. TVM decides by reference
+counts; here the garbage collector is queried for existing handles.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from ..ir.rewriting.copy import clone_expr, copied, is_expression
 from ..transforms.tir.walk import remove_dead
 
 Successors = dict[Operation, Operation | None]
-"""What stands now for a block or a loop that is not where it was; None where nothing does."""
+"""The operation that replaces a block or loop that was moved or removed; None if there is none."""
 
 
 def replace_statement(
     module: ModuleOp, old: Operation, new: Stmt, reused: Mapping[Operation, Operation]
 ) -> tuple[ModuleOp, Successors]:
-    """Put a copy of `new` in the place of the block, loop or root block `old`: the module, and what stands for what.
+    """Replace the block, loop or root block `old` by a copy of `new`; return the module and the successors of
+    operations.
 
-    `reused` are blocks of `new` by those that they stand for; a loop stands for the one that has its variable. Raises
-    `TiraxError` where a root block is to have iterators or annotations.
+    `reused` maps old blocks to blocks of `new`; loops correspond if they have the same variable. Raises
+    `TiraxError` if a root block would have iterators or annotations.
     """
     stmt = _realized(old, new)
     held = _referenced()
@@ -56,7 +57,9 @@ def replace_statement(
 
 
 def _realized(old: Operation, new: Stmt) -> Stmt:
-    """What is to be put: a block runs where the one that it replaces does, on the same values."""
+    """Return the statement to insert: a block is realized with the binding values and predicate of the one it
+    replaces.
+    """
     if not isinstance(new, Block):
         return new
     if isinstance(old, tir.BlockOp):
@@ -72,7 +75,7 @@ def _realized(old: Operation, new: Stmt) -> Stmt:
 
 
 def _around(op: Operation) -> Iterator[Operation]:
-    """What an operation is in, from the inside out; a function is in itself, as its own root block."""
+    """Yield the operations around an operation, innermost first; a function contains itself, as its own root block."""
     if isinstance(op, tir.FuncOp):
         yield op
     while (parent := op.parent_op()) is not None:
@@ -81,13 +84,13 @@ def _around(op: Operation) -> Iterator[Operation]:
 
 
 def _referenced() -> set[Operation | None]:
-    """The operations that handles are alive on; a sequence is held with what it is in."""
+    """Return the operations with live handles; a sequence counts as the operation that contains it."""
     handles = [h for h in gc.get_objects() if isinstance(h, Stmt | BaseFunc | IRModule)]
     return {h.op.parent_op() if isinstance(h, SeqStmt) else h.op for h in handles}
 
 
 def _detach_copy(op: Operation, mapping: dict[SSAValue, SSAValue]) -> Operation:
-    """A copy in the place of an operation, which belongs to nothing any more."""
+    """Detach an operation and insert a copy in its place."""
     copy = op.clone(mapping)
     for value, same in mapping.items():
         note(same, value)
@@ -98,7 +101,7 @@ def _detach_copy(op: Operation, mapping: dict[SSAValue, SSAValue]) -> Operation:
 
 
 def _take_out(op: Operation) -> None:
-    """Put a statement, with expressions of its own, into a block of its own."""
+    """Move a statement to a separate block, with copies of its expressions."""
     above = cast(Operation, op.parent_op())
     op.detach()
     if op.operands:
@@ -109,7 +112,7 @@ def _take_out(op: Operation) -> None:
 
 
 def _put(place: Operation, new: Stmt, mapping: dict[SSAValue, SSAValue]) -> list[Operation]:
-    """Copies of a statement's operations in the place of one."""
+    """Replace an operation by copies of a statement's operations."""
     inside = IRBlock()
     ops = new.operations()
     is_root = isinstance(place, tir.FuncOp)
@@ -128,7 +131,7 @@ def _put(place: Operation, new: Stmt, mapping: dict[SSAValue, SSAValue]) -> list
 
 
 def _set_body(block: IRBlock, ops: list[Operation]) -> None:
-    """Other operations in a function. What they use of the old ones, and do not define, is defined no more."""
+    """Replace the operations of a function. Values of the old ones that are still used become undefined."""
     for op in reversed(list(block.ops)):
         op.detach()
     block.add_ops(ops)
@@ -137,7 +140,7 @@ def _set_body(block: IRBlock, ops: list[Operation]) -> None:
 def _counterparts(
     old: Operation, new: Stmt, parts: list[Operation], reused: Mapping[Operation, Operation]
 ) -> Iterator[tuple[Operation, Operation]]:
-    """The loops and blocks in the new statements that stand for some of the old ones."""
+    """Yield pairs of old loops and blocks and the corresponding new ones."""
     before = {origin(v): op for op in old.walk() for v in _variables(op)}
     written = [op for root in new.operations() for op in root.walk() if isinstance(op, tir.BlockOp)]
     put = [op for root in parts for op in root.walk()]
@@ -152,7 +155,7 @@ def _counterparts(
 
 
 def _variables(op: Operation) -> list[SSAValue]:
-    """What a loop or a block counts with."""
+    """Return the variables of a loop or the iterators of a block."""
     if isinstance(op, tir.ForOp):
         return [op.loop_var]
     return list(op.iter_vars) if isinstance(op, tir.BlockOp) else []

@@ -1,4 +1,4 @@
-"""What primitives do to the IR: copy expressions and blocks, keep regions right, remove what nothing uses."""
+"""IR rewriting for primitives: copying expressions and blocks, updating regions, removing unused code."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from .loop_builder import Cloner, Insert, captured
 
 
 def after(anchor: Operation) -> Insert:
-    """Inserts operations behind `anchor`, in order."""
+    """Return an inserter that inserts operations after `anchor`, in order."""
     block, following = anchor.parent, anchor.next_op
     assert block is not None
     return block.add_op if following is None else before(following)
 
 
 def replace_op(old: Operation, new: Operation) -> None:
-    """Put `new`, a statement, where `old` stands; `old` is no more."""
+    """Replace the statement `old` by `new`, and erase `old`."""
     before(old)(new)
     remove(old)
 
 
 def remove(op: Operation) -> None:
-    """Remove a statement, and the loops around it that are empty without it."""
+    """Remove a statement, and the loops around it that become empty."""
     parent = op.parent_op()
     erase_with_tree(op)
     while isinstance(parent, tir.ForOp) and not st.children(parent.body.block):
@@ -46,7 +46,7 @@ def remove(op: Operation) -> None:
 
 
 def move_operations(source: Block, target: Block, but: Operation | None = None) -> None:
-    """Move the operations of a block, but for one, to the end of another one."""
+    """Move the operations of a block, except one, to the end of another block."""
     for op in list(source.ops):
         if op is not but:
             op.detach()
@@ -54,7 +54,7 @@ def move_operations(source: Block, target: Block, but: Operation | None = None) 
 
 
 def implicit_root(state: st.State, root: tir.BlockOp) -> None:
-    """Make a root block that says nothing any more implicit again: the function stands for it."""
+    """Make a root block implicit if it carries no information: the function represents it."""
     if root.block_name.data != "root":
         return
     func = st.function_around(root)
@@ -67,7 +67,7 @@ def implicit_root(state: st.State, root: tir.BlockOp) -> None:
 
 
 def lift_root(state: st.State, func: tir.FuncOp) -> None:
-    """Make a root block that was written because there was one block in it implicit, now that there is more in it."""
+    """Make a root block implicit that was only written because it contained a single block, if it now contains more."""
     root = func.body.block.last_op
     if not isinstance(root, tir.BlockOp) or root.iter_vars or root.annotations is not None or root.init is not None:
         return
@@ -77,13 +77,13 @@ def lift_root(state: st.State, func: tir.FuncOp) -> None:
 
 
 def splice_nest(loops: Sequence[tir.ForOp], body: Block) -> None:
-    """Move what loops in each other do to the end of `body`, the expressions between the loops, too."""
+    """Move the body of nested loops to the end of `body`, including the expressions between the loops."""
     for outer, below in zip(loops, [*loops[1:], None], strict=True):
         move_operations(outer.body.block, body, below)
 
 
 def merge_nest(loops: Sequence[tir.ForOp], into: Sequence[tir.ForOp]) -> None:
-    """Let other loops in each other do, behind what they do, what `loops` did; these are no more."""
+    """Append the body of the nest `loops` to the body of the nest `into`, and erase `loops`."""
     for old, new in zip(loops, into, strict=True):
         old.loop_var.replace_all_uses_with(new.loop_var)
     splice_nest(loops, into[-1].body.block)
@@ -99,12 +99,13 @@ def inline_value(
     outside: Iterable[SSAValue] = (),
     stored: bool = False,
 ) -> None:
-    """Compute `value`, which is stored at `variables`, in place of loads; None is an index at which nothing varies.
+    """Compute `value`, which is stored at `variables`, in place of loads; None is an index that is constant.
 
     B[i] = A[i] + 1;  C[i] = B[i] * 2  ->  C[i] = (A[i] + 1) * 2
 
-    What is stored at all, and reads no more than it may where the loads are, is up to the caller. `zeros` are variables
-    that are 0, values from `outside` are not computed anew. Where it is to be `stored`, too, that is done there.
+    The caller must ensure that the loaded elements are stored, and that inputs are unchanged at the loads. `zeros`
+    are variables that are 0; values from `outside` are not recomputed. If the value is also to be `stored`, that
+    happens at its load.
     """
     for load in loads:
         copy = Cloner(before(load), {kept: kept for kept in outside})
@@ -121,7 +122,7 @@ def inline_value(
 
 
 def erase_if_unread(buffer: SSAValue) -> None:
-    """Erase an allocated buffer that is mentioned by regions of blocks only, with these."""
+    """Erase an allocated buffer that is used only in regions of blocks, and these regions."""
     regions = [use.operation for use in buffer.uses]
     if isinstance(buffer.owner, tir.AllocBufferOp) and all(isinstance(op, tir.RegionOp) for op in regions):
         for op in regions:
@@ -130,9 +131,9 @@ def erase_if_unread(buffer: SSAValue) -> None:
 
 
 def same_tree(a: SSAValue, b: SSAValue, places: Mapping[Var, SymExpr] | None = None) -> bool:
-    """Whether two expressions are computed alike.
+    """Return whether two expressions are the same tree.
 
-    With `places` the variables of the first one are what is said there, and integers in both are compared as index
+    With `places`, variables of the first one are substituted, and integers in both are compared as index
     arithmetic, which does not overflow.
     """
     integers = isinstance(a.type, IntegerType) and isinstance(b.type, IntegerType)
@@ -148,10 +149,10 @@ def same_tree(a: SSAValue, b: SSAValue, places: Mapping[Var, SymExpr] | None = N
 
 
 def refresh_regions(block: tir.BlockOp) -> None:
-    """Infer the regions that a block reads and writes anew, after its body has changed.
+    """Re-infer the regions that a block reads and writes after its body has changed.
 
-    Regions that were given by `annotate_buffer_access` stay, and where what a reduction writes stood among what it
-    reads it does so again. A root block says of no region that it reads or writes it.
+    Regions set by `annotate_buffer_access` are kept. If a reduction's output was among its reads, it stays there. A
+    root block declares no regions.
     """
     if isinstance(block.parent_op(), tir.FuncOp) and block.block_name.data == "root":
         return
@@ -179,7 +180,7 @@ def refresh_regions(block: tir.BlockOp) -> None:
 
 
 def _read_what_is_written(block: tir.BlockOp, place: int) -> None:
-    """Put the regions that a block writes among those that it reads."""
+    """Add the write regions of a block to its read regions."""
     reads, writes = list(block.reads), list(block.writes)
     insert = before((reads[place:] or writes)[0])
     copy = Cloner(insert)
@@ -189,7 +190,7 @@ def _read_what_is_written(block: tir.BlockOp, place: int) -> None:
 
 
 def erase_unused(values: Iterable[SSAValue]) -> None:
-    """Erase what computes values that nothing uses: what an old region read may be out of bounds by now."""
+    """Erase the expressions of unused values: loads for an old region may be out of bounds by now."""
     todo = list(values)
     while todo:
         op = todo.pop().owner
@@ -201,7 +202,7 @@ def erase_unused(values: Iterable[SSAValue]) -> None:
 
 
 def _explicit_regions(block: tir.BlockOp) -> list[tir.ReadsOp | tir.WritesOp]:
-    """The regions of a block that are not inferred."""
+    """Return the regions of a block that are not inferred."""
     notes = st.annotations_of(block)
     explicit: list[tir.ReadsOp | tir.WritesOp] = []
     for key, regions in (("explicit_read_region", block.reads), ("explicit_write_region", block.writes)):
@@ -211,21 +212,22 @@ def _explicit_regions(block: tir.BlockOp) -> list[tir.ReadsOp | tir.WritesOp]:
 
 
 def set_predicate(block: tir.BlockOp, condition: SSAValue | None) -> None:
-    """Give a block another predicate, or none."""
+    """Set or remove the predicate of a block."""
     set_operands(block, list(block.bindings), condition)
 
 
 def set_operands(block: tir.BlockOp, bindings: Sequence[SSAValue], condition: SSAValue | None) -> None:
-    """Give a block other bindings, as many as it has iterators, and another predicate, or none."""
+    """Set the bindings of a block, one per iterator, and its predicate, if any."""
     predicate = [] if condition is None else [condition]
     block.operands = [*bindings, *predicate]
     block.properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, [len(bindings), len(predicate)])
 
 
 def require(block: tir.BlockOp, more: Iterable[SSAValue]) -> None:
-    """Let a block run only where all of `more` holds, too.
+    """Add the conditions `more` to the predicate of a block.
 
-    What of the predicate may not be computed elsewhere, as it reads a buffer, is so only where all of `more` holds.
+    Parts of the predicate that are not safe to evaluate everywhere, because they load from a buffer, are only
+    evaluated if all of `more` holds.
     """
     insert, parts = before(block), conditions(block)
     partial = [c for c in parts if not _is_total(c)]
@@ -238,7 +240,7 @@ def require(block: tir.BlockOp, more: Iterable[SSAValue]) -> None:
 
 
 def guarded(bounds: Sequence[SSAValue], parts: Iterable[SSAValue], insert: Insert) -> list[SSAValue]:
-    """Conditions that are computed only where bounds on their variables hold, if they cannot be computed elsewhere.
+    """Return conditions that are only evaluated if bounds on their variables hold, unless they are safe everywhere.
 
     M[x] > 1, with the bound x < n  ->  T.if_then_else(x < n, M[x] > 1, False)
     """
@@ -259,7 +261,7 @@ def _guarded(bounds: Sequence[SSAValue], condition: SSAValue, insert: Insert) ->
 
 
 def chosen(bound: SSAValue, condition: SSAValue, *, otherwise: bool) -> tir.IfThenElseOp:
-    """A condition that is computed only where `bound` holds; what it is elsewhere."""
+    """Return a condition that is evaluated only if `bound` holds, and is `otherwise` elsewhere."""
     sides = [tir.body_region(), tir.body_region()]
     sides[0].block.add_op(tir.YieldOp(Cloner(sides[0].block.add_op)(condition)))
     sides[1].block.add_ops([other := tir.ConstOp(int(otherwise), i1), tir.YieldOp(other.result)])
@@ -267,7 +269,9 @@ def chosen(bound: SSAValue, condition: SSAValue, *, otherwise: bool) -> tir.IfTh
 
 
 def _is_total(condition: SSAValue) -> bool:
-    """Whether a condition can be computed whatever its variables are: it reads nothing, and divides by numbers only."""
+    """Return whether a condition is safe for all values of its variables: it has no loads, and only constant
+    divisors.
+    """
     op = condition.owner
     if not isinstance(op, Operation):
         return True
@@ -279,10 +283,10 @@ def _is_total(condition: SSAValue) -> bool:
 
 
 def simplify_bindings(block: tir.BlockOp, changed: Collection[SSAValue] | None, keep_units: bool = True) -> None:
-    """Write a block's bindings anew, as the quasi-affine map of the loops around that they are; else leave them.
+    """Rewrite a block's bindings as a quasi-affine map of the enclosing loops in normal form, if they are one.
 
-    Those without a loop variable of `changed` were written so before; None where all may have changed. `keep_units`: a
-    loop that runs once stays in the bindings.
+    Bindings without a loop variable in `changed` are already in this form; None if all may have changed. With
+    `keep_units`, loops that run once stay in the bindings.
     """
     memo: dict[SSAValue, SymExpr] = {}
     bindings = [sym_expr_of(binding, memo) for binding in block.bindings]
@@ -301,14 +305,14 @@ def simplify_bindings(block: tir.BlockOp, changed: Collection[SSAValue] | None, 
 
 
 class _SumWriter:
-    """Writes sums of splits; a fusion that a predicate limits stays in parentheses where it is scaled."""
+    """Writes sums of splits; a fusion with a predicate keeps its parentheses if it is scaled."""
 
     def __init__(self, insert: Insert):
         self.insert = insert
         self.plain = Materializer(insert)
 
     def __call__(self, total: IterSum, simple: SymExpr, dtype: IntegerType) -> SSAValue:
-        """The value of `total`, which is `simple` as an expression."""
+        """Return the value of `total`, whose expression is `simple`."""
         if not _has_scaled_fusion(total):
             return self.plain(simple, dtype)
         parts = [self._split(s, dtype) for s in total.splits]
@@ -341,12 +345,12 @@ def _has_scaled_fusion(total: IterSum) -> bool:
 
 
 def conditions(block: tir.BlockOp) -> list[SSAValue]:
-    """The parts of a block's predicate, all of which hold."""
+    """Return the conjuncts of a block's predicate."""
     return [] if block.predicate is None else conjuncts(block.predicate)
 
 
 def joined(parts: Iterable[SSAValue], insert: Insert) -> SSAValue | None:
-    """One condition that says all of `parts`; None where there are none."""
+    """Return the conjunction of `parts`, or None if there are none."""
     out: SSAValue | None = None
     for part in parts:
         if out is None:
@@ -359,14 +363,14 @@ def joined(parts: Iterable[SSAValue], insert: Insert) -> SSAValue | None:
 
 
 def new_loop(name: str, extent: SymExpr | int, dtype: IntegerType, kind: tir.ForKind = tir.ForKind.SERIAL) -> tir.ForOp:
-    """An empty loop from 0."""
+    """Return an empty loop that starts at 0."""
     block = Block(arg_types=[dtype])
     set_name(block.args[0], name)
     return tir.ForOp(Const(0, dtype), Const(extent, dtype) if isinstance(extent, int) else extent, Region(block), kind)
 
 
 def insert_nest(loops: Sequence[tir.ForOp], insert: Insert) -> Insert:
-    """Put loops in each other where `insert` does; what inserts into the innermost."""
+    """Insert nested loops by `insert`, and return the insertion point in the innermost one."""
     for loop in loops:
         insert(loop)
         insert = loop.body.block.add_op
@@ -374,7 +378,7 @@ def insert_nest(loops: Sequence[tir.ForOp], insert: Insert) -> Insert:
 
 
 def take_body(old: tir.BlockOp, new: tir.BlockOp, state: st.State) -> None:
-    """Let `new` do what a block did, under its remarks, and handles on the old one stand for the new one."""
+    """Move the body and annotations of a block to `new`, and redirect handles to it."""
     move_operations(old.body.block, new.body.block)
     if old.annotations is not None:
         new.properties["annotations"] = old.annotations
@@ -382,7 +386,7 @@ def take_body(old: tir.BlockOp, new: tir.BlockOp, state: st.State) -> None:
 
 
 def loop_like(loop: tir.ForOp, name: str | None = None) -> tir.ForOp:
-    """An empty loop with the bounds and the kind of another one."""
+    """Return an empty loop with the bounds and the kind of another one."""
     body = Block(arg_types=[loop.loop_var.type])
     set_name(body.args[0], name or name_of(loop.loop_var))
     thread = None if loop.thread is None else loop.thread.data
@@ -392,7 +396,7 @@ def loop_like(loop: tir.ForOp, name: str | None = None) -> tir.ForOp:
 def copied_loops(
     loops: Sequence[tir.ForOp], insert: Insert, suffix: str = "", *, serial: bool = False
 ) -> tuple[Insert, dict[SSAValue, SSAValue]]:
-    """Copies of loops without what they do, in each other; what inserts into the innermost, and the new variables."""
+    """Insert nested copies of loops without their bodies; return the insertion point and the new variables."""
     copies = [loop_like(lp, f"{name_of(lp.loop_var) or 'i'}{suffix}" if suffix else None) for lp in loops]
     for copy in copies if serial else ():
         for key in ("kind_attr", "thread", "annotations"):
@@ -402,18 +406,20 @@ def copied_loops(
 
 
 Axis = tuple[str, str, SymExpr, IntegerType]
-"""What a loop and the iterator that is bound to it are called, their extent and type."""
+"""The names of a loop and of the iterator bound to it, their extent and type."""
 
 
 def axes(extents: Sequence[SymExpr], loop: str = "ax") -> list[Axis]:
-    """Axes that are called by their numbers."""
+    """Return axes that are named by their numbers."""
     return [(f"{loop}{k}", f"v{k}", extent, extent.dtype) for k, extent in enumerate(extents)]
 
 
 def block_in_loops(
     name: str, rows: Sequence[Axis], insert: Insert, kinds: Sequence[tir.IterKind] | None = None
 ) -> tir.BlockOp:
-    """A block without statements in loops from 0, one for each of its iterators; these are spatial by default."""
+    """Return a block without statements in loops from 0, one for each of its iterators, which are spatial by
+    default.
+    """
     kinds = kinds or [tir.IterKind.SPATIAL] * len(rows)
     loops = [new_loop(loop, extent, dtype) for loop, _, extent, dtype in rows]
     iters = [
@@ -426,7 +432,7 @@ def block_in_loops(
 
 
 def allocate(scope: st.BlockLike, buffer_type: tir.BufferType, name: str) -> SSAValue:
-    """A new buffer of a block, behind those that it has."""
+    """Allocate a buffer in a block, after the existing ones."""
     op, body = tir.AllocBufferOp(buffer_type), st.body_of(scope)
     set_name(op.result, name)
     allocations = [o for o in body.ops if isinstance(o, tir.AllocBufferOp)]
@@ -440,24 +446,24 @@ def allocate(scope: st.BlockLike, buffer_type: tir.BufferType, name: str) -> SSA
 
 
 def depends_on(value: SSAValue, variables: Iterable[SSAValue]) -> bool:
-    """Whether an expression of integers, or a condition, uses one of `variables`, also in what it reads."""
+    """Return whether an integer expression or condition uses one of `variables`, directly or by its loads."""
     used = sources(v.value for v in sym_expr_of(value).free_vars() if v.value is not None)
     return not used.isdisjoint(variables)
 
 
 def copy_statements(source: Block, target: Block, mapping: Mapping[SSAValue, SSAValue]) -> None:
-    """Append copies of the statements of `source` to `target`, with other values for some."""
+    """Append copies of the statements of `source` to `target`, with substituted values."""
     copy = Cloner(target.add_op, mapping)
     for op in st.children(source):
         target.add_op(op.clone({v: copy(v) for v in captured(op)}))
 
 
 BlockIter = tuple[tir.IterKind, SSAValue, tuple[SymExpr, SymExpr]]
-"""Kind, binding, and domain (least value, extent) of an iterator."""
+"""Kind, binding, and domain (minimum, extent) of an iterator."""
 
 
 def iters_of(block: tir.BlockOp) -> list[BlockIter]:
-    """The iterators of a block, as its constructor takes them."""
+    """Return the iterators of a block in the form that its constructor takes."""
     doms = zip(block.mins, block.extents, strict=True)
     return list(zip(block.kinds, block.bindings, doms, strict=True))
 
@@ -465,7 +471,7 @@ def iters_of(block: tir.BlockOp) -> list[BlockIter]:
 def empty_block(
     name: str, iters: Sequence[BlockIter], names: Sequence[str | None], predicate: SSAValue | None = None
 ) -> tir.BlockOp:
-    """A block without statements; its iterators are called `names`."""
+    """Return a block without statements, whose iterators are named `names`."""
     body = Block(arg_types=[binding.type for _, binding, _ in iters])
     for arg, hint in zip(body.args, names, strict=True):
         set_name(arg, hint)

@@ -1,6 +1,6 @@
-"""`apply-schedule` does what the schedules in a module say.
+"""Schedules, and the pass `apply-schedule`, which applies those in a module.
 
-A `Schedule` is a module, the trace of what was done to it, and the primitives as methods.
+A `Schedule` is a module with the trace of applied steps; the primitives are its methods.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ else:
     Steps = object
 
 Target = Operation | int | Location
-"""What a handle stands for."""
+"""The value that a handle denotes."""
 
 LEVELS = ("detail", "fast", "none")
 
 
 class Schedule(Steps):
-    """A module that is scheduled step by step.
+    """A module that is transformed step by step.
 
     `mod` is a module or one tensor function (which becomes `main` of a module); it is copied. `seed` makes sampling
-    repeat. `debug_mask="all"` verifies the whole module after each step. `error_render_level`: `detail` shows the IR in
-    errors, `fast` the message with what was expected and found, `none` only the rule. Without `restore` a step that is
-    refused leaves the module half changed: for schedules that are thrown away then, in a search, which is quicker. The
-    module is changed by steps only: what else was changed in it may be lost where a step is refused.
+    reproducible. `debug_mask="all"` verifies the full module after each step. `error_render_level`: `detail` shows
+    the IR in errors, `fast` the message with the expected and the actual value, `none` only the violated rule.
+    Without `restore`, which is faster, a failed step leaves the module partially changed; this is for searches that
+    discard such schedules. The module must only be changed by steps, as other changes may be lost if a step fails.
     """
 
     def __init__(
@@ -77,13 +77,16 @@ class Schedule(Steps):
         self._checkpoint: Checkpoint | None = None
 
     def get_sblock(self, name: str, func_name: str | None = None) -> BlockRV:
-        """`get_block`, by TVM's name from 0.22 on."""
+        """Return `get_block`, under TVM's name since 0.22."""
         return self.get_block(name, func_name)
 
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """The primitives of plug-ins; `_load_primitives` makes the others methods, which `_steps.pyi` tells of."""
+            """Return a primitive of a plug-in.
+
+            `_load_primitives` defines the others as methods, declared in `_steps.pyi`.
+            """
             primitive = None if name.startswith("_") else find_primitive(name)
             if primitive is None:
                 raise AttributeError(f"a schedule has no '{name}'", name=name, obj=self)
@@ -92,50 +95,50 @@ class Schedule(Steps):
 
     @classmethod
     def on(cls, module: ModuleOp, **options: Any) -> Schedule:
-        """A schedule that changes `module` itself; options are those of the class."""
+        """Return a schedule that changes `module` in place; options are those of the class."""
         out = cls(ModuleOp([]), **options)
         out._state.module = module
         return out
 
     @property
     def mod(self) -> IRModule:
-        """The module as it is now."""
+        """The module in its current state."""
         return IRModule(self._state.module)
 
     @property
     def state(self) -> ScheduleState:
-        """The module with questions about its blocks."""
+        """The module with queries about its blocks."""
         return ScheduleState(self.mod)
 
     def function(self, name: str | None = None) -> tir.FuncOp:
-        """The tensor function called `name`; by default the one that is worked on, `main`, or the only one."""
+        """Return the tensor function `name`; by default the one worked on, `main`, or the only one."""
         return self._state.function(name)
 
     @property
     def trace(self) -> Trace:
-        """What was done so far."""
+        """The trace of the steps so far."""
         return self._trace
 
     @property
     def func_working_on(self) -> str | None:
-        """The function that names of blocks refer to."""
+        """The function in which block names are looked up."""
         return self._state.working_on
 
     def work_on(self, func_name: str) -> None:
-        """Let names of blocks refer to the function `func_name`. Raises `NameLookupError` where there is none."""
+        """Look up block names in the function `func_name`. Raises `NameLookupError` if there is none."""
         self._state.function(func_name)
         self._state.working_on = func_name
 
     def seed(self, seed: int) -> None:
-        """Start the random numbers anew."""
+        """Reset the random number generator."""
         self._state.random = Random(seed)
 
     def fork_seed(self) -> int:
-        """A seed for another schedule."""
+        """Return a seed for another schedule."""
         return self._state.random.fork()
 
     def copy(self) -> Schedule:
-        """A schedule of its own in the same state; handles are good for both."""
+        """Return an independent schedule in the same state; handles are valid for both."""
         out = Schedule(self._state.module, error_render_level=self._level, restore=self._restore)
         out._check = self._check
         out._state.working_on = self._state.working_on
@@ -152,9 +155,9 @@ class Schedule(Steps):
         return out
 
     def get(self, rand_var_or_sref: RV | StmtSRef) -> Any:
-        """What a handle stands for, as it is now: a `Block`, a `For`, or the sampled integer.
+        """Return the current value of a handle: a `Block`, a `For`, or the sampled integer.
 
-        Raises `ScheduleError` where it is gone.
+        Raises `ScheduleError` if it no longer exists.
         """
         target_op = self.operation(rand_var_or_sref)
         if not isinstance(target_op, Operation):
@@ -163,18 +166,18 @@ class Schedule(Steps):
         return stmt.block if isinstance(stmt, BlockRealize) else stmt
 
     def operation(self, rv: RV | StmtSRef) -> Any:
-        """As `get`, of a block or a loop the operation itself."""
+        """Return the value of a handle as `get`, but for a block or loop its operation."""
         return rv.op if isinstance(rv, StmtSRef) else self._target(rv)
 
     def get_sref(self, rand_var_or_stmt: RV) -> StmtSRef:
-        """The place of a block or a loop among the others. Raises `TiraxError` where the handle is of neither."""
+        """Return a reference to a block or loop. Raises `TiraxError` if the handle denotes neither."""
         target = self._target(rand_var_or_stmt)
         if not isinstance(target, Operation):
             raise TiraxError(f"{rand_var_or_stmt!r} is neither a block nor a loop", found=target)
         return StmtSRef(target)
 
     def remove_rv(self, rand_var: RV) -> None:
-        """Forget a handle."""
+        """Drop a handle."""
         self._values.pop(self._own.get(rand_var.ssa, rand_var.ssa), None)
 
     def show(self, style: str | None = None, black_format: bool = False) -> None:
@@ -185,7 +188,10 @@ class Schedule(Steps):
     # steps
 
     def step(self, name: str, arguments: dict[str, Any], decision: Any = None) -> list[RV]:
-        """Run the primitive `name` with arguments by name; gives handles on its outputs. It is one instruction."""
+        """Run the primitive `name` with named arguments and return handles to its outputs.
+
+        The step is one instruction.
+        """
         primitive = find_primitive(name)
         if primitive is None:
             raise unknown_name("primitive", name, PRIMITIVES)
@@ -202,7 +208,7 @@ class Schedule(Steps):
         return [handle_on(o) for o in inst.outputs]
 
     def _guarded(self, primitive: Primitive, targets: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
-        """Run a primitive; where it refuses, everything is as it was before."""
+        """Run a primitive; if it fails, restore the previous state."""
         if self._checkpoint is None or not self._checkpoint.serves(targets):
             self._checkpoint = Checkpoint(targets, self._values)
         try:
@@ -213,7 +219,7 @@ class Schedule(Steps):
             raise
 
     def _put_back(self, checkpoint: Checkpoint) -> None:
-        """Make everything as it was after the last step: as it was kept, and the steps since then done anew."""
+        """Restore the state after the last step: restore the checkpoint, and replay the steps since then."""
         random = self._state.random.state
         self._checkpoint = None
         self._values.update(checkpoint.restore())
@@ -224,7 +230,7 @@ class Schedule(Steps):
         self._state.random.state = random
 
     def _follow(self, replaced: dict[Operation, Operation]) -> None:
-        """Let handles on what was replaced stand for what took its place."""
+        """Redirect handles of replaced operations to their successors."""
         if replaced:
             for value, target in self._values.items():
                 if isinstance(target, Operation) and target in replaced:
@@ -232,7 +238,7 @@ class Schedule(Steps):
             replaced.clear()
 
     def _run(self, primitive: Primitive, targets: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
-        """What a primitive gives, and what it decided. The error with which it refuses shows the IR."""
+        """Return the outputs and the decision of a primitive. If it fails, the error shows the IR."""
         try:
             results = self._perform(primitive, targets, decision)
         except ScheduleError as error:
@@ -254,7 +260,7 @@ class Schedule(Steps):
         return [] if results is None else list(results) if spec.result.many else [results], decision
 
     def _targets(self, primitive: Primitive, arguments: dict[str, Any]) -> dict[str, Any]:
-        """What the arguments stand for. Raises `ScheduleError` where that is not what the primitive takes."""
+        """Return the values that the arguments denote. Raises `ScheduleError` if the primitive does not accept them."""
         targets = {k: self._resolved(v) for k, v in arguments.items()}
         try:
             require_kinds(primitive.kinds, targets)
@@ -282,7 +288,7 @@ class Schedule(Steps):
 
 
 def _module(mod: Any) -> ModuleOp:
-    """A copy of what is to be scheduled."""
+    """Return a copy of the module to schedule."""
     if isinstance(mod, IRModule):
         mod = mod.op
     if isinstance(mod, PrimFunc):
@@ -320,7 +326,7 @@ def _method(primitive: Primitive) -> Any:
 
 
 def _bound(self: Schedule, primitive: Primitive, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by name, with the defaults of the primitive."""
+    """Return the arguments of a call by name, with the primitive's defaults."""
     spec = primitive.spec
     if spec.spread and spec.inputs == ("loops",):
         kwargs = {"loops": [*args, *kwargs.pop("loops", ())], **kwargs}
@@ -340,7 +346,7 @@ def _bound(self: Schedule, primitive: Primitive, args: tuple[Any, ...], kwargs: 
 _NUMBERS = frozenset(
     {"factors", "factor", "offset", "axis", "factor_axis", "buffer_index", "n", "max_innermost_factor"}
 )
-"""The arguments that are numbers: a constant expression is one, too."""
+"""Arguments that are numbers, for which constant expressions are accepted."""
 
 
 def _number(value: Any) -> Any:
@@ -349,7 +355,7 @@ def _number(value: Any) -> Any:
 
 
 def _adapted(self: Schedule, primitive: Primitive, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call as they are recorded."""
+    """Return the arguments of a call in the form in which they are recorded."""
     if primitive.adapt is None:
         return dict(arguments)
     self._targets(primitive, arguments)
@@ -360,7 +366,7 @@ def _adapted(self: Schedule, primitive: Primitive, arguments: dict[str, Any]) ->
 
 
 def _load_primitives() -> None:
-    """Import the families, and make each primitive a method."""
+    """Import the families of primitives, and define each primitive as a method."""
     for info in pkgutil.iter_modules(_primitives.__path__):
         importlib.import_module(f"{_primitives.__name__}.{info.name}")
     for name, primitive in PRIMITIVES.items():
@@ -373,14 +379,14 @@ __all__ = ["RV", "BlockRV", "ExprRV", "LoopRV", "Schedule"]
 
 
 _MOST_STEPS = 32
-"""After so many a new copy is taken: doing them anew should not take long."""
+"""The number of steps after which a new copy is taken, so that replaying them stays fast."""
 
 
 class Checkpoint:
-    """What a schedule keeps so that a step that is refused leaves everything as it was.
+    """The state that a schedule keeps to undo a failed step.
 
-    A function is copied before the first step on it; when a step is refused the copy takes its place, and the steps
-    that were taken in between are done anew. So the steps that succeed, which are most, do not pay for it.
+    A function is copied before the first step on it. If a step fails, the copy takes its place and the steps in
+    between are replayed, so that successful steps, which are the majority, have no cost.
     """
 
     def __init__(self, targets: Mapping[str, Any], values: Mapping[SSAValue, Any]):
@@ -391,11 +397,14 @@ class Checkpoint:
         self._values = dict(values)
 
     def serves(self, targets: Mapping[str, Any]) -> bool:
-        """Whether all that a step works on is kept here."""
+        """Return whether everything that a step changes is covered by this checkpoint."""
         return len(self.steps) < _MOST_STEPS and all(f in self.funcs for f in _functions(targets))
 
     def restore(self) -> dict[SSAValue, Any]:
-        """Put the copies in the functions' places; gives what handles stand for. The checkpoint is used up."""
+        """Put the copies in place of the functions, and return the values of handles.
+
+        The checkpoint cannot be reused.
+        """
         twins: dict[Operation, Operation] = {}
         for func, before, copy in zip(self.funcs, self._before, self._copies, strict=True):
             twins.update(zip(before, copy.walk(), strict=True))
@@ -407,7 +416,7 @@ class Checkpoint:
 
 
 def _functions(targets: Mapping[str, Any]) -> list[Operation]:
-    """The functions that the arguments of a step are in."""
+    """Return the functions that contain the arguments of a step."""
     operations: list[Operation] = []
     map_leaves(dict(targets), lambda v: operations.append(v) if isinstance(v, Operation) else None)
     return list(dict.fromkeys(f for op in operations if (f := function_of(op)) is not None))
@@ -415,10 +424,10 @@ def _functions(targets: Mapping[str, Any]) -> list[Operation]:
 
 @dataclass(frozen=True)
 class ApplySchedule(Pass):
-    """Apply every `sched.sequence` of the module to its tensor functions, in order; they are no more afterwards.
+    """Apply every `sched.sequence` of the module to its tensor functions, in order, and remove it.
 
-    Those that name a function, `sched.sequence @f`, hold rules: they are left to `default-schedule`.
-    What is sampled without a decision is drawn from `seed`. Raises `ScheduleError` where a step is refused.
+    Sequences with a function name, `sched.sequence @f`, contain rules, and are left to `default-schedule`. Sampling
+    without a decision uses `seed`. Raises `ScheduleError` if a step fails.
     """
 
     name = "apply-schedule"

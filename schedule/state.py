@@ -1,7 +1,7 @@
-"""What primitives work on: the functions of a module, their blocks and loops, and questions about them.
+"""The state that primitives operate on: the functions of a module, with queries for their blocks and loops.
 
-The root block of a function, which is implicit in the IR, is the function itself; where it has annotations it is a
-block named `root` around the whole body.
+The root block of a function, which is implicit in the IR, is represented by the function; if it has annotations, it
+is a block named `root` around the full body.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BlockLike = tir.BlockOp | tir.FuncOp
 
 
 class State:
-    """The module that is scheduled, the source of its random decisions, and the function that names refer to."""
+    """The scheduled module, its random number generator, and the function in which names are looked up."""
 
     def __init__(self, module: ModuleOp, random: Random, working_on: str | None = None):
         self.module = module
@@ -40,7 +40,7 @@ class State:
         """Operations that a primitive put others in the place of: handles on the old ones stand for the new ones."""
 
     def function(self, name: str | None = None) -> tir.FuncOp:
-        """The function called `name`; by default the one that is worked on, `main`, or the only one."""
+        """Return the function `name`; by default the one worked on, `main`, or the only one."""
         funcs = {f.sym_name.data: f for f in functions(self.module)}
         chosen = name or self.working_on or ("main" if "main" in funcs else None)
         if chosen is None and len(funcs) == 1:
@@ -52,22 +52,22 @@ class State:
         return funcs[chosen]
 
     def is_alive(self, op: Operation) -> bool:
-        """Whether an operation is still in the module."""
+        """Return whether an operation is still in the module."""
         return self.module.is_ancestor(op)
 
 
 def fail(rule: str, *places: Operation, **details: object) -> NoReturn:
-    """Refuse: `rule` is what would be violated at `places`."""
+    """Raise `ScheduleError`: `rule` is violated at `places`."""
     raise ScheduleError(rule, places, **details)
 
 
 def children(block: Block) -> list[Operation]:
-    """The statements of a body, without the expressions and the allocations that they use."""
+    """Return the statements of a body, without expressions and allocations."""
     return [op for op in block.ops if not isinstance(op, (*EXPRESSIONS, tir.AllocBufferOp, tir.AllocConstOp))]
 
 
 def ancestors(op: Operation) -> Iterator[Operation]:
-    """The operations around `op`, the innermost first."""
+    """Yield the operations around `op`, innermost first."""
     parent = op.parent_op()
     while parent is not None:
         yield parent
@@ -75,23 +75,23 @@ def ancestors(op: Operation) -> Iterator[Operation]:
 
 
 def loops_above(op: Operation) -> list[tir.ForOp]:
-    """The loops around `op` up to its block or function, the outermost first."""
+    """Return the loops around `op` up to its block or function, outermost first."""
     inside = takewhile(lambda around: not isinstance(around, BlockLike), ancestors(op))
     return [around for around in inside if isinstance(around, tir.ForOp)][::-1]
 
 
 def scope_of(op: Operation) -> BlockLike:
-    """The block around `op`, the function where there is none."""
+    """Return the block around `op`, or the function if there is none."""
     return cast(BlockLike, next((around for around in ancestors(op) if isinstance(around, BlockLike)), None))
 
 
 def body_of(scope: BlockLike) -> Block:
-    """The statements of a block."""
+    """Return the statements of a block."""
     return scope.body.block
 
 
 def blocks_below(op: Operation) -> list[tir.BlockOp]:
-    """The blocks below `op` that are not inside of another block, in order."""
+    """Return the blocks below `op` that are not nested in another block, in order."""
     return [b for region in op.regions for block in region.blocks for b in _blocks_in(block)]
 
 
@@ -104,49 +104,51 @@ def _blocks_in(block: Block) -> Iterator[tir.BlockOp]:
 
 
 def name_of_block(block: BlockLike) -> str:
-    """A block's name."""
+    """Return the name of a block."""
     return block.block_name.data if isinstance(block, tir.BlockOp) else "root"
 
 
 def domains_of(block: tir.BlockOp) -> dict[SSAValue, tuple[SymExpr, SymExpr]]:
-    """The iterators of a block with their domains: least value and extent."""
+    """Return the iterators of a block with their domains: minimum and extent."""
     return dict(zip(block.iter_vars, zip(block.mins, block.extents, strict=True), strict=True))
 
 
 def annotations_of(op: tir.BlockOp | tir.ForOp) -> dict[str, Attribute]:
-    """The annotations of a block or a loop."""
+    """Return the annotations of a block or a loop."""
     return {} if op.annotations is None else dict(op.annotations.data)
 
 
 def annotate(op: tir.BlockOp | tir.ForOp, more: Mapping[str, Attribute]) -> None:
-    """Give a block or a loop `more` annotations."""
+    """Add annotations to a block or a loop."""
     op.properties["annotations"] = DictionaryAttr({**annotations_of(op), **more})
 
 
 def buffers_read(block: tir.BlockOp) -> list[SSAValue]:
-    """The buffers of a block's read regions."""
+    """Return the buffers of a block's read regions."""
     return [r.buffer for r in block.reads]
 
 
 def buffers_written(block: tir.BlockOp) -> list[SSAValue]:
-    """The buffers of a block's write regions."""
+    """Return the buffers of a block's write regions."""
     return [w.buffer for w in block.writes]
 
 
 def buffers_needed(block: tir.BlockOp) -> set[SSAValue]:
-    """The buffers that a block reads, and those that its predicate and its bindings read, which no region says."""
+    """Return the buffers that a block reads, including those of its predicate and bindings, which regions do not
+    cover.
+    """
     outside = {v for v in sources(block.operands) if isinstance(v.type, tir.BufferType)}
     return outside.union(buffers_read(block))
 
 
 def producers(block: tir.BlockOp) -> list[tir.BlockOp]:
-    """The blocks before it in its scope that write what it needs."""
+    """Return the blocks before a block in its scope that write its inputs."""
     read = buffers_needed(block)
     return [b for b in _siblings(block, before=True) if read & set(buffers_written(b))]
 
 
 def consumers(block: tir.BlockOp) -> list[tir.BlockOp]:
-    """The blocks after it in its scope that need what it writes."""
+    """Return the blocks after a block in its scope that read its outputs."""
     written = set(buffers_written(block))
     return [b for b in _siblings(block, before=False) if written & buffers_needed(b)]
 
@@ -158,35 +160,35 @@ def _siblings(block: tir.BlockOp, *, before: bool) -> list[tir.BlockOp]:
 
 
 def share_memory(scope: str, thread: str) -> bool:
-    """Whether the threads of a tag have memory of a scope together, as those of a CUDA block have `shared`."""
+    """Return whether the threads of a tag share memory of a scope, as those of a CUDA block share `shared`."""
     if scope.startswith("warp"):
         return thread == "threadIdx.x"
     return scope.startswith("shared") and not thread.startswith("blockIdx")
 
 
 def output_blocks(scope: BlockLike) -> list[tir.BlockOp]:
-    """The blocks of a scope that write what is not allocated in it."""
+    """Return the blocks of a scope that write buffers not allocated in it."""
     inside = {op.results[0] for op in body_of(scope).ops if isinstance(op, tir.AllocBufferOp)}
     return [b for b in blocks_below(scope) if not set(buffers_written(b)) <= inside]
 
 
 def extent_of(loop: tir.ForOp) -> SymExpr:
-    """A loop's extent as an expression."""
+    """Return the extent of a loop as an expression."""
     return loop.extent if isinstance(loop.extent, SymExpr) else sym_expr_of(loop.extent)
 
 
 def constant_extent(loop: tir.ForOp) -> int | None:
-    """A loop's extent where it is a number."""
+    """Return the extent of a loop if it is constant, or None."""
     return extent_of(loop).constant
 
 
 def min_of(loop: tir.ForOp) -> SymExpr:
-    """A loop's first value as an expression."""
+    """Return the first value of a loop as an expression."""
     return loop.min if isinstance(loop.min, SymExpr) else sym_expr_of(loop.min)
 
 
 def loop_expr(loop: tir.ForOp) -> Var:
-    """A loop's variable in expressions."""
+    """Return the variable of a loop as an expression."""
     return cast(Var, sym_expr_of(loop.loop_var))
 
 
@@ -195,34 +197,34 @@ def is_function(block: BlockLike) -> bool:
 
 
 def function_around(op: Operation) -> tir.FuncOp:
-    """The function that an operation of the module is in."""
+    """Return the function that contains an operation of the module."""
     return cast(tir.FuncOp, function_of(op))
 
 
 def require_same_scope(loops: Sequence[tir.ForOp]) -> None:
-    """Refuse loops that are not in one block."""
+    """Reject loops that are not in the same block."""
     scopes = {scope_of(loop) for loop in loops}
     if len(scopes) > 1:
         fail("the loops are not in one block", *loops)
 
 
 class ScheduleError(TiraxError):
-    """A primitive refused: which rule is violated, and at which blocks or loops (`places`).
+    """A primitive failed: the violated rule, and the blocks or loops where it is violated (`places`).
 
     `str` shows the function with a line of `^` below each place.
     """
 
     brief: str | None = None
-    """The rule without names, where the message has some: what the level `fast` says."""
+    """The rule without names, shown by the level `fast`, if the message contains names."""
 
     def __init__(self, message: str, places: Sequence[Operation] = (), **details: object):
         self.places = tuple(places)
         super().__init__(message, **details)  # pyright: ignore[reportArgumentType]
 
     def rendered(self, primitive: str, level: str = "detail") -> ScheduleError:
-        """The error as the user sees it: with the primitive's name and, where `level` is `detail`, with the IR.
+        """Return the error as shown to the user: with the primitive's name and, if `level` is `detail`, with the IR.
 
-        Where it is `none`, there is the rule alone: for searches, which try something else.
+        The level `none` shows only the rule, for searches that try something else.
         """
         if level == "none":
             return type(self)(f"{primitive}: {self.message} (not rendered)", self.places)
@@ -233,13 +235,15 @@ class ScheduleError(TiraxError):
 
 
 class BufferIndexError(ScheduleError, AssertionError):
-    """The block reads, or writes, fewer buffers than an index says: TVM's own check of it is an `assert`."""
+    """A buffer index is out of range for the buffers that the block reads or writes; TVM checks this with an
+    `assert`.
+    """
 
 
 def _shown(places: Sequence[Operation]) -> list[str]:
-    """The functions around the places, as TVM shows them: loops and blocks by themselves, places with their number.
+    """Return the functions around the places as TVM shows them, with loops and blocks on separate numbered lines.
 
-    Built now: the IR may be put back as it was before it is printed.
+    They are printed immediately, because the IR may be restored before the error is shown.
     """
     from ..script import print_script
 
@@ -258,5 +262,5 @@ def _shown(places: Sequence[Operation]) -> list[str]:
 
 
 def function_of(op: Operation) -> tir.FuncOp | None:
-    """The tensor function that `op` is, or that it is in."""
+    """Return the tensor function that `op` is, or that contains it."""
     return next((around for around in (op, *ancestors(op)) if isinstance(around, tir.FuncOp)), None)

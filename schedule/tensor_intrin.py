@@ -1,9 +1,10 @@
-"""Tensor intrinsics: what a machine computes in one step, as a description and an implementation.
+"""Tensor intrinsics: hardware operations with a description and an implementation.
 
     TensorIntrin.register("dot_4", desc, impl)
     sch.tensorize(loop, "dot_4")
 
-`desc` says in plain loops and blocks what is computed, `impl` does it. Both take the same buffers in the same order.
+`desc` describes the computation by plain loops and blocks, and `impl` implements it. Both take the same buffers in
+the same order.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from ..transforms.tir.walk import functions
 class TensorIntrin:
     """A description and an implementation of the same computation.
 
-    Raises `TiraxError` where they do not take buffers of the same shapes and dtypes in the same order.
+    Raises `TiraxError` if they do not take buffers of the same shapes and dtypes in the same order.
     """
 
     desc: PrimFunc
@@ -39,14 +40,20 @@ class TensorIntrin:
 
     @staticmethod
     def register(name: str, desc: PrimFunc, impl: PrimFunc, override: bool = False) -> None:
-        """Let `tensorize` know an intrinsic by a name. Raises `TiraxError` where it is taken, unless `override`."""
+        """Register an intrinsic by name for `tensorize`.
+
+        Raises `TiraxError` if the name is taken, unless `override`.
+        """
         if not override and name in TensorIntrin.names():
             raise TiraxError(f"there is a tensor intrinsic '{name}' already", hint="override=True takes its place")
         TensorIntrin.registered[name] = TensorIntrin(desc, impl)
 
     @staticmethod
     def get(name: str, allow_missing: bool = False) -> TensorIntrin | None:
-        """The intrinsic of a name. Where there is none: None if `allow_missing`, else `NameLookupError`."""
+        """Return the intrinsic `name`.
+
+        If there is none, return None with `allow_missing`, else raise `NameLookupError`.
+        """
         names = TensorIntrin.names()
         if name not in TensorIntrin.registered and name in names:
             TensorIntrin.registered[name] = BUILTIN[name]()
@@ -57,7 +64,7 @@ class TensorIntrin:
 
     @staticmethod
     def names() -> list[str]:
-        """The names of all intrinsics."""
+        """Return the names of all intrinsics."""
         return sorted({*TensorIntrin.registered, *BUILTIN})
 
 
@@ -78,7 +85,7 @@ _HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n
 
 
 def from_script(desc: str, impl: str) -> TensorIntrin:
-    """The intrinsic of two functions, each the text of a `T.prim_func`."""
+    """Return the intrinsic defined by two functions, each the text of a `T.prim_func`."""
     return TensorIntrin(_function(desc), _function(impl))
 
 
@@ -93,7 +100,7 @@ MICROKERNEL_ROWS, MICROKERNEL_DEPTH = 4, 4
 
 
 def microkernel(lanes: int, rows: int = MICROKERNEL_ROWS, depth: int = MICROKERNEL_DEPTH) -> TensorIntrin:
-    """C[rows, lanes] += A[rows, depth] @ B[depth, lanes] of float32; a row of C is a vector."""
+    """Return C[rows, lanes] += A[rows, depth] @ B[depth, lanes] of float32; a row of C is a vector."""
     head = f"""\
 @T.prim_func
 def main(
@@ -142,7 +149,7 @@ def desc(
                 vi, vk = T.axis.remap("SR", [i, k])
                 C[vi] = C[vi] + T.Cast("int32", A[vk]) * T.Cast("int32", B[vi, vk])
 """
-"""C[16] += B[16, 4] @ A[4] of bytes."""
+"""The description of C[16] += B[16, 4] @ A[4] for bytes."""
 _INT8_IMPL = """\
 @T.prim_func
 def impl(a: T.handle, b: T.handle, c: T.handle):
@@ -153,13 +160,13 @@ def impl(a: T.handle, b: T.handle, c: T.handle):
         T.reads(C[0:16], A[0:4], B[0:16, 0:4])
         T.writes(C[0:16])
 """
-"""How an implementation of it begins; its steps follow."""
+"""The beginning of its implementations, followed by their steps."""
 
 
 def vnni_dot_16x4() -> TensorIntrin:
-    """C[16] += B[16, 4] @ A[4] of int8 and uint8 into int32, without saturation; needs `avx512vnni`.
+    """Return C[16] += B[16, 4] @ A[4] of int8 and uint8 into int32, without saturation; requires `avx512vnni`.
 
-    The rows of B lie behind each other.
+    The rows of B are contiguous.
     """
     steps = """\
         C[0:16] = T.call_llvm_pure_intrin(
@@ -174,9 +181,9 @@ def vnni_dot_16x4() -> TensorIntrin:
 
 
 def avx512_dot_16x4() -> TensorIntrin:
-    """As `vnni_dot_16x4`, with what every AVX-512 has (`avx512bw`): products of bytes as 16-bit numbers, exactly.
+    """Return `vnni_dot_16x4` for every AVX-512 (`avx512bw`): products of bytes are exact in 16 bits.
 
-    Of each pair of bytes the even and the odd ones are taken apart, so that no sum is saturated.
+    Even and odd bytes are multiplied separately, so that no sum saturates.
     """
     steps = """\
         x = T.reinterpret("int16x32", T.Broadcast(T.reinterpret("int32", A[0:4]), 16))
@@ -203,7 +210,7 @@ def avx512_dot_16x4() -> TensorIntrin:
 
 
 def bf16_dot_16x2() -> TensorIntrin:
-    """C[16] += B[16, 2] @ A[2] of bfloat16 into float32; needs `avx512bf16`. The rows of B lie behind each other."""
+    """Return C[16] += B[16, 2] @ A[2] of bfloat16 into float32; requires `avx512bf16`. The rows of B are contiguous."""
     desc = """\
 @T.prim_func
 def desc(
@@ -248,5 +255,8 @@ BUILTIN: dict[str, Callable[[], TensorIntrin]] = {
         for lanes in (4, 8, 16)
     },
 }
-"""Those that come with tirax: a small matrix product that stays in registers, for any machine, and the dot products of
-AVX-512 and of its extensions VNNI and BF16. Name -> what makes the intrinsic, when it is first asked for."""
+"""Name -> a function that creates a built-in intrinsic, on first use.
+
+These are a small matrix product that stays in registers, for any machine, and the dot products of AVX-512 and of
+its extensions VNNI and BF16.
+"""

@@ -1,6 +1,7 @@
-"""Traces: what was done to a schedule, as `sched` IR; printed as Python, replayed, simplified, and as TVM's JSON.
+"""Traces: the steps of a schedule as `sched` IR; printed as Python, replayed, simplified, and converted to TVM's JSON.
 
-What instructions give, blocks, loops and sampled integers, are values of the trace, on which users have handles.
+The outputs of instructions (blocks, loops and sampled integers) are values of the trace, to which users have
+handles.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from .state import ScheduleError, ancestors
 _LETTERS: dict[Attribute, str] = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}
 _POSTPROC = sched.OPS["enter_postproc"]
 DecisionProvider = Callable[[Instruction, list[Any], list[Any], Any], Any]
-"""Gives another decision for an instruction: (instruction, inputs, attributes, its decision) -> decision or None."""
+"""Overrides the decision of an instruction: (instruction, inputs, attributes, its decision) -> decision or None."""
 
 
 class Replayer(Protocol):
-    """What a trace is replayed on: a `Schedule`."""
+    """The interface on which a trace is replayed: a `Schedule`."""
 
     def step(self, name: str, arguments: dict[str, Any], decision: Any = None) -> list[Any]:
-        """Run the primitive `name`; gives handles on its outputs."""
+        """Run the primitive `name` and return handles to its outputs."""
         ...
 
 
@@ -50,11 +51,11 @@ class Trace:
 
     @property
     def decisions(self) -> dict[Instruction, Argument]:
-        """What was decided, by instruction."""
+        """The decisions by instruction."""
         return {i: i.decision for i in self.op.instructions if i.decision is not None}
 
     def get_decision(self, inst: Instruction) -> Argument:
-        """What an instruction decided, None where it decided nothing."""
+        """Return the decision of an instruction, or None if it has none."""
         return inst.decision
 
     def __len__(self) -> int:
@@ -63,7 +64,7 @@ class Trace:
     def append(
         self, name: str, arguments: Mapping[str, Argument], outputs: int, decision: Argument = None
     ) -> Instruction:
-        """Add an instruction; its outputs are named as TVM prints them."""
+        """Append an instruction; its outputs are named as in TVM."""
         inst = sched.OPS[name].of(arguments, outputs, decision)
         for k, output in enumerate(inst.outputs):
             output.name_hint = f"{_LETTERS[output.type]}{self._count + k}"
@@ -72,7 +73,7 @@ class Trace:
         return inst
 
     def pop(self) -> Instruction | None:
-        """Remove the last instruction and give it; None where there is none."""
+        """Remove and return the last instruction; None if there is none."""
         last = self.op.body.block.last_op
         if not isinstance(last, Instruction):
             return None
@@ -81,11 +82,11 @@ class Trace:
         return last
 
     def copy(self) -> Trace:
-        """A trace of its own with the same instructions."""
+        """Return an independent trace with the same instructions."""
         return Trace(self.op.clone())
 
     def with_decision(self, inst: Instruction, decision: Argument, remove_postproc: bool = False) -> Trace:
-        """A copy in which `inst` decides otherwise. Raises `TiraxError` where `inst` is not of this trace."""
+        """Return a copy with another decision for `inst`. Raises `TiraxError` if `inst` is not in this trace."""
         at = next((k for k, i in enumerate(self.insts) if i is inst), None)
         if at is None:
             raise TiraxError("the instruction is not of this trace")
@@ -104,9 +105,9 @@ class Trace:
             self._count -= len(inst.outputs)
 
     def simplified(self, remove_postproc: bool = False) -> Trace:
-        """A copy without what has no effect: instructions that only name things which nothing uses.
+        """Return a copy without instructions that have no effect, because their outputs are unused.
 
-        With `remove_postproc` everything from `enter_postproc` on is left out.
+        With `remove_postproc` everything from `enter_postproc` on is removed, too.
         """
         out = self.copy()
         if remove_postproc:
@@ -120,9 +121,9 @@ class Trace:
     def apply_to_schedule(
         self, sch: Replayer, remove_postproc: bool = False, decision_provider: DecisionProvider | None = None
     ) -> None:
-        """Do to `sch` what this trace says; its decisions are taken, or those of `decision_provider`.
+        """Apply the steps of this trace to `sch`, with its decisions or those of `decision_provider`.
 
-        Raises `ScheduleError` where a step refuses, or finds another number of loops or blocks than it once did.
+        Raises `ScheduleError` if a step fails, or returns another number of loops or blocks than recorded.
         """
         values: dict[SSAValue, Any] = {}
         for inst in self.insts:
@@ -147,7 +148,7 @@ class Trace:
     # text
 
     def as_python(self) -> list[str]:
-        """The statements, in Python."""
+        """Return the steps as Python statements."""
         names = self._names()
         return [_statement(inst, names) for inst in self.op.instructions]
 
@@ -162,12 +163,15 @@ class Trace:
         print(self)
 
     def mlir(self) -> str:
-        """The trace as MLIR text."""
+        """Return the trace as MLIR text."""
         return str(self.op)
 
     @staticmethod
     def from_mlir(text: str) -> Trace:
-        """The inverse of `mlir`. Raises a diagnostic where the text is no `sched.sequence`."""
+        """Parse a trace from MLIR text, the inverse of `mlir`.
+
+        Raises a diagnostic if the text is not a `sched.sequence`.
+        """
         from xdsl.context import Context
 
         from ..ir.text import TextParser, read_text
@@ -191,7 +195,7 @@ class Trace:
     # JSON
 
     def as_json(self, remove_postproc: bool = False) -> list[Any]:
-        """TVM's form: `[[[kind, inputs, attributes, outputs], …], [[index, decision], …]]`."""
+        """Return TVM's JSON form: `[[[kind, inputs, attributes, outputs], …], [[index, decision], …]]`."""
         trace = self.simplified(remove_postproc=True) if remove_postproc else self
         names = trace._names()
         rows: list[Any] = []
@@ -207,17 +211,17 @@ class Trace:
 
     @staticmethod
     def from_json(json_obj: Any) -> Trace:
-        """The inverse of `as_json`. Raises `TiraxError` where it is not of that form."""
+        """Return the trace of a JSON value, the inverse of `as_json`. Raises `TiraxError` if it is malformed."""
         return _from_json(json_obj)
 
     @staticmethod
     def apply_json_to_schedule(json_obj: Any, sch: Replayer) -> None:
-        """Do to `sch` what a trace in JSON says."""
+        """Apply the steps of a JSON trace to `sch`."""
         Trace.from_json(json_obj).apply_to_schedule(sch)
 
 
 def map_leaves(value: Any, leaf: Callable[[Any], Any]) -> Any:
-    """An argument with `leaf` of it, or of all that is in its lists and dictionaries."""
+    """Return an argument with `leaf` applied to it, or to all elements of its lists and dictionaries."""
     if isinstance(value, list | tuple):
         return [map_leaves(v, leaf) for v in value]
     if isinstance(value, dict):
@@ -226,12 +230,12 @@ def map_leaves(value: Any, leaf: Callable[[Any], Any]) -> Any:
 
 
 def mapped(value: Argument, values: Mapping[SSAValue, Any]) -> Any:
-    """An argument of an instruction with what its values stand for in place of them."""
+    """Return an argument of an instruction with the trace's values replaced."""
     return map_leaves(value, lambda v: values[v] if isinstance(v, SSAValue) else v)
 
 
 def _flat(inst: Instruction, inputs: list[Any]) -> list[Any]:
-    """The inputs as TVM writes them: a list among them is written out where it is the last."""
+    """Return the inputs as TVM writes them: the elements of a trailing list are written individually."""
     if inputs and inputs[-1] is None:
         inputs = [*inputs[:-1], []]
     if not inputs or not isinstance(inputs[-1], list) or inst.SPEC.inputs[-1] in _KEPT_LISTS:
@@ -244,7 +248,7 @@ _KEPT_LISTS = frozenset({"ann_val", "consumer_blocks", "target"})
 
 
 def _quoted(value: Argument, names: Mapping[SSAValue, str]) -> Any:
-    """An input: names of values stand as they are, strings in quotes."""
+    """Return an input with value names unquoted and strings quoted."""
     return f'"{value}"' if isinstance(value, str) else _plain(value, names)
 
 
@@ -290,7 +294,7 @@ def _lambda(params: Sequence[str], body: str) -> str:
 
 
 def _parts(value: IndexMapAttr) -> tuple[list[str], list[str]]:
-    """The parameters and the results of an index map, as Python."""
+    """Return the parameters and the results of an index map as Python."""
     from ..script.printer.symbolic import result_texts
 
     return [str(p.name) for p in value.data.params], result_texts(value.data)
@@ -302,14 +306,14 @@ def _index_map_text(value: IndexMapAttr, _args: Mapping[str, Argument]) -> str:
 
 
 def _ranges_text(value: IndexMapAttr, _args: Mapping[str, Argument]) -> str:
-    """The first index and the end of each dimension, by turns."""
+    """Return the first index and the end of each dimension in turn."""
     params, results = _parts(value)
     pairs = zip(results[::2], results[1::2], strict=True)
     return _lambda(params, f"[{', '.join(f'({first}, {end})' for first, end in pairs)}]")
 
 
 def _padding_text(value: Argument, args: Mapping[str, Argument]) -> str:
-    """A padding as the function of the new indices that it is."""
+    """Return a padding as a function of the new indices."""
     if isinstance(value, IndexMapAttr):
         return _index_map_text(value, args)
     if isinstance(value, str):
@@ -330,7 +334,7 @@ _TEXTS: dict[str, Callable[[Any, Mapping[str, Argument]], str]] = {
     "index_map": _index_map_text,
     "pad_value": _padding_text,
 }
-"""How arguments are written that are no plain values; None is written as it is."""
+"""Formatters of arguments that are not plain values; None formats as itself."""
 
 
 def _string(text: str) -> str:
@@ -338,17 +342,17 @@ def _string(text: str) -> str:
 
 
 def _by_kind() -> dict[str, Spec]:
-    """The instructions by their names in TVM's JSON, those of plug-ins too."""
+    """Return the instructions by their names in TVM's JSON, including those of plug-ins."""
     OPERATORS.load()
     return {spec.kind: spec for spec in INSTRUCTIONS.values()} | {"GetSBlock": INSTRUCTIONS["get_block"]}
 
 
 _LISTS = frozenset({"loops", "factors", "consumer_blocks", "new_order"})
-"""Inputs that are lists: TVM writes their elements one by one at the end, or the list."""
+"""Inputs that are lists: TVM writes their elements individually at the end, or as a list."""
 
 
 def _from_json(json_obj: Any) -> Trace:
-    """The trace that `json_obj` describes. Raises `TiraxError` where it is of another form, naming the instruction."""
+    """Return the trace that `json_obj` describes. Raises `TiraxError`, with the instruction, if it is malformed."""
     try:
         rows, decisions = json_obj
         decided = {int(k): v for k, v in decisions}
@@ -393,12 +397,12 @@ _SIDES = ("read", "write")
 
 
 def _written(name: str, value: Any) -> list[Any]:
-    """The attributes that stand for an argument: TVM writes a buffer as its index and 0 (read) or 1 (write)."""
+    """Return the attributes of an argument: TVM writes a buffer as its index and 0 (read) or 1 (write)."""
     return [value[1], _SIDES.index(value[0])] if name == "buffer" else [value]
 
 
 def _joined(spec: Spec, attrs: list[Any]) -> list[Any]:
-    """The inverse of `_written`."""
+    """Return an argument from its attributes, the inverse of `_written`."""
     if "buffer" not in spec.attrs or len(attrs) != len(spec.attrs) + 1:
         return attrs
     at = spec.attrs.index("buffer")
@@ -409,7 +413,7 @@ def _joined(spec: Spec, attrs: list[Any]) -> list[Any]:
 
 
 def _attribute(value: Any) -> Any:
-    """An attribute; an index map is its text in MLIR."""
+    """Return an attribute; an index map is stored as MLIR text."""
     if not isinstance(value, str) or not value.startswith(f"#{IndexMapAttr.name}"):
         return value
     return _parsed(value)
@@ -423,14 +427,14 @@ def _parsed(text: str) -> Attribute:
 
 
 class Location(Enum):
-    """Places for a block that are no loop."""
+    """Locations of a block other than loops."""
 
     INLINE = "inline"
     ROOT = "root"
 
 
 class RV:
-    """A handle on a value of a trace; two on the same value are equal."""
+    """A handle to a value of a trace; two handles to the same value are equal."""
 
     __slots__ = ("ssa",)
 
@@ -448,39 +452,39 @@ class RV:
 
 
 class BlockRV(RV):
-    """A block, the root among them: the function's whole body."""
+    """A handle to a block; the root block is the function's full body."""
 
 
 class LoopRV(RV):
-    """A loop."""
+    """A handle to a loop."""
 
 
 class ExprRV(RV):
-    """A sampled integer."""
+    """A handle to a sampled integer."""
 
 
 @dataclass(unsafe_hash=True)
 class StmtSRef:
-    """A block, a loop or a function (which is its own root block) as it is now; `parent` is the one that it is in."""
+    """A reference to a block, loop or function (its own root block) in its current state; `parent` encloses it."""
 
     op: Operation
     gone: bool = field(default=False, init=False, compare=False)
 
     @property
     def stmt(self) -> Stmt | None:
-        """The `For`, or the `Block`: of a function its root block; None of what `ScheduleState.replace` took away."""
+        """The `For` or `Block`, for a function its root block; None if `ScheduleState.replace` has removed it."""
         if self.gone:
             return None
         stmt = stmt_of(self.op)
         return stmt.block if isinstance(stmt, BlockRealize) else stmt
 
     def same_as(self, other: object) -> bool:
-        """Whether both are of one block or loop."""
+        """Return whether both refer to the same block or loop."""
         return isinstance(other, StmtSRef) and self.op is other.op
 
     @property
     def parent(self) -> StmtSRef | None:
-        """The block, loop or function around it, None for a function."""
+        """The enclosing block, loop or function; None for a function."""
         above = () if isinstance(self.op, tir.FuncOp) else ancestors(self.op)
         return next((StmtSRef(op) for op in above if isinstance(op, tir.BlockOp | tir.ForOp | tir.FuncOp)), None)
 
@@ -489,5 +493,5 @@ _CLASSES: dict[object, type[RV]] = {sched.BLOCK: BlockRV, sched.LOOP: LoopRV, sc
 
 
 def handle_on(value: SSAValue) -> RV:
-    """The handle on a value of a trace."""
+    """Return a handle to a value of a trace."""
     return _CLASSES[value.type](value)

@@ -1,1 +1,1 @@
-"""The primitives, a family a file. Importing a file registers what is in it."""
+"""The primitives, one family per file. Importing a file registers its primitives."""

@@ -1,4 +1,4 @@
-"""Blocks around loops: what some loops compute becomes one block."""
+"""Blockize: the computation of some loops becomes one block."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ from ..state import State, fail
 
 @primitive()
 def blockize(state: State, target: tir.ForOp | Sequence[tir.BlockOp], preserve_unit_iters: bool = True) -> tir.BlockOp:
-    """Make one block of what a loop computes, or of blocks that follow each other.
+    """Turn the computation of a loop, or consecutive blocks, into one block.
 
     for i_0, i_1: block B(vi = i_0 * 4 + i_1)
       ->  for i_0: block B_o(vi_o = i_0) { for i_1: block B(vi_i = i_1): vi = vi_o * 4 + vi_i }
 
-    An init goes to the new block, over the loops that it needs. Iterators that run once inside have their outer part
-    only; where that runs once, too, it keeps its loop if `preserve_unit_iters`, and is written as a number otherwise.
-    Of several blocks the parts are one block under the loops that they share. Gives the new block. Refused where there
-    is other than one block below the loop, where the bindings cannot be divided at the loops, and, for several blocks,
-    where something else stands between them or a loop around all of them drives a reduction.
+    An init is moved to the new block, over the loops that it needs. Iterators with a single value inside keep only
+    their outer part; if that has a single value, too, it keeps its loop with `preserve_unit_iters`, and is replaced
+    by its value otherwise. Several blocks become parts of one block under the loops that they share. Returns the
+    new block. Raises `ScheduleError` if there is not exactly one block below the loop, if the bindings cannot be
+    divided at the loops, or, for several blocks, if there are other statements between them or a loop around all of
+    them drives a reduction.
     """
     if isinstance(target, tir.ForOp):
         return _of_loop(state, target, preserve_unit_iters)
@@ -47,7 +48,7 @@ def blockize(state: State, target: tir.ForOp | Sequence[tir.BlockOp], preserve_u
 
 
 class _Part:
-    """A block that becomes a part of another one: its bindings are divided at the place where that will stand."""
+    """A block that becomes part of another one; its bindings are divided at the new block."""
 
     def __init__(self, block: tir.BlockOp, inside: Sequence[tir.ForOp], preserve_unit_iters: bool):
         self.block = block
@@ -78,7 +79,7 @@ class _Part:
             fail(f"the bindings cannot be divided at the loops: {error.message}", self.block)
 
     def _check_init(self) -> None:
-        """An init runs where the reductions begin: where their domains do."""
+        """Check that the init runs at the beginning of the reductions' domains."""
         for kind, division, least in zip(self.block.kinds, self.divisions, self.block.mins, strict=True):
             begins = (division.base - least).constant == 0
             if self.block.init is not None and kind is IterKind.REDUCE and not begins:
@@ -87,7 +88,7 @@ class _Part:
                 )
 
     def outer_rows(self) -> list[tuple[IterKind, SymExpr, SymExpr]]:
-        """Kind, binding and extent of the iterators of the block around this one."""
+        """Return kind, binding and extent of the iterators of the enclosing block."""
         units = checks.units(lp for lp in st.loops_above(self.block) if lp not in self.inside)
         rows: list[tuple[IterKind, SymExpr, SymExpr]] = []
         for kind, division, binding in zip(self.block.kinds, self.divisions, self.bindings, strict=True):
@@ -99,7 +100,7 @@ class _Part:
         return rows
 
     def enter(self, state: State, outer: Sequence[SSAValue | None]) -> tir.BlockOp:
-        """Let the block have the inner parts of its iterators only; `outer` are the outer ones, None where it is 0."""
+        """Reduce the block's iterators to their inner parts; `outer` are the outer parts, or None for 0."""
         rows: list[tuple[rw.BlockIter, str]] = []
         build = Materializer(rw.before(self.block))
         for var, kind, division, name in zip(
@@ -121,7 +122,10 @@ class _Part:
     def values(
         self, outer: Sequence[SSAValue | None], inner: Sequence[SSAValue | None], insert: rw.Insert
     ) -> dict[SSAValue, SSAValue]:
-        """The iterators as they were, from outer and inner ones. An inner part that runs once is not in `inner`."""
+        """Return the original iterators in terms of outer and inner ones.
+
+        An inner part that runs once is not in `inner`.
+        """
         totals: dict[SSAValue, SSAValue] = {}
         left, build = list(inner), Materializer(insert)
         for var, high, division in zip(self.block.iter_vars, outer, self.divisions, strict=True):
@@ -136,7 +140,7 @@ class _Part:
         return totals
 
     def _counts(self, division: Division) -> bool:
-        """Whether the outer part stands in the sum."""
+        """Return whether the outer part occurs in the sum."""
         return not division.outer.is_unit or (self.preserve and division.inner.is_unit and not self._base(division))
 
     @staticmethod
@@ -146,7 +150,7 @@ class _Part:
     def rows_of_init(
         self, copies: dict[SSAValue, SSAValue], insert: rw.Insert
     ) -> list[tuple[SSAValue, rw.BlockIter, str]]:
-        """The spatial inner iterators for the init: those of the block, their rows, their names."""
+        """Return the spatial inner iterators for the init: those of the block, their rows, and their names."""
         build = Materializer(insert)
         variables: dict[Var, SymExpr] = {cast(Var, sym_expr_of(a)): sym_expr_of(b) for a, b in copies.items()}
         rows: list[tuple[SSAValue, rw.BlockIter, str]] = []
@@ -161,7 +165,7 @@ class _Part:
 
 
 def _drives(var: Var, binding: SymExpr, step: SymExpr) -> bool:
-    """Whether a variable, times `step`, is a part of a binding."""
+    """Return whether a variable, multiplied by `step`, is a term of a binding."""
     return var in binding.free_vars() and step.constant is not None and checks.step_of(binding, var) == step.constant
 
 
@@ -201,7 +205,7 @@ def _of_loop(state: State, loop: tir.ForOp, preserve_unit_iters: bool) -> tir.Bl
 
 
 def _check_chain(loop: tir.ForOp, block: tir.BlockOp) -> None:
-    """Between the loop and the block there are loops only."""
+    """Check that there are only loops between the loop and the block."""
     op: Operation = loop
     while op is not block:
         below = st.children(cast(tir.ForOp, op).body.block)
@@ -217,7 +221,7 @@ def _outer_block(
     like: tir.BlockOp,
     anchor: Operation,
 ) -> tir.BlockOp:
-    """A block without statements; its bindings are computed in front of `anchor`."""
+    """Return a block without statements; its bindings are computed before `anchor`."""
     build = Materializer(rw.before(anchor))
     dtypes = [cast(IntegerType, v.type) for v in like.iter_vars]
     iters = [
@@ -228,14 +232,14 @@ def _outer_block(
 
 
 def _set_outer_predicate(outer: tir.BlockOp, parts: Sequence[SSAValue], anchor: Operation) -> None:
-    """What of the predicate is of loops outside, copied to in front of `anchor`."""
+    """Move the parts of the predicate that depend only on outer loops to the outer block, computed before `anchor`."""
     insert = rw.before(anchor)
     copy = Cloner(insert)
     rw.set_predicate(outer, rw.joined([copy(c) for c in parts], insert))
 
 
 def _move_init(part: _Part, init: tir.InitOp, outer: tir.BlockOp, highs: Sequence[SSAValue | None]) -> tir.BlockOp:
-    """Let the init of a block be that of the block around it: in copies of the loops of its spatial iterators."""
+    """Move the init of a block to the enclosing block, in copies of the loops of its spatial iterators."""
     block = part.block
     spatial = [
         division.inner.binding
@@ -264,7 +268,7 @@ def _move_init(part: _Part, init: tir.InitOp, outer: tir.BlockOp, highs: Sequenc
 def _init_condition(
     part: _Part, needed: Sequence[tir.ForOp], mapping: Mapping[SSAValue, SSAValue], insert: rw.Insert
 ) -> SSAValue | None:
-    """What the predicate says of the first step, in the loops of the init; what always holds there is left out."""
+    """Return the predicate for the first step in the loops of the init, or None if it always holds there."""
     build = Materializer(insert)
     once = checks.units(lp for lp in part.inside if lp not in needed)
     others = [lp for lp in part.inside if lp not in needed and st.loop_expr(lp) not in once]
@@ -284,7 +288,7 @@ def _init_condition(
 
 
 def _simplify_indices(inner: tir.BlockOp, outer: tir.BlockOp) -> None:
-    """Write quotients and remainders anew that are simple now: `(vi_o * 4 + vi_i) // 4` is `vi_o`."""
+    """Simplify quotients and remainders that are now simple: `(vi_o * 4 + vi_i) // 4` is `vi_o`."""
     analyzer = checks.analyzer_with({**checks.iter_ranges(inner), **checks.iter_ranges(outer)})
     for op in inner.walk():
         first = _FIRST_INDEX.get(type(op), len(op.operands))
@@ -294,7 +298,7 @@ def _simplify_indices(inner: tir.BlockOp, outer: tir.BlockOp) -> None:
 
 
 def _divides(value: SSAValue) -> bool:
-    """Whether there is a quotient or a remainder in an expression."""
+    """Return whether an expression contains a quotient or a remainder."""
     op = value.owner
     if not isinstance(op, tir.FloorDivOp | tir.FloorModOp):
         return isinstance(op, tir.AddOp | tir.SubOp | tir.MulOp) and any(_divides(o) for o in op.operands)
@@ -302,11 +306,11 @@ def _divides(value: SSAValue) -> bool:
 
 
 _FIRST_INDEX: dict[type[Operation], int] = {tir.LoadOp: 1, tir.StoreOp: 2, tir.ReadsOp: 1, tir.WritesOp: 1}
-"""Where the indices of an access begin among its operands."""
+"""The position of an access's first index among its operands."""
 
 
 def _infer(outer: tir.BlockOp, inside: Sequence[tir.BlockOp]) -> None:
-    """The regions of the block; iterators of blocks inside are in their domains, whatever loops count to."""
+    """Infer the regions of the block, assuming that iterators of inner blocks are in their domains."""
     infer_regions(
         outer,
         bounds={
@@ -318,7 +322,7 @@ def _infer(outer: tir.BlockOp, inside: Sequence[tir.BlockOp]) -> None:
 
 
 def _of_blocks(state: State, blocks: list[tir.BlockOp], preserve_unit_iters: bool) -> tir.BlockOp:
-    """One block around blocks that follow each other."""
+    """Return one block around consecutive blocks."""
     if not blocks:
         fail("there is at least one block")
     statements = _shared(blocks)
@@ -349,7 +353,10 @@ def _of_blocks(state: State, blocks: list[tir.BlockOp], preserve_unit_iters: boo
 
 
 def _shared(blocks: Sequence[tir.BlockOp]) -> list[Operation]:
-    """The statements that the blocks are below of, in the innermost body that has all. Refused where they are apart."""
+    """Return the statements that contain the blocks, in the innermost common body.
+
+    Raises `ScheduleError` if they are not consecutive.
+    """
     if len({st.scope_of(b) for b in blocks}) > 1:
         fail("the blocks are not in one scope", *blocks)
     chains = [_path(b) for b in blocks]
@@ -371,7 +378,7 @@ def _shared(blocks: Sequence[tir.BlockOp]) -> list[Operation]:
 
 
 def _path(block: tir.BlockOp) -> list[Operation]:
-    """The statements from the scope of a block to it."""
+    """Return the statements from the scope of a block down to the block."""
     scope = st.scope_of(block)
     return [block, *takewhile(lambda around: around is not scope, st.ancestors(block))][::-1]
 
@@ -384,7 +391,9 @@ def _check_outer(parts: Sequence[_Part]) -> None:
 
 
 def _check_outer_conditions(parts: Sequence[_Part]) -> None:
-    """Refuse conditions on outer loops that read what the blocks write: they come to be asked before all of them."""
+    """Reject conditions on outer loops that read buffers written by the blocks: they would be evaluated before all
+    blocks.
+    """
     written = {buffer for part in parts for buffer in st.buffers_written(part.block)}
     for part in parts:
         for condition in part.outer_conditions:
@@ -393,9 +402,9 @@ def _check_outer_conditions(parts: Sequence[_Part]) -> None:
 
 
 Key = tuple[SymExpr, SymExpr, int]
-"""The binding and the extent of an iterator, and the how manieth of its block it is with both."""
+"""The binding and extent of an iterator, and its ordinal among the block's iterators with the same ones."""
 Rows = dict[Key, tuple[int, _Part]]
-"""The first iterator that has a key, and its block."""
+"""The first iterator with a key, and its block."""
 
 
 def _keys(part: _Part) -> list[tuple[IterKind, Key]]:
@@ -418,7 +427,10 @@ def _joint_block(rows: Rows, names: Sequence[str], anchor: Operation) -> tir.Blo
 
 
 def _common_conditions(parts: Sequence[_Part]) -> list[SSAValue]:
-    """What of the predicates is of loops outside. Refused where it is not the same for all blocks."""
+    """Return the parts of the predicates that depend on outer loops.
+
+    Raises `ScheduleError` if they differ between blocks.
+    """
     sets = [{sym_expr_of(c): c for c in part.outer_conditions} for part in parts]
     for here, there in itertools.permutations(range(len(parts)), 2):
         for condition in (c for e, c in sets[here].items() if e not in sets[there]):

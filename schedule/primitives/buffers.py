@@ -1,4 +1,4 @@
-"""What is said of buffers: their alignment and element type, and which regions of them a block accesses."""
+"""Properties of buffers: their alignment and element type, and the regions of them that a block accesses."""
 
 from __future__ import annotations
 
@@ -33,11 +33,13 @@ ALIGN = "buffer_dim_align"
 
 @primitive()
 def storage_align(state: State, block: tir.BlockOp, buffer_index: int, axis: int, factor: int, offset: int) -> None:
-    """Ask for strides of a buffer that `block` writes: that of `axis` is `offset` modulo `factor`, in elements.
+    """Set the stride alignment of a buffer that `block` writes: the stride of `axis` is `offset` modulo `factor`
+    elements.
 
     T.block("B")  ->  T.block("B"), T.block_attr({"buffer_dim_align": [[0, 0, 32, 8]]})
 
-    Refused where the buffer is not allocated in a block, the axis is none of it, or the factor is not positive.
+    Raises `ScheduleError` if the buffer is not allocated in a block, the axis is out of range, or the factor is not
+    positive.
     """
     buffer = nth(block, buffers_of(block, "write"), buffer_index, "writes")
     rank = cast(BufferType, buffer.type).rank
@@ -53,19 +55,19 @@ def storage_align(state: State, block: tir.BlockOp, buffer_index: int, axis: int
 
 
 def _noted(block: tir.BlockOp, key: str) -> list[Any]:
-    """The list that an annotation holds, empty where there is none."""
+    """Return the list in an annotation, or an empty list if there is none."""
     known = st.annotations_of(block)
     return decode(known[key], []) if key in known else []
 
 
 @primitive()
 def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int, dtype: str) -> None:
-    """Store what `block` writes as another type of elements: values are converted when stored and when read.
+    """Change the element type of a buffer that `block` writes: values are converted when stored and when loaded.
 
     B[i] = A[i] * 2  ->  B[i] = T.Cast("float16", A[i] * 2), and B[i] elsewhere is T.Cast("float32", B[i])
 
-    Windows of the buffer change with it. Unsafe: what is stored may lose precision. Refused where the buffer is not
-    allocated in a block, or is used by more than accesses of elements.
+    Windows of the buffer change with it. This is unsafe, because values may lose precision. Raises `ScheduleError`
+    if the buffer is not allocated in a block, or has uses other than accesses of elements.
     """
     buffer = nth(block, buffers_of(block, "write"), buffer_index, "writes")
     require_allocated(block, buffer)
@@ -92,7 +94,9 @@ def unsafe_set_dtype(state: State, block: tir.BlockOp, buffer_index: int, dtype:
 
 
 def _with_ranges(schedule: Schedule, arguments: dict[str, Any]) -> dict[str, Any]:
-    """`gen_new_ranges` as an index map from the iterators to first index and end of each dimension, by turns."""
+    """Convert `gen_new_ranges` to an index map from the iterators to the first index and end of each dimension in
+    turn.
+    """
     block, ranges = schedule.operation(arguments["block"]), arguments["gen_new_ranges"]
     if isinstance(ranges, IndexMapAttr):
         return arguments
@@ -111,7 +115,7 @@ def _with_ranges(schedule: Schedule, arguments: dict[str, Any]) -> dict[str, Any
 
 
 def _range(bounds: Any) -> tuple[Any, Any]:
-    """One dimension: a first index and an end, or one index."""
+    """Return the first index and end of a dimension, given as a pair or as a single index."""
     if isinstance(bounds, tuple | list):
         first, end = cast("Sequence[Any]", bounds)
         return first, end
@@ -122,13 +126,13 @@ def _range(bounds: Any) -> tuple[Any, Any]:
 def annotate_buffer_access(
     state: State, block: tir.BlockOp, buffer_index: int, buf_type: str, gen_new_ranges: IndexMapAttr
 ) -> None:
-    """Say which region of a buffer `block` accesses, where that is not what is seen from its body.
+    """Set the region of a buffer that `block` accesses, overriding the region inferred from its body.
 
     gen_new_ranges = lambda i: [(i - 1, i + 2)]: T.reads(A[vi])  ->  T.reads(A[vi - 1:vi + 2])
 
-    `buf_type` is `read` or `write`. The block gets an annotation, `explicit_read_region` or `explicit_write_region`, a
-    list of the buffers' indices, and the region is not inferred any more. Refused where the number of dimensions is
-    another one, or an extent is no expression of sizes.
+    `buf_type` is `read` or `write`. The block gets an annotation, `explicit_read_region` or
+    `explicit_write_region`, with a list of buffer indices, and these regions are no longer inferred. Raises
+    `ScheduleError` if the number of dimensions does not match, or if an extent depends on more than sizes.
     """
     buffer = nth(block, buffers_of(block, buf_type), buffer_index, f"{buf_type}s")
     mapping = checked_map(block, gen_new_ranges)
@@ -159,11 +163,12 @@ def _mark_explicit(block: tir.BlockOp, key: str, index: int) -> None:
 
 @primitive()
 def unsafe_hide_buffer_access(state: State, block: tir.BlockOp, buf_type: str, buf_index_array: Sequence[int]) -> None:
-    """Take regions out of what `block` says that it reads or writes, though it accesses them.
+    """Remove regions from the declared reads or writes of `block`, although it accesses them.
 
     buf_index_array = [0]: T.reads(A[vi], B[vi])  ->  T.reads(B[vi])
 
-    Unsafe: other primitives do not see these accesses any more. Refused where there is no region of an index.
+    This is unsafe, because other primitives no longer see these accesses. Raises `ScheduleError` if an index is out
+    of range.
     """
     known = buffers_of(block, buf_type)
     for index in buf_index_array:

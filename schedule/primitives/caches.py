@@ -1,4 +1,4 @@
-"""Copies of buffers: what a block reads comes from, or what it writes goes through, another buffer."""
+"""Copies of buffers: a block reads from, or writes to, another buffer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from ..rewrite import Insert, allocate, before, empty_block, insert_nest, joined
 from ..state import BlockLike, State, fail
 
 Row = tuple[SymExpr, SymExpr]
-"""First index and extent of a dimension."""
+"""The first index and extent of a dimension."""
 
 
 @primitive(adapt=with_index("read_buffer_index", "read"))
@@ -37,14 +37,15 @@ def cache_read(
     storage_scope: str,
     consumer_blocks: Sequence[tir.BlockOp] | None = None,
 ) -> tir.BlockOp:
-    """Copy a buffer that `block` reads into one of `storage_scope`, and let its readers read that.
+    """Copy a buffer that `block` reads into a buffer of `storage_scope`, and let its readers read the copy.
 
     C[i] = A[i] + 1  ->  A_local[i] = A[i];  C[i] = A_local[i] + 1
 
-    All readers in the scope read the copy, or `consumer_blocks` only. The copy stands before the first of them, in the
-    innermost loop that is around the block that writes the buffer, too; first in the scope where none writes it. Gives
-    the block that copies. Refused where the block reads fewer buffers, where several blocks write the buffer or `block`
-    does, where a consumer does not read it, and where one stands before what is written.
+    All readers in the scope use the copy, or only `consumer_blocks`. The copy is inserted before the first of them,
+    in the innermost loop that also contains the block that writes the buffer, or at the beginning of the scope if
+    the buffer is not written. Returns the copying block. Raises `ScheduleError` if the index is out of range, if
+    several blocks or `block` itself write the buffer, if a consumer does not read it, or if a consumer precedes the
+    write.
     """
     buffer = nth(block, st.buffers_read(block), read_buffer_index, "reads")
     scope = st.scope_of(block)
@@ -77,14 +78,14 @@ def cache_write(
     storage_scope: str,
     consumer_blocks: Sequence[tir.BlockOp] | None = None,
 ) -> tir.BlockOp:
-    """Let `block` write a buffer of `storage_scope`, and copy that into the buffer that it wrote.
+    """Let `block` write to a new buffer of `storage_scope`, and copy that to the original buffer.
 
     C[i] = A[i] + 1  ->  C_local[i] = A[i] + 1;  C[i] = C_local[i]
 
-    `consumer_blocks` read the new buffer, all others the old one. The copy stands before the first of those, in the
-    innermost loop around both, and last in the scope where there is none. Gives the block that copies. Refused where
-    the block writes fewer buffers or reads what it writes, where another block writes the buffer, too, and where the
-    block is a reduction with steps outside of its scope.
+    `consumer_blocks` read the new buffer, all others the original one. The copy is inserted before the first of the
+    others, in the innermost loop around both, or at the end of the scope if there are none. Returns the copying
+    block. Raises `ScheduleError` if the index is out of range, if the block reads the buffer that it writes, if
+    another block also writes the buffer, or if the block is a reduction with steps outside of its scope.
     """
     buffer = nth(block, st.buffers_written(block), write_buffer_index, "writes")
     scope = st.scope_of(block)
@@ -106,16 +107,16 @@ def cache_write(
 
 
 def _is_of(scope: BlockLike, buffer: SSAValue) -> bool:
-    """Whether each run of a scope has a buffer of its own: what is not written there has no value."""
+    """Return whether each run of a scope has its own instance of a buffer, so that unwritten elements are undefined."""
     return isinstance(buffer.owner, tir.AllocBufferOp) and buffer.owner.parent_op() is scope
 
 
 Under = Callable[[Sequence[SymExpr], Insert], list[SSAValue]]
-"""(indices of an element, where to insert) -> the conditions under which it is copied."""
+"""(indices of an element, where to insert) -> the conditions under which the element is copied."""
 
 
 def _written(block: tir.BlockOp, buffer: SSAValue, own: Operation) -> Under | None:
-    """The conditions under which a block writes an element; None where it writes all."""
+    """Return the conditions under which a block writes an element; None if it writes all elements."""
     conditions = predicates.require_stored(block, buffer, "what it does not write would be copied, too", own)
     _check_no_gaps(block, buffer)
     if not conditions:
@@ -135,7 +136,7 @@ def _written(block: tir.BlockOp, buffer: SSAValue, own: Operation) -> Under | No
 
 
 def _check_no_gaps(block: tir.BlockOp, buffer: SSAValue) -> None:
-    """Refuse a block that may leave elements between those that it writes: they would be copied, too."""
+    """Reject a block that may skip elements between those that it writes, because they would be copied, too."""
     for store in [op for op in block.body.walk() if isinstance(op, tir.StoreOp) and op.buffer is buffer]:
         for index in store.indices:
             if isinstance(index.type, IntegerType) and _has_gaps(sym_expr_of(index)):
@@ -143,7 +144,7 @@ def _check_no_gaps(block: tir.BlockOp, buffer: SSAValue) -> None:
 
 
 def _has_gaps(index: SymExpr) -> bool:
-    """Whether an index may leave places out, as what is read does, and multiples of an iterator alone."""
+    """Return whether an index may skip values, as a loaded index or a multiple of a single iterator does."""
     variables = [v for v in index.free_vars() if v.value is not None]
     if not all(isinstance(v.value, BlockArgument) for v in variables):
         return True
@@ -152,7 +153,7 @@ def _has_gaps(index: SymExpr) -> bool:
 
 
 def _only_writer(scope: BlockLike, buffer: SSAValue) -> tir.BlockOp | None:
-    """The block of the scope that writes a buffer, None where none does. Refused where several do."""
+    """Return the only block of the scope that writes a buffer, or None. Raises `ScheduleError` if there are several."""
     writers = [b for b in st.blocks_below(scope) if buffer in st.buffers_written(b)]
     if len(writers) > 1:
         fail("several blocks write the buffer", *writers)
@@ -160,12 +161,12 @@ def _only_writer(scope: BlockLike, buffer: SSAValue) -> tir.BlockOp | None:
 
 
 def _blocks(scope: BlockLike) -> list[tir.BlockOp]:
-    """All blocks in a scope, those inside of others too."""
+    """Return all blocks in a scope, including nested ones."""
     return [op for op in scope.walk() if isinstance(op, tir.BlockOp) and op is not scope]
 
 
 def _selected_readers(readers: list[tir.BlockOp], consumers: Sequence[tir.BlockOp] | None) -> list[tir.BlockOp]:
-    """The readers that are consumers, or in one; all where no consumers are given."""
+    """Return the readers that are consumers, or inside of one; all readers if there are no consumers."""
     if not consumers:
         return readers
     idle = [c for c in consumers if not any(c.is_ancestor(b) for b in readers)]
@@ -180,9 +181,10 @@ def _comes_before(scope: BlockLike, block: tir.BlockOp, others: Sequence[tir.Blo
 
 
 def _meeting(scope: BlockLike, block: tir.BlockOp, others: Sequence[tir.BlockOp]) -> tuple[Operation, Operation | None]:
-    """The innermost statement around `block` that has one with some of `others` behind it, and the first such one.
+    """Return the innermost statement around `block` followed by a statement with some of `others`, and the first
+    such one.
 
-    The outermost statement, and None, where there are no others.
+    Returns the outermost statement and None if there are no others.
     """
     own: Operation = block
     while True:
@@ -196,7 +198,7 @@ def _meeting(scope: BlockLike, block: tir.BlockOp, others: Sequence[tir.BlockOp]
 
 
 def _region_of(scope: BlockLike, buffer: SSAValue) -> list[Ends | None]:
-    """What a scope says that it reads of a buffer."""
+    """Return the region of a buffer that a scope reads according to its declaration."""
     region = None if isinstance(scope, tir.FuncOp) else next((r for r in scope.reads if r.buffer is buffer), None)
     if region is None:
         return [None] * cast(BufferType, buffer.type).rank
@@ -206,9 +208,9 @@ def _region_of(scope: BlockLike, buffer: SSAValue) -> list[Ends | None]:
 
 @dataclass(frozen=True)
 class _Stage:
-    """A copy to be made: where it stands, and what of the buffer it copies.
+    """A copy to be inserted: its location, and the region of the buffer that it copies.
 
-    Directly in the scope the cache is just as large as what is copied; in a loop it is as large as the buffer.
+    Directly in the scope, the cache is as large as the copied region; in a loop it is as large as the buffer.
     """
 
     scope: BlockLike
@@ -225,7 +227,10 @@ class _Stage:
         buffer: SSAValue,
         region: Sequence[Ends | None],
     ) -> _Stage:
-        """The copy of `region` before `place`, at the end of the scope where that is None. `own` is what writes it."""
+        """Return the copy of `region` before `place`, or at the end of the scope if that is None.
+
+        `own` is the writer.
+        """
         direct = own is None or own.parent_op() is scope
         insert = st.body_of(scope).add_op if place is None else before(place)
         loops = [] if own is None else st.loops_above(own)
@@ -233,7 +238,7 @@ class _Stage:
 
     @property
     def offsets(self) -> list[SymExpr]:
-        """What is taken off the indices of accesses."""
+        """The offsets that are subtracted from the indices of accesses."""
         return [first if self.shrunk else Const(0, extent.dtype) for first, extent in self.rows]
 
     def allocate(self, like: SSAValue, storage_scope: str) -> SSAValue:
@@ -246,7 +251,9 @@ class _Stage:
 
 
 def rows_of(buffer: SSAValue, region: Sequence[Ends | None]) -> list[Row]:
-    """A region as first index and extent for each dimension, within the buffer; all of one where it is not known."""
+    """Return a region as first index and extent of each dimension, within the buffer; an unknown dimension is
+    copied fully.
+    """
     out: list[Row] = []
     for size, interval in zip(cast(BufferType, buffer.type).dims, region, strict=True):
         first, extent = Const(0, size.dtype), size
@@ -274,7 +281,7 @@ def allocate_like(
     name: str | None = None,
     dims: Sequence[SymExpr] | None = None,
 ) -> SSAValue:
-    """A new buffer of the dtype and shape (or `dims`) of another one, called `<name>_<storage_scope>`, in `scope`."""
+    """Allocate a buffer `<name>_<storage_scope>` in `scope`, with the dtype and shape (or `dims`) of another one."""
     old = cast(BufferType, like.type)
     suffix = storage_scope.replace(".", "_") or "global"
     shape = old.dims if dims is None else dims
@@ -293,11 +300,11 @@ def copy_loops(
     around: Sequence[tir.ForOp] = (),
     under: Under | None = None,
 ) -> tir.BlockOp:
-    """Loops over `rows` that copy from one buffer to the other, in a block `name`.
+    """Emit loops over `rows` that copy from one buffer to the other, in a block `name`.
 
-    Where `moved` is one of the two, its indices are greater by `offsets`. `around` are the loops that these come to
-    stand in; where they could lead outside of the buffer, the block has a predicate. So it has where not all elements
-    are copied, but those `under` conditions.
+    If `moved` is one of the two, its indices are greater by `offsets`. `around` are the loops that will enclose
+    these; if they could lead outside of the buffer, the block has a predicate. It also has one if elements are only
+    copied `under` conditions.
     """
     sizes = [e for _, e in rows] if any(o.constant != 0 for o in offsets) else cast(BufferType, source.type).dims
     loops = [new_loop(f"ax{k}", extent, extent.dtype) for k, (_, extent) in enumerate(rows)]
@@ -333,7 +340,7 @@ def copy_loops(
 
 
 def _known(loops: Sequence[tir.ForOp], exprs: Sequence[SymExpr]) -> Analyzer:
-    """What is known of the variables of loops, and of the iterators of blocks that expressions are in terms of."""
+    """Return an analyzer that knows the variables of loops, and the iterators of blocks in the expressions."""
     out = checks.analyzer_of(loops)
     for var in (v for e in exprs for v in e.free_vars()):
         owner = var.value.owner.parent_op() if isinstance(var.value, BlockArgument) else None
@@ -343,7 +350,7 @@ def _known(loops: Sequence[tir.ForOp], exprs: Sequence[SymExpr]) -> Analyzer:
 
 
 def replace_buffer(block: Operation, old: SSAValue, new: SSAValue, offsets: Sequence[SymExpr] = ()) -> None:
-    """Let a statement, and what is in it, use another buffer, at indices that are less by `offsets`."""
+    """Replace a buffer in a statement and its regions, with `offsets` subtracted from indices."""
     shifting = any(o.constant != 0 for o in offsets)
     for op in list(block.walk()):
         for k, operand in enumerate(op.operands):
@@ -354,7 +361,7 @@ def replace_buffer(block: Operation, old: SSAValue, new: SSAValue, offsets: Sequ
 
 
 def _shift(op: Operation, first: int, offsets: Sequence[SymExpr]) -> None:
-    """Take `offsets` off the indices of an access, its operands from `first` on."""
+    """Subtract `offsets` from the indices of an access, its operands from `first` on."""
     if not isinstance(op, tir.LoadOp | tir.StoreOp | tir.RegionOp | tir.MatchBufferOp):
         fail("the buffer is used by more than accesses of elements", op)
     build = Materializer(before(op))
@@ -368,9 +375,9 @@ def _shift(op: Operation, first: int, offsets: Sequence[SymExpr]) -> None:
 
 @primitive()
 def set_scope(state: State, block: tir.BlockOp, buffer_index: int, storage_scope: str) -> None:
-    """Put the buffer that `block` writes at `buffer_index` into another storage scope.
+    """Change the storage scope of the buffer that `block` writes at `buffer_index`.
 
-    A -> A_local: it is called after its scope. Refused where it is a parameter.
+    A -> A_local: the buffer is renamed after its scope. Raises `ScheduleError` if it is a parameter.
     """
     buffer = nth(block, st.buffers_written(block), buffer_index, "writes")
     if cast(BufferType, buffer.type).scope.data == storage_scope:

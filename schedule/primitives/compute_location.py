@@ -1,4 +1,4 @@
-"""Where a block is computed: under a loop of its consumers or of its producers."""
+"""The location where a block is computed: under a loop of its consumers or of its producers."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ from .inline import compute_inline, reverse_compute_inline
 
 Place = tir.ForOp | Location
 Domain = tuple[SymExpr, SymExpr]
-"""First value and extent."""
+"""The first value and the extent."""
 Binding = tuple[SymExpr, SymExpr | None]
-"""The first value of an iterator, and the loop that counts on from it, which is written behind it as TVM does."""
+"""The first value of an iterator, and the loop that is added to it, written after it as in TVM."""
 
 
 @primitive()
 def compute_at(
     state: State, block: tir.BlockOp, loop: Place, preserve_unit_loops: bool = False, index: int = -1
 ) -> None:
-    """Compute a producer under `loop`, just the part that each iteration needs.
+    """Move a producer under `loop`, where it computes only the region that each iteration requires.
 
     for i: B[i] = …;  for i_0, i_1: C[i] = B[i]
       ->  for i_0: { for ax0: B[i_0 * 4 + ax0] = …; for i_1: C[i] = B[i] }
 
-    `index` is the position among the statements of the loop, -1 the last possible, -2 the first. Refused where the
-    block is an output, neither complete nor a reduction, where not all of its consumers are under the loop, and where
-    the loop is around the block already. At the location `inline` the block is inlined, at `root` it stays.
+    `index` is the position among the statements of the loop, -1 for the last possible one, -2 for the first. At the
+    location `inline` the block is inlined, at `root` it is not moved. Raises `ScheduleError` if the block is an
+    output, if it is neither complete nor a reduction, if not all of its consumers are under the loop, or if the
+    loop already encloses the block.
     """
     if isinstance(loop, Location):
         return compute_inline(state, block) if loop is Location.INLINE else None
@@ -70,16 +71,15 @@ def compute_at(
 def reverse_compute_at(
     state: State, block: tir.BlockOp, loop: Place, preserve_unit_loops: bool = False, index: int = -1
 ) -> None:
-    """Compute a consumer under `loop`, just the part that each iteration provides.
+    """Move a consumer under `loop`, where it processes only the region that each iteration provides.
 
     for i_0, i_1: B[i] = …;  for i: C[i] = B[i]
       ->  for i_0: { for i_1: B[i] = …; for ax0: C[i_0 * 4 + ax0] = B[…] }
 
-    `index` as in `compute_at`. Refused where the block is neither complete nor a reduction, where not all of its
-    producers are under the loop, where the loop is around the block already, where a consumer stands before the loop,
-    where the block is a reduction and the loop one of a producer's reduction, or its steps would come several times,
-    and where it cannot be said which iterations read what an iteration of the loop provides. Locations as in
-    `compute_at`.
+    `index` and locations are as in `compute_at`. Raises `ScheduleError` if the block is neither complete nor a
+    reduction, if not all of its producers are under the loop, if the loop already encloses the block, if a consumer
+    precedes the loop, if the block is a reduction and the loop drives a producer's reduction or would repeat its
+    steps, or if the iterations that read the provided region cannot be determined.
     """
     if isinstance(loop, Location):
         return reverse_compute_inline(state, block) if loop is Location.INLINE else None
@@ -116,7 +116,7 @@ def _check_place(block: tir.BlockOp, loop: tir.ForOp) -> None:
 
 
 def _check_own_values(block: tir.BlockOp) -> None:
-    """Refuse a block, as `loop_partition` makes them, that uses loops around it otherwise than by its iterators."""
+    """Reject a block that uses enclosing loops other than by its iterators, as those of `loop_partition` do."""
     above = st.loops_above(block)
     for op in block.body.walk() if above else ():
         for value in op.operands:
@@ -133,7 +133,7 @@ def _require_under(blocks: Sequence[tir.BlockOp], loop: tir.ForOp, what: str) ->
 
 
 def _check_uses(block: tir.BlockOp, loop: tir.ForOp) -> None:
-    """What the block writes is used nowhere else than in it and under the loop."""
+    """Check that the block's results are used only in the block and under the loop."""
     for buffer in st.buffers_written(block):
         for use in buffer.uses:
             op = use.operation
@@ -142,9 +142,10 @@ def _check_uses(block: tir.BlockOp, loop: tir.ForOp) -> None:
 
 
 def _producers(block: tir.BlockOp, loop: tir.ForOp) -> list[tir.BlockOp]:
-    """The blocks that write what the block reads, which comes to run in each iteration of a loop.
+    """Return the blocks that write the inputs of a block that moves into a loop.
 
-    Refused where a branch is around that, or where what its predicate reads is written in the loop.
+    Raises `ScheduleError` if a branch is around the block, or if the inputs of its predicate are written in the
+    loop.
     """
     predicates.require_unguarded(block, "the branch does not move with it")
     for guard in predicates.guards(loop):
@@ -160,7 +161,7 @@ def _producers(block: tir.BlockOp, loop: tir.ForOp) -> list[tir.BlockOp]:
 
 
 def _check_unused_before(block: tir.BlockOp, loop: tir.ForOp) -> None:
-    """A block that nothing produces for may be moved to where its consumers have not run."""
+    """Check that no consumer runs before the new location; needed if no producer determines it."""
     top = [*st.loops_above(loop), loop][0]
     early = [c for c in st.consumers(block) if not (loop.is_ancestor(c) or _comes_before(top, c))]
     if early:
@@ -168,7 +169,7 @@ def _check_unused_before(block: tir.BlockOp, loop: tir.ForOp) -> None:
 
 
 def _comes_before(first: Operation, second: Operation) -> bool:
-    """Whether the statement `first` stands before the one that `second` is in."""
+    """Return whether the statement `first` precedes the statement that contains `second`."""
     statement: Operation | None = first
     while statement is not None and not statement.is_ancestor(second):
         statement = statement.next_op
@@ -176,7 +177,7 @@ def _comes_before(first: Operation, second: Operation) -> bool:
 
 
 def _check_provided(producers: Sequence[tir.BlockOp], loop: tir.ForOp) -> None:
-    """What a producer gives must be whole when the block runs: no loop outside drives a reduction of it."""
+    """Check that the producers' results are complete when the block runs: no outer loop drives their reductions."""
     outside = [*st.loops_above(loop), loop]
     for producer in producers:
         for kind, binding in zip(producer.kinds, producer.bindings, strict=True):
@@ -186,7 +187,7 @@ def _check_provided(producers: Sequence[tir.BlockOp], loop: tir.ForOp) -> None:
 
 
 def _check_steps(block: tir.BlockOp) -> None:
-    """A loop that repeats the block stands outside of those that drive its reductions."""
+    """Check that loops which repeat the block are outside of those that drive its reductions."""
     above, steps = st.loops_above(block), checks.steps_of(block)
     first = next((k for k, lp in enumerate(above) if st.loop_expr(lp) in steps), len(above))
     checks.require_not_repeated(block, above[first:])
@@ -195,7 +196,7 @@ def _check_steps(block: tir.BlockOp) -> None:
 def _position(
     loop: tir.ForOp, producers: Sequence[tir.BlockOp], consumers: Sequence[tir.BlockOp], index: int
 ) -> Operation | None:
-    """The statement of the loop to stand before, None for the end."""
+    """Return the statement of the loop to insert before, or None for the end."""
     body = st.children(loop.body.block)
     after = max((k + 1 for k, op in enumerate(body) if _has(op, producers)), default=0)
     until = min((k for k, op in enumerate(body) if _has(op, consumers)), default=len(body))
@@ -213,7 +214,7 @@ def _position(
 
 
 def _with_expressions(place: Operation) -> Operation:
-    """The first of the expressions in front of a statement, which its predicate may be computed from."""
+    """Return the first of the expressions before a statement, from which its predicate may be computed."""
     while isinstance(place.prev_op, st.EXPRESSIONS):
         place = place.prev_op
     return place
@@ -224,16 +225,16 @@ def _has(op: Operation, blocks: Sequence[tir.BlockOp]) -> bool:
 
 
 def _memory(region: tir.RegionOp) -> str:
-    """The storage scope of a region's buffer."""
+    """Return the storage scope of a region's buffer."""
     return cast(tir.BufferType, region.buffer.type).scope.data
 
 
 Regions = Sequence[tuple[tir.RegionOp, list[Ends | None]]]
-"""A block's regions, and the intervals of their buffers that are needed, or given."""
+"""A block's regions, with the intervals of their buffers that are required or provided."""
 
 
 def _check_covered(block: tir.BlockOp, regions: Regions) -> None:
-    """All that the producers give is all that the block's iterators run over: no iteration may be lost."""
+    """Check that the block's iterators cover everything that the producers write, so that no iteration is lost."""
     analyzer = Analyzer()
     total = _domains(block, regions, lenient=True)
     for var, least, extent in zip(block.iter_vars, block.mins, block.extents, strict=True):
@@ -246,10 +247,10 @@ def _check_covered(block: tir.BlockOp, regions: Regions) -> None:
 
 
 def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSAValue, Domain]:
-    """The part of each iterator's domain that the regions need; an iterator that is in none of them is not there.
+    """Return the part of each iterator's domain that the regions require, without iterators that occur in no region.
 
-    Indices that are no iterators by themselves are inverted; where that cannot be done they need all of the domains in
-    them, and where that is not `lenient`, they are refused.
+    Indices other than single iterators are inverted. If that fails they require the full domains of their
+    iterators, or raise `ScheduleError` unless `lenient`.
     """
     domains: dict[SSAValue, Domain] = {}
     iters = set(block.iter_vars)
@@ -278,9 +279,11 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
 
 
 def _solved(e: SymExpr, var: Var, interval: Ends, width: int | None) -> Domain | None:
-    """Where `[e, e + width)` meets an interval: the values of the variable that `e` is a multiple of, plus the rest.
+    """Return the values of a variable for which `[e, e + width)` intersects an interval, if `e` is linear in the
+    variable.
 
-    None where that cannot be said: of steps of more than one, between which nothing is, `_inverted` says it.
+    Returns None if they cannot be determined. Steps greater than one with gaps between them are left to
+    `_inverted`.
     """
     step = (e.substitute({var: var + 1}) - e).constant
     if not step or width is None:
@@ -302,12 +305,12 @@ def _widen(domains: dict[SSAValue, Domain], var: SSAValue, domain: Domain) -> No
 
 
 def _inverted(block: tir.BlockOp, indices: Sequence[tuple[SymExpr, Ends | None]]) -> dict[SSAValue, Domain]:
-    """The domains of the iterators of which `indices` are a bijective map; none where they are not.
+    """Return the domains of the iterators if `indices` are a bijective map of them; empty otherwise.
 
     (v // 15, v % 15) in ([i, i], [0, 14])              ->  v in [i * 15, i * 15 + 14]
     ((u * 8 + v) // 16, (u * 8 + v) % 16) in ([i, i], [0, 15])  ->  u in [i * 2, i * 2 + 1], v in [0, 7]
 
-    Only for a complete block: between the least and the greatest there may be iterations that do not belong there.
+    This only applies to a complete block, because iterations between the bounds may lie outside of the intervals.
     """
     known = [(e, interval) for e, interval in indices if interval is not None]
     if not known or len(known) < len(indices) or checks.why_not_complete(block) is not None:
@@ -334,7 +337,7 @@ def _vars(interval: Ends) -> list[Var]:
 
 
 def _joined(a: Domain, b: Domain) -> Domain:
-    """A domain around two."""
+    """Return the smallest domain that contains two domains."""
     if a == b:
         return a
     first = a[0] if a[0] == b[0] else OPS["min"](a[0], b[0])
@@ -350,7 +353,7 @@ def _move(
     domains: dict[SSAValue, Domain],
     preserve_unit_loops: bool,
 ) -> None:
-    """Put the block under the loop, in new loops over the domains."""
+    """Move the block under the loop, into new loops over the domains."""
     own = predicates.own_conditions(block)
     predicates.require_unguarded(block, "the branch does not move with it")
     predicates.require_movable(block, own)
@@ -390,13 +393,13 @@ def _move(
 
 
 def _known_sizes(domains: dict[SSAValue, Domain]) -> dict[SSAValue, Domain]:
-    """The domains whose size is known before the loop, or has a bound; of the others all is computed."""
+    """Return the domains whose size, or a bound of it, is known before the loop; the others are computed fully."""
     bounded = {v: (first, _bound(extent)) for v, (first, extent) in domains.items()}
     return {v: d for v, d in bounded.items() if all(x.value is None for x in d[1].free_vars())}
 
 
 def _bound(size: SymExpr) -> SymExpr:
-    """What a size is at most: `(x + 15) // 20 - x // 20` is at most 1."""
+    """Return an upper bound of a size: `(x + 15) // 20 - x // 20` is at most 1."""
     quotients = [(t, c) for t, c in terms_of(size) if isinstance(t, Op) and t.kind == "floordiv"]
     for last, first in itertools.permutations(quotients, 2):
         (a, divisor), (b, other) = last[0].args, first[0].args
@@ -427,9 +430,9 @@ def _extent(extent: SymExpr, loop: tir.ForOp) -> SymExpr:
 
 
 def _limited(analyzer: Analyzer, needed: Domain | None, full: Domain) -> Domain:
-    """What is needed of a domain: all of it where nothing is said, or where that is known to be needed.
+    """Return the required part of a domain, or the full domain if that is unspecified or provably required.
 
-    What is needed beyond the domain is left out where numbers say what that is.
+    If all numbers are known, the part is clipped to the domain.
     """
     if needed is None:
         return full
@@ -445,7 +448,7 @@ def _limited(analyzer: Analyzer, needed: Domain | None, full: Domain) -> Domain:
 
 
 def _typed(e: SymExpr, like: SymExpr) -> SymExpr:
-    """`e`, of the type of another expression where it is a number."""
+    """Return `e` with the type of another expression if it is a constant."""
     return e if e.constant is None else Const(e.constant, like.dtype)
 
 
@@ -456,7 +459,7 @@ def _conditions(
     around: Sequence[tir.ForOp],
     loops: Sequence[tir.ForOp],
 ) -> list[SymExpr]:
-    """What keeps the iterators in their domains, where the new bindings may leave them."""
+    """Return the conditions that keep the iterators in their domains if the new bindings may exceed them."""
     inside = [*around, *loops]
     analyzer = checks.analyzer_of(inside)
     out: list[SymExpr] = []

@@ -1,4 +1,4 @@
-"""Computing a block's values where they are used, without a buffer between."""
+"""Inlining: a block's values are computed where they are used, without an intermediate buffer."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from ..state import ScheduleError, State, fail
 
 @primitive()
 def compute_inline(state: State, block: tir.BlockOp) -> None:
-    """Write what a producer computes in place of every read of it; the block and its buffer are no more.
+    """Inline a producer into its consumers; the block and its buffer are removed.
 
     for i: B[i] = A[i] + 1;  for i: C[i] = B[i] * 2  ->  for i: C[i] = (A[i] + 1) * 2
 
-    Refused where the block is an output or not complete, where it is not one store at its own iterators (and at 0 of
-    dimensions of one element), and where its buffer is used by more than reads of elements. What a predicate leaves out
-    has no value that could be read.
+    Elements that are excluded by a predicate have no defined value. Raises `ScheduleError` if the block is an
+    output or not complete, if it is not a single store at its own iterators (and at 0 in dimensions of one
+    element), or if its buffer has uses other than loads of elements.
     """
     store, indices, loads = _inlined(block)
     func = st.function_around(block)
@@ -45,7 +45,7 @@ def compute_inline(state: State, block: tir.BlockOp) -> None:
 
 
 def can_compute_inline(block: tir.BlockOp) -> bool:
-    """Whether `compute_inline` would not refuse."""
+    """Return whether `compute_inline` would succeed."""
     try:
         _inlined(block)
     except ScheduleError:
@@ -54,7 +54,7 @@ def can_compute_inline(block: tir.BlockOp) -> bool:
 
 
 def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue | None], list[tir.LoadOp]]:
-    """The store of a block that can be inlined, the iterators that index it, and the reads of what it stores.
+    """Return the store of an inlinable block, the iterators that index it, and the loads of its result.
 
     None is the index of a dimension of one element.
     """
@@ -75,13 +75,13 @@ def _inlined(block: tir.BlockOp) -> tuple[tir.StoreOp, list[SSAValue | None], li
 
 @primitive()
 def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
-    """Write what a consumer computes where its producer stores; the consumer and the buffer between are no more.
+    """Inline a consumer into its producer; the consumer and the intermediate buffer are removed.
 
     for i: B[i] = A[i] + 1;  for i: C[i] = B[i] * 2  ->  for i: C[i] = (A[i] + 1) * 2
 
-    Refused where the block is not complete, has other than one producer, or where that is not complete; where it reads
-    the buffer at indices which do not name each iteration once, or only where a condition holds, or what the producer
-    does not store; where the buffer is an output.
+    Raises `ScheduleError` if the block is not complete, if it does not have exactly one producer, or if that is not
+    complete; if its indices into the buffer do not determine the iteration, if it reads the buffer conditionally,
+    or if it reads elements that the producer does not store; or if the buffer is an output.
     """
     checks.require_complete(block)
     producer = _only_producer(block)
@@ -124,7 +124,7 @@ def _only_producer(block: tir.BlockOp) -> tir.BlockOp:
 
 
 def _check_reads(block: tir.BlockOp, store: tir.StoreOp) -> None:
-    """What is read only where the block runs is read wherever its value is used, then."""
+    """Reject loads that are only valid under the block's conditions, because inlining makes them unconditional."""
     inside = ranges_inside(block)
     for load in [op for op in block.walk() if isinstance(op, tir.LoadOp)]:
         dims = cast(tir.BufferType, load.buffer.type).dims
@@ -134,7 +134,7 @@ def _check_reads(block: tir.BlockOp, store: tir.StoreOp) -> None:
 
 
 def _used_variables(store: tir.StoreOp) -> list[Var]:
-    """The variables of loops and blocks that a store's value is computed from."""
+    """Return the variables of loops and blocks that a store's value depends on."""
     variables: dict[Var, None] = {}
     todo, seen = [store.value], set[SSAValue]()
     while todo:
@@ -174,7 +174,7 @@ def _require_only_used(buffer: SSAValue, blocks: Sequence[tir.BlockOp]) -> None:
 def _inverse(
     block: tir.BlockOp, indices: Sequence[SymExpr], stored: Sequence[SymExpr], producer: tir.BlockOp
 ) -> dict[Var, SymExpr]:
-    """The iterators of the block, where it reads what the producer stores at `stored`."""
+    """Return the iterators of the block in terms of the indices `stored` of the producer's store."""
     try:
         iter_map = detect_iter_map(indices, checks.iter_ranges(block), level=IterMapLevel.BIJECTIVE)
     except NotAffineError as error:
@@ -189,7 +189,7 @@ def _inverse(
 def _check_stored(
     block: tir.BlockOp, indices: Sequence[SymExpr], stored: Sequence[SymExpr], producer: tir.BlockOp
 ) -> None:
-    """Each element that the block reads is stored: an iteration that reads another would be lost."""
+    """Check that each element that the block reads is stored, because iterations that read others would be lost."""
     ranges, theirs = checks.iter_ranges(block), checks.iter_ranges(producer)
     analyzer = checks.analyzer_with({**ranges, **theirs})
     for index, place in zip(indices, stored, strict=True):
@@ -201,7 +201,7 @@ def _check_stored(
 
 
 def _guard(producer: tir.BlockOp, block: tir.BlockOp, values: dict[Var, SymExpr]) -> None:
-    """Where the block ran over less than its producer stores, the rest must not be stored any more."""
+    """Add a predicate to the producer if the block processes only a part of the elements that the producer stores."""
     analyzer = checks.analyzer_with(checks.iter_ranges(producer))
     unproven: list[SymExpr] = []
     for var, (least, extent) in checks.iter_ranges(block).items():

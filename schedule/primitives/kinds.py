@@ -1,4 +1,4 @@
-"""How loops run, and remarks on loops and blocks."""
+"""Kinds of loops, and annotations of loops and blocks."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ def parallel(state: State, loop: tir.ForOp) -> None:
 
     for i in range(n)  ->  for i in parallel(n)
 
-    Refused where an iterator of a block below that depends on the loop is no spatial one: a reduction's steps would
-    meet in one element; also where the loop repeats a reduction into a buffer that is not its own.
+    Raises `ScheduleError` if a block below has a non-spatial iterator that depends on the loop, because steps of a
+    reduction would update the same element concurrently, or if the loop repeats a reduction into a buffer that is
+    not local to it.
     """
     _check_parallel(loop)
     _kind(loop, ForKind.PARALLEL)
@@ -39,7 +40,7 @@ def vectorize(state: State, loop: tir.ForOp) -> None:
 
     for i in range(8)  ->  for i in vectorized(8)
 
-    Refused as `parallel` is.
+    Raises `ScheduleError` under the same conditions as `parallel`.
     """
     _check_parallel(loop)
     _kind(loop, ForKind.VECTORIZED)
@@ -47,7 +48,7 @@ def vectorize(state: State, loop: tir.ForOp) -> None:
 
 @primitive()
 def unroll(state: State, loop: tir.ForOp) -> None:
-    """Write the iterations of `loop` one after the other.
+    """Unroll `loop`.
 
     for i in range(4)  ->  for i in unroll(4)
     """
@@ -56,9 +57,9 @@ def unroll(state: State, loop: tir.ForOp) -> None:
 
 @primitive()
 def bind(state: State, loop: tir.ForOp, thread_axis: str) -> None:
-    """Bind `loop` to an axis of threads, `threadIdx.x` for instance.
+    """Bind `loop` to a thread axis, for instance `threadIdx.x`.
 
-    Refused as `parallel` is.
+    Raises `ScheduleError` under the same conditions as `parallel`.
     """
     if not _THREAD.fullmatch(thread_axis):
         fail("there is no such axis of threads", loop, expected="threadIdx.x", found=thread_axis)
@@ -73,7 +74,7 @@ def _kind(loop: tir.ForOp, kind: ForKind) -> None:
 
 
 def _check_parallel(loop: tir.ForOp) -> None:
-    """Refuse a loop whose iterations could meet in one element."""
+    """Reject a loop whose iterations might access the same element concurrently."""
     for block in st.blocks_below(loop):
         for kind in sorted(checks.kinds_driven(block, loop) - {tir.IterKind.SPATIAL}, key=lambda k: k.value):
             fail(f"an iterator of kind {kind.value} depends on the loop", loop, block)
@@ -83,14 +84,14 @@ def _check_parallel(loop: tir.ForOp) -> None:
 
 
 def _is_used_outside(buffer: SSAValue, loop: tir.ForOp) -> bool:
-    """Whether a buffer is no allocation, or other statements than those of `loop` use it."""
+    """Return whether a buffer is not an allocation, or is used by statements outside of `loop`."""
     return not isinstance(buffer.owner, tir.AllocBufferOp) or not all(
         loop.is_ancestor(u.operation) or _is_around(u.operation, loop) for u in buffer.uses
     )
 
 
 def _is_around(op: Operation, loop: tir.ForOp) -> bool:
-    """Whether `op` says what a block around the loop reads or writes."""
+    """Return whether `op` is a region of a block around the loop."""
     parent = op.parent_op()
     return isinstance(op, tir.RegionOp) and parent is not None and parent.is_ancestor(loop)
 
@@ -100,9 +101,9 @@ Noted = tir.ForOp | tir.BlockOp | tir.FuncOp
 
 @primitive()
 def annotate(state: State, block_or_loop: Noted, ann_key: str, ann_val: Any) -> None:
-    """Add the remark `ann_key: ann_val` to a loop or a block: a string, a number, a list or a dictionary.
+    """Add the annotation `ann_key: ann_val` to a loop or a block: a string, a number, a list or a dictionary.
 
-    Nothing is changed where it has a remark of this key already. A remark on the root makes the root block explicit.
+    An existing annotation with this key is not changed. An annotation on the root makes the root block explicit.
     """
     if isinstance(block_or_loop, tir.FuncOp):
         block_or_loop = explicit_root(block_or_loop)
@@ -117,9 +118,9 @@ def annotate(state: State, block_or_loop: Noted, ann_key: str, ann_val: Any) -> 
 
 @primitive()
 def unannotate(state: State, block_or_loop: Noted, ann_key: str) -> None:
-    """Take the remark `ann_key` away from a loop or a block. Refused where there is none.
+    """Remove the annotation `ann_key` from a loop or a block. Raises `ScheduleError` if there is none.
 
-    The root block becomes implicit again where this was its last remark.
+    The root block becomes implicit again if this was its last annotation.
     """
     target = root_of(block_or_loop) if isinstance(block_or_loop, tir.FuncOp) else block_or_loop
     known = {} if isinstance(target, tir.FuncOp) else st.annotations_of(target)
@@ -135,7 +136,7 @@ def unannotate(state: State, block_or_loop: Noted, ann_key: str) -> None:
 
 
 def root_of(func: tir.FuncOp) -> BlockLike:
-    """The root block of a function where it is explicit, else the function."""
+    """Return the root block of a function if it is explicit, otherwise the function."""
     statements = st.children(func.body.block)
     if len(statements) == 1 and isinstance(statements[0], tir.BlockOp) and not statements[0].iter_vars:
         return statements[0]
@@ -143,7 +144,7 @@ def root_of(func: tir.FuncOp) -> BlockLike:
 
 
 def explicit_root(func: tir.FuncOp) -> tir.BlockOp:
-    """The root block of a function; where it is implicit it is made explicit."""
+    """Return the root block of a function, and make it explicit if it is implicit."""
     known = root_of(func)
     if isinstance(known, tir.BlockOp):
         return known
@@ -156,4 +157,4 @@ def explicit_root(func: tir.FuncOp) -> tir.BlockOp:
 
 @primitive()
 def enter_postproc(state: State) -> None:
-    """Mark the place in the trace from which on steps are postprocessing; nothing is changed."""
+    """Mark the beginning of postprocessing in the trace. The module is not changed."""

@@ -1,4 +1,4 @@
-"""Layouts: which element of a buffer, or which iteration of a block, stands where."""
+"""Layouts: the order of a buffer's elements in memory, and of a block's iterations."""
 
 from __future__ import annotations
 
@@ -39,7 +39,9 @@ from ..state import State, fail
 
 
 def _separated(schedule: Any, arguments: dict[str, Any]) -> Callable[[], object] | None:
-    """Separates the axes where the function that is given as index map says `AXIS_SEPARATOR`."""
+    """Return a step that separates axes if the function passed as index map returns `AXIS_SEPARATOR`; None
+    otherwise.
+    """
     separators = separators_of(schedule, arguments)
     step: Callable[..., object] = schedule.set_axis_separator
     return partial(step, arguments["block"], arguments["buffer"], separators) if separators else None
@@ -54,17 +56,17 @@ def transform_layout(
     pad_value: Sequence[Any] | IndexMapAttr | str | None = None,
     assume_injective_transform: bool = False,
 ) -> None:
-    """Store a buffer that `block` reads or writes in another order, wherever it is accessed.
+    """Change the layout of a buffer that `block` reads or writes, at all of its accesses.
 
     index_map = lambda i, j: (i // 4, j, i % 4): B[vi, vj] = A[vi, vj]  ->  B[vi // 4, vj, vi % 4] = A[vi, vj]
 
-    `buffer` is `("read", k)`, `("write", k)`, a name or a buffer. Where the new shape has more elements than the old
-    one, they hold `pad_value`, a constant or a function of the new indices: the block that writes the buffer is made
-    to run over the new shape where it runs over the whole buffer in order, else a block after it fills them; of a
-    buffer that nothing writes it is assumed. Refused where the map gives two elements one place, or pads without
-    `pad_value` (neither is looked at with `assume_injective_transform`), and where the buffer is a window of another
-    one or is used by more than accesses of elements. A parameter's shape changes with it. `IndexMap.AXIS_SEPARATOR`
-    among the results of `index_map` is a step `set_axis_separator` that follows.
+    `buffer` is `("read", k)`, `("write", k)`, a name or a buffer. Additional elements of the new shape hold
+    `pad_value`, a constant or a function of the new indices: the block that writes the buffer is extended to the
+    new shape if it runs over the full buffer in order, otherwise a block after it fills them; for a buffer that is
+    not written, the padding is assumed. The shape of a parameter changes, too. `IndexMap.AXIS_SEPARATOR` among the
+    results of `index_map` adds a following step `set_axis_separator`. Raises `ScheduleError` if the map is not
+    injective or pads without `pad_value` (both unchecked with `assume_injective_transform`), if the buffer is a
+    window, or if it has uses other than accesses of elements.
     """
     target = chosen(block, buffer)
     mapping, old = checked_map(block, index_map), cast(BufferType, target.type)
@@ -100,7 +102,7 @@ def _shape(block: tir.BlockOp, mapping: IndexMapping, dims: Sequence[SymExpr]) -
 def _padding(
     block: tir.BlockOp, inverse: Inverse, buffer: BufferType, value: Sequence[Any] | IndexMapAttr | str | None
 ) -> Padding | None:
-    """What is padding and what it holds; None where nothing is."""
+    """Return the padding and its value, or None if there is none."""
     if inverse.padding.constant == 0:
         return None
     if value is None:
@@ -118,7 +120,7 @@ def _padding(
 
 
 def _check_sizes(block: tir.BlockOp, buffer: SSAValue, func: tir.FuncOp, shape: Sequence[SymExpr]) -> None:
-    """Refuse to change a parameter whose shape alone says what a symbolic size is."""
+    """Reject changing a parameter whose shape is the only definition of a symbolic size."""
     if buffer not in func.params:
         return
     others = [p.type for p in func.params if isinstance(p.type, BufferType) and p is not buffer]
@@ -131,13 +133,13 @@ def _check_sizes(block: tir.BlockOp, buffer: SSAValue, func: tir.FuncOp, shape: 
 
 @primitive(adapt=with_index_map)
 def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMapAttr) -> None:
-    """Let a block run over other iterators: those that `index_map` makes of its own.
+    """Replace the iterators of a block by the results of `index_map` for them.
 
     index_map = lambda i, j: (i * 16 + j,): for i, j: B[i, j] = A[i, j]  ->  for ax0: B[ax0 // 16, ax0 % 16] = …
 
-    The loops around the block are replaced. Refused where these are around anything else or not plain (serial, from
-    0, without annotations), where the bindings of the block are not their variables, one each, where the map is not
-    one to one, and where a new iterator would be made of iterators of several kinds.
+    The loops around the block are replaced. Raises `ScheduleError` if they contain other statements or are not
+    plain (serial, from 0, without annotations), if the bindings of the block are not their variables, one each, if
+    the map is not bijective, or if a new iterator would combine iterators of different kinds.
     """
     loops = _own_loops(block)
     mapping = checked_map(block, index_map)
@@ -155,7 +157,7 @@ def transform_block_layout(state: State, block: tir.BlockOp, index_map: IndexMap
 
 
 def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
-    """The loops around a block, which are of its iterators and around nothing else."""
+    """Return the loops around a block that drive its iterators and contain nothing else."""
     loops = st.loops_above(block)
     predicates.require_unguarded(block, "the branch is in the loops that are replaced")
     for condition in rw.conditions(block):
@@ -175,7 +177,7 @@ def _own_loops(block: tir.BlockOp) -> list[tir.ForOp]:
 
 
 def _kind(block: tir.BlockOp, result: SymExpr, kinds: dict[Var, IterKind]) -> IterKind:
-    """The kind of what a new iterator is made of."""
+    """Return the kind of a new iterator."""
     used = {kinds[v] for v in result.free_vars() if v in kinds}
     if len(used) > 1:
         fail(f"{result} is made of iterators of several kinds", block, found=", ".join(sorted(k.value for k in used)))
@@ -189,9 +191,9 @@ def replace_block(
     variables: dict[Var, SSAValue],
     values: Sequence[SymExpr],
 ) -> None:
-    """Give `new` the body of a block: its iterators are `values` over the iterators of the new one.
+    """Move the body of a block to `new`; its iterators are replaced by `values`, expressions of the iterators of `new`.
 
-    The old block stays where it is, without a body.
+    The old block stays in place without a body.
     """
     inner = {v: sym_expr_of(value) for v, value in variables.items()}
     rw.take_body(block, new, state)
@@ -200,12 +202,12 @@ def replace_block(
 
 @primitive(adapt=with_buffer)
 def set_axis_separator(state: State, block: tir.BlockOp, buffer: Sequence[Any], axis_separators: Sequence[int]) -> None:
-    """Keep groups of axes of a buffer apart when it is flattened: those before and after each of `axis_separators`.
+    """Separate groups of axes that stay distinct when the buffer is flattened, at each of `axis_separators`.
 
     axis_separators = [1]: T.alloc_buffer((8, 16))  ->  T.alloc_buffer((8, 16), axis_separators=[1])
 
-    Windows of the buffer have the same where they are of its rank, else as many in front of all axes. Refused where
-    they are not in ascending order, or not below the rank; where the buffer is a window of another one.
+    Windows of the buffer get the same separators if they have its rank, otherwise as many before all axes. Raises
+    `ScheduleError` if the separators are not ascending or not below the rank, or if the buffer is a window.
     """
     target = chosen(block, buffer)
     old, separators = cast(BufferType, target.type), [int(s) for s in axis_separators]

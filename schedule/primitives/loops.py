@@ -1,4 +1,4 @@
-"""Loops: split, fused, reordered."""
+"""Loop transformations: split, fuse, reorder."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ def split(
     preserve_unit_iters: bool = True,
     disable_predication: bool = False,
 ) -> list[tir.ForOp]:
-    """Split a loop into a nest of loops with the extents `factors`; one may be None or -1: what is left, rounded up.
+    """Split a loop into a nest of loops with the extents `factors`; one may be None or -1 to be inferred, rounded up.
 
     for i in range(n)  ->  for i_0, i_1 in grid(ceildiv(n, 4), 4): i = i_0 * 4 + i_1, where(i < n)
 
-    The predicate is added where the factors do not divide for certain; `disable_predication` leaves it out: the caller
-    vouches that they do. Refused where the loop has annotations or is bound to threads, does not start at 0, where the
-    factors are not positive, more than one is None, or their product is less than the extent.
+    A predicate is added unless the factors provably divide the extent; `disable_predication` omits it, and the
+    caller must guarantee divisibility. Raises `ScheduleError` if the loop has annotations, is bound to threads or
+    does not start at 0, if a factor is not positive, if more than one is None, or if their product is less than the
+    extent.
     """
     checks.require_plain(loop, "split")
     extent = st.extent_of(loop)
@@ -58,7 +59,7 @@ def split(
 
 
 def _total(loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], insert: rw.Insert) -> SSAValue:
-    """`(l0 * s1 + l1) * s2 + l2`, written so."""
+    """Return `(l0 * s1 + l1) * s2 + l2`, in this form."""
     dtype = cast(IntegerType, loops[0].loop_var.type)
     build = Materializer(insert)
     total = loops[0].loop_var
@@ -72,7 +73,7 @@ def _total(loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], insert: rw.Inse
 
 
 def _simplify_below(loops: Sequence[tir.ForOp], keep_units: bool, *, everything: bool = False) -> None:
-    """Write the bindings that the new loops drive anew, or `everything` where what they stand for may be gone."""
+    """Simplify the bindings that the new loops drive, or `everything` if the replaced variables may be gone."""
     changed = None if everything else {loop.loop_var for loop in loops}
     for block in st.blocks_below(loops[-1]):
         rw.simplify_bindings(block, changed, keep_units)
@@ -80,7 +81,7 @@ def _simplify_below(loops: Sequence[tir.ForOp], keep_units: bool, *, everything:
 
 
 def _sizes(loop: tir.ForOp, factors: Sequence[int | None], extent: SymExpr) -> list[SymExpr]:
-    """The extents of the new loops."""
+    """Return the extents of the new loops."""
     factors = [None if f == -1 else f for f in factors]
     numbers = [f for f in factors if f is not None]
     if not factors or len(factors) - len(numbers) > 1:
@@ -102,7 +103,7 @@ def _covers_exactly(sizes: Sequence[SymExpr], extent: SymExpr) -> bool:
 
 
 def _nest(loop: tir.ForOp, extents: Sequence[SymExpr], names: Sequence[str]) -> list[tir.ForOp]:
-    """New serial loops from 0, one in the other, of the type of `loop`."""
+    """Return new nested serial loops from 0, with the type of `loop`."""
     dtype = cast(IntegerType, loop.loop_var.type)
     outermost, *inner = loops = [rw.new_loop(n, extent, dtype) for extent, n in zip(extents, names, strict=True)]
     rw.insert_nest(inner, outermost.body.block.add_op)
@@ -110,12 +111,14 @@ def _nest(loop: tir.ForOp, extents: Sequence[SymExpr], names: Sequence[str]) -> 
 
 
 def limit(block: tir.BlockOp, loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], extent: SymExpr) -> None:
-    """`block` runs only where what the loops count is below `extent`, too."""
+    """Add a predicate to `block` that the combined index of the loops is less than `extent`."""
     rw.require(block, [_is_below(loops, sizes, extent, rw.before(block))])
 
 
 def _limit_branches(loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], extent: SymExpr) -> None:
-    """The conditions of branches around blocks read nothing where what the loops count is not below `extent`."""
+    """Guard conditions of branches around blocks, so that they load nothing if the combined index is not below
+    `extent`.
+    """
     below = [guard for block in st.blocks_below(loops[-1]) for guard in predicates.guards(block)]
     for branch in dict.fromkeys(op for op in below if isinstance(op, tir.IfOp) and loops[-1].is_ancestor(op)):
         insert = rw.before(branch)
@@ -131,12 +134,12 @@ def _is_below(loops: Sequence[tir.ForOp], sizes: Sequence[SymExpr], extent: SymE
 
 @primitive()
 def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True) -> tir.ForOp:
-    """Make one loop of loops that are directly inside of each other.
+    """Fuse perfectly nested loops into one loop.
 
     for i, j in grid(n, m)  ->  for i_j_fused in range(n * m): i = i_j_fused // m, j = i_j_fused % m
 
-    Refused where something stands between the loops, where one has annotations, does not start at 0 or is bound to
-    threads, and where the extent of an inner loop depends on an outer one.
+    Raises `ScheduleError` if there are statements between the loops, if a loop has annotations, does not start at 0
+    or is bound to threads, or if the extent of an inner loop depends on an outer one.
     """
     if not loops:
         fail("fuse takes at least one loop")
@@ -161,7 +164,7 @@ def fuse(state: State, loops: list[tir.ForOp], preserve_unit_iters: bool = True)
 
 
 def _check_conditions(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> None:
-    """Refuse a condition on loops of which one may have no step of a reduction: then the init runs for all elements."""
+    """Reject a condition on loops of a reduction that may have no steps, because the init runs for all elements."""
     reducing = predicates.reducing_loops(block)
     unsure = [lp for lp in loops if lp.loop_var in reducing and not Analyzer().can_prove(_is_positive(lp))]
     others = [lp.loop_var for lp in loops if lp not in unsure]
@@ -190,14 +193,14 @@ def _check_nested(loops: Sequence[tir.ForOp]) -> None:
 
 @primitive()
 def reorder(state: State, loops: list[tir.ForOp]) -> None:
-    """Change the order of loops of one nest: those given take the places of each other in the order given.
+    """Reorder loops of one nest: the listed loops take each other's positions in the listed order.
 
     for i, j, k  ->  reorder(k, i)  ->  for k, j, i
 
-    Refused where the loops are not on one chain, where the extent of a loop would be needed before it is known, where a
-    block below has an iterator that is neither spatial nor a reduction, and where a reduction would not begin with its
-    init: where a loop that drives it drives other iterators, too; nor may a loop that repeats a reduction come to stand
-    inside of one that drives it: its steps would count several times.
+    Raises `ScheduleError` if the loops are not on one chain, if the extent of a loop would be used before it is
+    defined, if a block below has an iterator that is neither spatial nor a reduction, if a reduction would not
+    begin with its init because a loop also drives other iterators, or if a loop that repeats a reduction would move
+    inside of one that drives it, so that steps would count several times.
     """
     if len(set(loops)) != len(loops):
         fail("a loop is given twice", *loops)
@@ -217,7 +220,10 @@ def reorder(state: State, loops: list[tir.ForOp]) -> None:
 
 
 def _chain(loops: Sequence[tir.ForOp]) -> list[tir.ForOp]:
-    """From the outermost of the loops to the innermost, with those between. Refused where they are not on one chain."""
+    """Return the loops from the outermost to the innermost one, including those in between.
+
+    Raises `ScheduleError` if they are not on one chain.
+    """
     innermost = max(loops, key=lambda loop: len(st.loops_above(loop)))
     above = [*st.loops_above(innermost), innermost]
     if not set(loops) <= set(above):
@@ -229,15 +235,15 @@ def _chain(loops: Sequence[tir.ForOp]) -> list[tir.ForOp]:
 
 
 def check_iterators(block: tir.BlockOp) -> None:
-    """Refuse a block whose iterations depend on their order."""
+    """Reject a block whose iterations depend on their order."""
     if any(kind not in (tir.IterKind.SPATIAL, tir.IterKind.REDUCE) for kind in block.kinds):
         fail("a block has an iterator that is neither spatial nor a reduction", block)
 
 
 def _check_init_first(block: tir.BlockOp, chain: Sequence[tir.ForOp], order: Sequence[tir.ForOp]) -> None:
-    """Refuse an order in which a step of a reduction would come before the one that has the init.
+    """Reject an order in which a reduction step would precede the step with the init.
 
-    That cannot be where each loop drives either reductions or other iterators only.
+    This cannot happen if each loop drives either reductions or other iterators only.
     """
     if block.init is None:
         return
@@ -251,7 +257,7 @@ def _check_init_first(block: tir.BlockOp, chain: Sequence[tir.ForOp], order: Seq
 
 
 def _check_steps(block: tir.BlockOp, chain: Sequence[tir.ForOp], order: Sequence[tir.ForOp]) -> None:
-    """Refuse an order in which a loop that repeats a reduction would come to stand inside of one that drives it."""
+    """Reject an order in which a loop that repeats a reduction moves inside of one that drives it."""
     steps = checks.steps_of(block)
     outside, inside = (_from_first(nest, steps) for nest in (chain, order))
     if not set(inside) <= set(outside):
@@ -260,7 +266,7 @@ def _check_steps(block: tir.BlockOp, chain: Sequence[tir.ForOp], order: Sequence
 
 
 def _from_first(loops: Sequence[tir.ForOp], steps: set[Var]) -> Sequence[tir.ForOp]:
-    """The loops from the first on whose variable is one of `steps`."""
+    """Return the loops from the first one whose variable is in `steps`."""
     return loops[next((k for k, lp in enumerate(loops) if st.loop_expr(lp) in steps), len(loops)) :]
 
 
@@ -275,7 +281,7 @@ def _check_extents(order: Sequence[tir.ForOp]) -> None:
 
 
 def _rebuild(chain: Sequence[tir.ForOp], order: Sequence[tir.ForOp]) -> None:
-    """Nest the loops of `chain` in another order; the expressions between them go to where they are needed."""
+    """Nest the loops of `chain` in another order; expressions between them are moved to their uses."""
     place, top = chain[0].parent, Block()
     assert place is not None
     place.insert_op_before(marker := tir.ConstOp(0, i64), chain[0])
@@ -303,7 +309,7 @@ def _rebuild(chain: Sequence[tir.ForOp], order: Sequence[tir.ForOp]) -> None:
 
 
 def _move_tree(value: SSAValue, movable: Sequence[Operation], target: Block) -> None:
-    """Move what computes `value` to the end of `target`."""
+    """Move the expression of `value` to the end of `target`."""
     op = value.owner
     if isinstance(op, Operation) and op.parent is None and op in movable:
         for operand in op.operands:
@@ -313,11 +319,11 @@ def _move_tree(value: SSAValue, movable: Sequence[Operation], target: Block) -> 
 
 @primitive()
 def add_unit_loop(state: State, block_or_loop: tir.BlockOp | tir.ForOp) -> tir.ForOp:
-    """Put a loop that runs once directly around a block or a loop.
+    """Add a loop with extent 1 directly around a block or a loop.
 
     block B  ->  for u in range(1): block B
 
-    Its variable is an int32, whatever the others are, as in TVM.
+    Its variable is an int32, regardless of the other loops, as in TVM.
     """
     loop = rw.new_loop("u", 1, i32)
     rw.before(block_or_loop)(loop)
@@ -328,11 +334,11 @@ def add_unit_loop(state: State, block_or_loop: tir.BlockOp | tir.ForOp) -> tir.F
 
 @primitive()
 def reorder_block_iter_var(state: State, block: tir.BlockOp, new_order: list[int]) -> None:
-    """Change the order of a block's iterators: `new_order` are their positions.
+    """Reorder a block's iterators; `new_order` lists their positions.
 
     block B(vi, vj), new_order [1, 0]  ->  block B(vj, vi)
 
-    Refused where `new_order` does not name each iterator once.
+    Raises `ScheduleError` if `new_order` is not a permutation of the iterators.
     """
     count = len(block.iter_vars)
     if sorted(new_order) != list(range(count)):

@@ -1,4 +1,4 @@
-"""Padding: a computation over rounded extents, and paddings taken apart into a fill and a copy."""
+"""Padding: a computation over rounded extents, and the decomposition of a padding into a fill and a copy."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from .caches import replace_buffer
 
 @primitive()
 def pad_einsum(state: State, block: tir.BlockOp, padding: Sequence[int]) -> None:
-    """Round the domain of each iterator up to a multiple of its number in `padding`; buffers are padded with zeros.
+    """Round the domain of each iterator up to a multiple of its factor in `padding`; buffers are padded with zeros.
 
     for i, k: C[i] += A[i, k]
       ->  A_pad[i, k] = if_then_else(i < n and k < m, A[i, k], 0);  C_pad[i] += A_pad[i, k];  C[i] = C_pad[i]
 
-    Refused where `padding` is not one positive integer for each iterator, where an index of a buffer is no iterator by
-    itself, where the block has a predicate, shares its loops or runs over a part of its domain, and, for a reduction,
-    where it does not add terms that are zero where what they are made of is.
+    Raises `ScheduleError` if `padding` is not one positive integer per iterator, if an index of a buffer is not a
+    single iterator, if the block has a predicate, shares its loops or covers only a part of its domain, or, for a
+    reduction, if the added terms are not zero for zero operands.
     """
     kinds, count = block.kinds, len(block.iter_vars)
     if len(padding) != count or any(isinstance(p, bool) or not isinstance(p, int) or p < 1 for p in padding):
@@ -76,7 +76,7 @@ def _rounded(extent: SymExpr, factor: int) -> SymExpr:
 
 
 def _einsum(block: tir.BlockOp) -> tir.StoreOp:
-    """The store of a block that may be padded."""
+    """Return the store of a block that may be padded."""
     checks.require_complete_or_reduction(block)
     for condition in rw.conditions(block):
         predicates.refuse(block, condition, "the block has a predicate, and padding is computed, too")
@@ -95,7 +95,9 @@ def _einsum(block: tir.BlockOp) -> tir.StoreOp:
 
 
 def _adds_zero(store: tir.StoreOp, reduced: set[SSAValue]) -> bool:
-    """Whether the store adds a term to what is there, which is zero for padded values of the reduction iterators."""
+    """Return whether the store adds a term to the previous value that is zero for padded values of the reduction
+    iterators.
+    """
     total = store.value.owner
     if not isinstance(total, tir.AddOp):
         return False
@@ -107,7 +109,7 @@ def _adds_zero(store: tir.StoreOp, reduced: set[SSAValue]) -> bool:
 
 
 def _is_zero(value: SSAValue, variable: SSAValue) -> bool:
-    """Whether an expression is zero where all that is read at `variable` is."""
+    """Return whether an expression is zero if all loads at `variable` are."""
     op = value.owner
     if isinstance(op, tir.LoadOp):
         return variable in op.indices
@@ -121,14 +123,14 @@ def _is_zero(value: SSAValue, variable: SSAValue) -> bool:
 
 
 def _own_nest(block: tir.BlockOp) -> Operation:
-    """The outermost loop of the block, which is around nothing else."""
+    """Return the outermost loop that contains only the block."""
     nest: list[Operation] = [*st.loops_above(block), block]
     checks.require_nested(nest, "the block shares its loops", block)
     return nest[0]
 
 
 def _check_covered(block: tir.BlockOp) -> None:
-    """The loops of the block run over all of its domain: all of what is copied back is computed before."""
+    """Check that the block's loops cover its full domain, so that everything that is copied back is computed."""
     loops = st.loops_above(block)
     ranges, analyzer = checks.loop_ranges(loops), checks.analyzer_of(loops)
     for binding, extent in zip(checks.bindings_of(block), block.extents, strict=True):
@@ -139,11 +141,11 @@ def _check_covered(block: tir.BlockOp) -> None:
 
 
 Shapes = dict[SSAValue, tuple[list[SymExpr], list[SymExpr]]]
-"""For each buffer what the block uses of it, and what it uses when it is padded."""
+"""The used shape of each buffer, before and after padding."""
 
 
 def _accesses(block: tir.BlockOp, grown: dict[SSAValue, SymExpr]) -> tuple[Shapes, Shapes]:
-    """The buffers that are padded: those that are read, and those that are written."""
+    """Return the padded buffers: those that are read, and those that are written."""
     extents = dict(zip(block.iter_vars, block.extents, strict=True))
     reads, writes = Shapes(), Shapes()
     for op in block.walk():
@@ -157,7 +159,7 @@ def _accesses(block: tir.BlockOp, grown: dict[SSAValue, SymExpr]) -> tuple[Shape
 
 
 def _grow(block: tir.BlockOp, grown: dict[SSAValue, SymExpr]) -> None:
-    """Let iterators, and the loops that they are bound to, run further."""
+    """Extend the domains of iterators and the loops that they are bound to."""
     extents = [grown.get(v, e) for v, e in zip(block.iter_vars, block.extents, strict=True)]
     block.properties["dom_extents"] = dims_attr(extents)
     loops = {lp.loop_var: lp for lp in st.loops_above(block)}
@@ -171,7 +173,7 @@ def _set_extent(loop: tir.ForOp, extent: SymExpr) -> None:
 
 
 def _allocate(block: tir.BlockOp, like: SSAValue, dims: Sequence[SymExpr]) -> SSAValue:
-    """A buffer of other extents, called `<name>_pad`, after those that are allocated already."""
+    """Allocate a buffer `<name>_pad` with other extents, after the existing allocations."""
     old = cast(BufferType, like.type)
     padded = BufferType.of(dims, old.dtype, scope=old.scope.data)
     return rw.allocate(st.scope_of(block), padded, f"{name_of(like) or 'buffer'}_pad")
@@ -180,7 +182,7 @@ def _allocate(block: tir.BlockOp, like: SSAValue, dims: Sequence[SymExpr]) -> SS
 def _padded_copy(
     source: SSAValue, target: SSAValue, old: Sequence[SymExpr], new: Sequence[SymExpr], insert: rw.Insert
 ) -> None:
-    """`target[i] = if_then_else(i < n, source[i], 0)`"""
+    """Emit `target[i] = if_then_else(i < n, source[i], 0)`."""
     dtype = cast(BufferType, target.type).dtype
     copy = rw.block_in_loops(str(name_of(target)), rw.axes(new, "i"), insert)
     body, iters = copy.body.block, list(copy.iter_vars)
@@ -199,7 +201,7 @@ def _padded_copy(
 
 
 def _copy(source: SSAValue, target: SSAValue, dims: Sequence[SymExpr], insert: rw.Insert) -> None:
-    """`target[i] = source[i]`"""
+    """Emit `target[i] = source[i]`."""
     copy = rw.block_in_loops(str(name_of(source)), rw.axes(dims, "i"), insert)
     body, iters = copy.body.block, list(copy.iter_vars)
     body.add_op(load := tir.LoadOp(source, iters))
@@ -209,14 +211,14 @@ def _copy(source: SSAValue, target: SSAValue, dims: Sequence[SymExpr], insert: r
 
 @primitive()
 def decompose_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> tir.BlockOp:
-    """Take a padding apart: a block that fills all with the constant before `loop`, and the block that copies the rest.
+    """Decompose a padding into a block before `loop` that fills everything with the constant, and a block that copies.
 
     for i: P[i] = if_then_else(2 <= i and i < n + 2, A[i - 2], 0)
       ->  for i in range(n + 4): P[i] = 0;  for i in range(n): P[i + 2] = A[i]
 
-    Gives the block that fills, `<name>_pad_const`. Refused where the loop is not around the block, where the block is
-    not complete, where it is not one store of a value under bounds of its iterators and of a constant elsewhere, and
-    where iterations of a loop outside that overlap may run at the same time.
+    Returns the filling block, `<name>_pad_const`. Raises `ScheduleError` if the loop does not enclose the block, if
+    the block is not complete, if it is not a single store of a value within bounds of its iterators and of a
+    constant elsewhere, or if overlapping iterations of an outer loop may run concurrently.
     """
     inside = checks.loops_from(loop, block)
     checks.require_complete(block)
@@ -235,14 +237,14 @@ def decompose_padding(state: State, block: tir.BlockOp, loop: tir.ForOp) -> tir.
 
 @dataclass
 class _Padding:
-    """A block that pads: its store, the value inside of the bounds, the constant outside, and the bounds."""
+    """A padding block: its store, the value within the bounds, the constant outside, and the bounds."""
 
     store: tir.StoreOp
     value: SSAValue
     constant: SSAValue
     lows: list[SymExpr]
     highs: list[SymExpr]
-    """For each iterator the first value inside, and the first one behind."""
+    """The upper bounds: for each iterator the first value after those inside."""
 
 
 def _padding(block: tir.BlockOp) -> _Padding:
@@ -267,7 +269,7 @@ def _yielded(region: Region) -> SSAValue:
 
 
 def _bounds(block: tir.BlockOp, condition: SSAValue) -> tuple[list[SymExpr], list[SymExpr]]:
-    """The range of each iterator in which the condition holds."""
+    """Return the range of each iterator in which the condition holds."""
     analyzer = Analyzer()
     variables = {checks.iter_expr(v): k for k, v in enumerate(block.iter_vars)}
     lows, highs = _bound_ranges(block)
@@ -281,7 +283,7 @@ def _bounds(block: tir.BlockOp, condition: SSAValue) -> tuple[list[SymExpr], lis
 
 
 def _bound_ranges(block: tir.BlockOp) -> tuple[list[SymExpr], list[SymExpr]]:
-    """The range of each iterator: its domain, or less where its binding does not reach all of that."""
+    """Return the range of each iterator: its domain, or less if its binding does not cover the domain."""
     analyzer = checks.analyzer_of(st.loops_above(block))
     lows, highs = list(block.mins), [least + e for least, e in zip(block.mins, block.extents, strict=True)]
     for k, binding in enumerate(checks.bindings_of(block)):
@@ -295,7 +297,7 @@ def _bound_ranges(block: tir.BlockOp) -> tuple[list[SymExpr], list[SymExpr]]:
 
 
 def _bound(part: SymExpr, variables: dict[Var, int], block: tir.BlockOp) -> tuple[int, bool, SymExpr]:
-    """(iterator, whether it is a lower bound, the bound) of one condition: `low <= v` or `v < high`."""
+    """Return (iterator, whether it is a lower bound, the bound) of a condition: `low <= v` or `v < high`."""
     slack = checks.slack_of(part)
     if slack is not None:
         for v, sign in itertools.product(variables, (1, -1)):
@@ -306,7 +308,7 @@ def _bound(part: SymExpr, variables: dict[Var, int], block: tir.BlockOp) -> tupl
 
 
 def _unit_bindings(block: tir.BlockOp, outside: Sequence[tir.ForOp]) -> None:
-    """Write the values of loops outside that run once for their variables."""
+    """Substitute the values of outer loops that run once for their variables."""
     units = checks.units(outside)
     if units:
         build = Materializer(rw.before(block))
@@ -319,7 +321,7 @@ def _unit_bindings(block: tir.BlockOp, outside: Sequence[tir.ForOp]) -> None:
 
 
 def _fill(block: tir.BlockOp, padding: _Padding, inside: Sequence[tir.ForOp], insert: rw.Insert) -> tir.BlockOp:
-    """The block that stores the constant everywhere, in copies of the loops."""
+    """Return the block that stores the constant everywhere, in copies of the loops."""
     place, mapping = rw.copied_loops(inside, insert)
     copy = Cloner(place, mapping)
     rows: list[rw.BlockIter] = [(kind, copy(binding), dom) for kind, binding, dom in rw.iters_of(block)]
@@ -334,7 +336,7 @@ def _fill(block: tir.BlockOp, padding: _Padding, inside: Sequence[tir.ForOp], in
 
 
 def _shrink(block: tir.BlockOp, padding: _Padding, inside: Sequence[tir.ForOp]) -> None:
-    """Let the block run inside of the bounds only: by shorter loops where they can be, else by a predicate."""
+    """Restrict the block to the bounds, by shorter loops if possible, otherwise by a predicate."""
     moved: dict[SSAValue, SymExpr] = {}
     bindings: list[SSAValue] = []
     parts: list[SymExpr] = []
@@ -363,7 +365,7 @@ def _shrink(block: tir.BlockOp, padding: _Padding, inside: Sequence[tir.ForOp]) 
 
 
 def _own_loops(block: tir.BlockOp, inside: Sequence[tir.ForOp]) -> dict[SSAValue, tir.ForOp]:
-    """The loops that only count one iterator of the block, by their variables."""
+    """Return, by variable, the loops that drive exactly one iterator of the block and nothing else."""
     own: dict[SSAValue, tir.ForOp] = {}
     bindings = list(block.bindings)
     for lp in inside:
@@ -376,21 +378,21 @@ def _own_loops(block: tir.BlockOp, inside: Sequence[tir.ForOp]) -> dict[SSAValue
 
 
 def _at_least(e: SymExpr, low: SymExpr) -> SymExpr:
-    """`low <= e`, of a quotient as a condition on the dividend."""
+    """Return `low <= e`; for a quotient as a condition on the dividend."""
     if isinstance(e, Op) and e.kind == "floordiv" and e.args[1].constant is not None:
         return _at_least(e.args[0], low * e.args[1].constant)
     return OPS["le"](low, e)
 
 
 def _below(e: SymExpr, high: SymExpr) -> SymExpr:
-    """`e < high`, of a quotient as a condition on the dividend."""
+    """Return `e < high`; for a quotient as a condition on the dividend."""
     if isinstance(e, Op) and e.kind == "floordiv" and e.args[1].constant is not None:
         return _below(e.args[0], high * e.args[1].constant)
     return OPS["lt"](e, high)
 
 
 def _move(padding: _Padding, moved: dict[SSAValue, SymExpr]) -> None:
-    """Store the value without its condition, at moved iterators; indices are written anew."""
+    """Store the value unconditionally, at shifted iterators, and simplify the indices."""
     store = padding.store
     insert = rw.before(store)
     build = Materializer(insert)
@@ -408,7 +410,7 @@ def _move(padding: _Padding, moved: dict[SSAValue, SymExpr]) -> None:
 
 
 def _loads(value: SSAValue) -> list[tir.LoadOp]:
-    """The loads in an expression whose indices read nothing themselves."""
+    """Return the loads in an expression whose indices contain no loads."""
     loads: list[tir.LoadOp] = []
     todo = [value]
     while todo:

@@ -1,4 +1,4 @@
-"""Loops beside each other as one loop, and one loop as several behind each other."""
+"""Merging of neighbouring loops, and partitioning of one loop into consecutive loops."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from ..state import State, fail
 
 @primitive()
 def merge(state: State, loops: list[tir.ForOp]) -> tir.ForOp:
-    """Make one loop of loops beside each other; the loops around them, up to those that they share, are merged, too.
+    """Merge neighbouring loops into one; the loops around them, up to those that they share, are merged, too.
 
     for i: B[i] = …;  for i: C[i] = …  ->  for i_m: { B[i_m] = …; C[i_m] = … }
 
-    The bodies stand in the order in which the loops are given, where the last of them stood. Gives the innermost new
-    loop. Refused where a loop has annotations, does not start at 0 or is bound to threads, where the nests are of other
-    depths or extents, where one has something beside the next loop, and where an iteration would use what a later one
-    computes, or what stands between the nests would run before what it needs.
+    The bodies follow the order of `loops`, at the position of the last nest. Returns the innermost new loop. Raises
+    `ScheduleError` if a loop has annotations, does not start at 0 or is bound to threads, if the nests differ in
+    depth or extents, if a nest is not perfect, if an iteration would use results of a later one, or if statements
+    between the nests would run before their producers.
     """
     if len(loops) < 2:
         fail("merge takes at least two loops", *loops, expected="two or more", found=len(loops))
@@ -54,11 +54,11 @@ def merge(state: State, loops: list[tir.ForOp]) -> tir.ForOp:
 
 
 Chain = list[tir.ForOp]
-"""Loops in each other, the outermost first."""
+"""Nested loops, outermost first."""
 
 
 def _chains(loops: Sequence[tir.ForOp]) -> list[Chain]:
-    """For each loop the loops from below those that all share to it."""
+    """Return for each loop the chain from below the shared loops to it."""
     paths = [[*st.loops_above(lp), lp] for lp in loops]
     shared = 0
     while all(len(p) > shared + 1 for p in paths) and len({p[shared] for p in paths}) == 1:
@@ -83,7 +83,7 @@ def _position(op: Operation) -> int:
 
 
 def _check_order(chains: Sequence[Chain]) -> None:
-    """Refuse what would let a statement run before what it needs."""
+    """Reject an order in which a statement would run before its producers."""
     place = chains[0][0].parent
     assert place is not None
     every = st.children(place)
@@ -103,14 +103,16 @@ def _check_order(chains: Sequence[Chain]) -> None:
 
 
 def _conflicts(a: Operation, b: Operation) -> bool:
-    """Whether one statement writes a buffer that the other one uses."""
+    """Return whether one statement writes a buffer that the other one uses."""
     (reads_a, writes_a), (reads_b, writes_b) = accessed_by([a]), accessed_by([b])
     used_a, used_b = {*reads_a, *writes_a}, {*reads_b, *writes_b}
     return bool(used_a & set(writes_b) or used_b & set(writes_a))
 
 
 def _aligned(first: Chain, second: Chain) -> bool:
-    """Whether iterations use of each other's buffers only what the same iteration of the other nest does."""
+    """Return whether each iteration uses only those elements of the other nest's buffers that its same iteration
+    uses.
+    """
     (reads_a, writes_a), (reads_b, writes_b) = (accessed(c[-1].body.block) for c in (first, second))
     return all(
         checks.are_disjoint(_points(x[buffer]), _points(y[buffer]), (first, second))
@@ -124,7 +126,7 @@ def _shared(x: Accessed, y: Accessed) -> list[SSAValue]:
 
 
 def _points(region: Sequence[Ends | None]) -> list[SymExpr | None]:
-    """The index in each dimension, None where there are several."""
+    """Return the index in each dimension of a region, or None for a dimension with several."""
     return [None if ends is None or (ends[1] - ends[0]).constant != 0 else ends[0] for ends in region]
 
 
@@ -132,16 +134,16 @@ def _points(region: Sequence[Ends | None]) -> list[SymExpr | None]:
 def loop_partition(
     state: State, loop: tir.ForOp, factors: Sequence[int | None], preserve_unit_iters: bool = True
 ) -> list[tir.ForOp]:
-    """Let a loop be several loops behind each other, with the extents `factors`; one may be None: what is left.
+    """Partition a loop into consecutive loops with the extents `factors`; one may be None to be inferred.
 
     for i in range(n): block B
       ->  block B_i_common { block B_i0_partition { for i0 in range(4): block B_i0 }
                              block B_i1_partition { for i1 in range(4, n): block B_i1 } }
 
-    Without None what is left is a loop at the end. The loops are serial; those that run once stay, whatever
-    `preserve_unit_iters` is. A spatial iterator that is the loop runs over the part only. Refused where the loop has
-    annotations or is bound to threads, where it drives a reduction with an init, where the factors are not positive,
-    more than one is None, or their sum is not less than the extent.
+    Without None the remainder becomes a loop at the end. The loops are serial; those that run once are kept,
+    regardless of `preserve_unit_iters`. A spatial iterator bound to the loop is restricted to the part. Raises
+    `ScheduleError` if the loop has annotations or is bound to threads, if it drives a reduction with an init, if a
+    factor is not positive, if more than one is None, or if their sum is not less than the extent.
     """
     checks.require_plain(loop, "partitioned", from_zero=False)
     below = st.blocks_below(loop)
@@ -168,7 +170,7 @@ def loop_partition(
 
 
 def _sizes(loop: tir.ForOp, factors: Sequence[int | None]) -> list[SymExpr]:
-    """The extents of the parts."""
+    """Return the extents of the parts."""
     sizes = [None if f == -1 else f for f in factors]
     known = [f for f in sizes if f is not None]
     if len(sizes) - len(known) > 1:
@@ -185,7 +187,7 @@ def _sizes(loop: tir.ForOp, factors: Sequence[int | None]) -> list[SymExpr]:
 
 
 def _part(loop: tir.ForOp, name: str, start: SymExpr, size: SymExpr) -> tir.ForOp:
-    """A copy of a loop over a part of what it runs over; its blocks have names of their own."""
+    """Return a copy of a loop over a part of its range; its blocks get new names."""
     dtype = cast(IntegerType, loop.loop_var.type)
     body = loop.body.clone()
     least = start if start.constant is None else Const(start.constant, dtype)
@@ -200,7 +202,7 @@ def _part(loop: tir.ForOp, name: str, start: SymExpr, size: SymExpr) -> tir.ForO
 
 
 def _narrow(block: tir.BlockOp, var: SSAValue, least: SymExpr, size: SymExpr) -> None:
-    """Let spatial iterators that are a loop run over its range."""
+    """Restrict spatial iterators that are bound to a loop to its range."""
     own = [b is var and kind is tir.IterKind.SPATIAL for b, kind in zip(block.bindings, block.kinds, strict=True)]
     block.properties["dom_mins"] = dims_attr(least if o else m for o, m in zip(own, block.mins, strict=True))
     block.properties["dom_extents"] = dims_attr(size if o else e for o, e in zip(own, block.extents, strict=True))

@@ -1,4 +1,4 @@
-"""Finding blocks and loops."""
+"""Queries for blocks and loops."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ class _UnknownBlockError(ScheduleError):
 
 
 def _with_function(schedule: Any, arguments: dict[str, Any]) -> dict[str, Any]:
-    """A default for `func_name` is written into the trace, as TVM does."""
+    """Fill in the default of `func_name`, which is recorded in the trace as in TVM."""
     return {**arguments, "func_name": schedule.function(arguments["func_name"]).sym_name.data}
 
 
 @primitive(adapt=_with_function)
 def get_block(state: State, name: str, func_name: str | None = None) -> BlockLike:
-    """The block called `name` of the function `func_name` (the one worked on, `main`, or the only one); `root` is all.
+    """Return the block `name` of the function `func_name` (by default the one worked on, `main`, or the only one).
 
-    Refused where no block, or more than one, has the name.
+    `root` is the root block. Raises `ScheduleError` if no block or more than one has the name.
     """
     func = state.function(func_name)
     blocks = [op for op in func.walk() if isinstance(op, tir.BlockOp) and op.block_name.data == name]
@@ -44,29 +44,29 @@ def get_block(state: State, name: str, func_name: str | None = None) -> BlockLik
 
 @primitive()
 def get_loops(state: State, block: BlockLike) -> list[tir.ForOp]:
-    """The loops around `block` in its scope, the outermost first."""
+    """Return the loops around `block` in its scope, outermost first."""
     return [] if st.is_function(block) else st.loops_above(block)
 
 
 @primitive()
 def get_child_blocks(state: State, block_or_loop: BlockLike | tir.ForOp) -> list[tir.BlockOp]:
-    """The blocks directly below a block or a loop, in order."""
+    """Return the blocks directly below a block or a loop, in order."""
     return st.blocks_below(block_or_loop)
 
 
 @primitive()
 def get_producers(state: State, block: tir.BlockOp) -> list[tir.BlockOp]:
-    """The blocks before `block` in its scope that write what it reads."""
+    """Return the blocks before `block` in its scope that write what it reads."""
     return st.producers(block)
 
 
 @primitive()
 def get_consumers(state: State, block: tir.BlockOp) -> list[tir.BlockOp]:
-    """The blocks after `block` in its scope that read what it writes."""
+    """Return the blocks after `block` in its scope that read what it writes."""
     return st.consumers(block)
 
 
 @primitive()
 def get_output_blocks(state: State, scope_block: BlockLike) -> list[tir.BlockOp]:
-    """The blocks of a scope that write buffers which are not allocated in it."""
+    """Return the blocks of a scope that write buffers which are not allocated in it."""
     return st.output_blocks(scope_block)

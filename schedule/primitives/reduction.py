@@ -1,4 +1,4 @@
-"""Reductions: their first step apart from the others, and partial results that are combined afterwards."""
+"""Reductions: separation of the init, and partial results that are combined afterwards."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from ..state import State, fail
 
 @primitive()
 def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> tir.BlockOp:
-    """Move the init of a reduction into a block of its own, in front of `loop`.
+    """Move the init of a reduction to a separate block before `loop`.
 
     for i, k: block C (init: C[i] = 0; C[i] += A[i, k])
       ->  for i: { block C_init (C[i] = 0); for k: block C_update (C[i] += A[i, k]) }
 
-    Gives the block `<name>_init`; the old one becomes `<name>_update`. Refused where the block has no init, where
-    `loop` is not around it, where a loop outside of `loop`, or of the scope, drives a reduction (the init would run
-    again), where an iteration of the block may come several times in `loop` (it would count several times), and where
-    a loop is over points and over what is reduced, which may be nothing.
+    Returns the block `<name>_init`; the original block is renamed to `<name>_update`. Raises `ScheduleError` if the
+    block has no init, if `loop` does not enclose it, if a loop outside of `loop` or of the scope drives a reduction
+    (the init would run again), if an iteration of the block may be repeated in `loop` (it would count several
+    times), or if a loop drives both spatial and reduction iterators and may be empty.
     """
     init = block.init
     if init is None:
@@ -56,14 +56,14 @@ def decompose_reduction(state: State, block: tir.BlockOp, loop: tir.ForOp) -> ti
 
 
 def _check_once(block: tir.BlockOp, loops: list[tir.ForOp]) -> None:
-    """Refuse where two iterations of `loops` may be one of the block."""
+    """Reject loops in which two iterations may be the same iteration of the block."""
     why = checks.why_repeated(block, loops)
     if why is not None:
         fail(f"an iteration of the block may come several times in the loop: {why}", block, *loops[:1])
 
 
 def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], insert: rw.Insert) -> tir.BlockOp:
-    """The init as a block, in copies of those loops that drive spatial iterators."""
+    """Return the init as a block, in copies of the loops that drive spatial iterators."""
     needed = [lp for lp in inside if IterKind.SPATIAL in checks.kinds_driven(block, lp)]
     place, mapping = rw.copied_loops(needed, insert, "_init")
     build = Materializer(place)
@@ -94,25 +94,25 @@ def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], in
 
 
 def _is_of(condition: SSAValue, loops: Sequence[SSAValue]) -> bool:
-    """Whether a condition is index arithmetic of one of some loops, so that it is simpler at a number."""
+    """Return whether a condition is index arithmetic of one of the loops, so that it simplifies at a constant."""
     return any(v.value in loops for v in sym_expr_of(condition).free_vars())
 
 
 _COMBINERS: dict[type[Operation], float | None] = {tir.AddOp: 0, tir.MulOp: 1, tir.MinOp: None, tir.MaxOp: None}
-"""Combiners with their neutral element; None where the init is taken as it is."""
+"""Combiners with their neutral elements; None if any init is accepted."""
 
 
 Combine = Callable[[rw.Insert, Sequence[SSAValue], Sequence[SSAValue]], list[SSAValue]]
-"""Inserts the combination of what is there and of new terms, one of each for each buffer."""
+"""Inserts the combination of the previous values and new terms, one for each buffer."""
 
 
 Combination = tuple[list[SSAValue], Combine]
-"""The new terms, and how they are combined with what is there."""
+"""The new terms, and how they are combined with the previous values."""
 
 
 @dataclass
 class _Reduction:
-    """A reduction block: what it stores, and how new terms are combined with what is there."""
+    """A reduction block: its stores, and how new terms are combined with previous values."""
 
     block: tir.BlockOp
     stores: list[tir.StoreOp]
@@ -126,19 +126,19 @@ class _Reduction:
 
 @primitive()
 def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
-    """Let each iteration of a reduction loop have a result of its own, which are combined afterwards.
+    """Factor a reduction loop: each of its iterations computes a partial result, which are combined afterwards.
 
     for i, k_0, k_1: C[i] += A[i, k]
       ->  for i, k_0, k_1: C_rf[k_0, i] += A[i, k];  for i, k_0: C[i] += C_rf[k_0, i]
 
-    `factor_axis` is where the new dimension stands, counted from the end where it is negative. Gives the block of the
-    partial results, `<name>_rf`. Several buffers are combined at once where their values are named before they are
-    stored: each on its own, or by a choice, as argmax; of terms that are equally good another may be chosen then.
-    The partial results stand before all loops, the combination stays in those that are around other statements, too.
-    Refused where the loop is not around just one reduction block, is not serial, drives a spatial iterator, where the
-    block does not combine what it stores by +, *, min or max with its neutral element as init, or by such a choice,
-    where a predicate may keep the init from running, where the reduction has steps outside of the scope, and where
-    what the block reads is written in the loops around it.
+    `factor_axis` is the position of the new dimension, counted from the end if negative. Returns the block of the
+    partial results, `<name>_rf`. Several buffers are combined at once if their values are bound before they are
+    stored: each separately, or by a choice as in argmax, where a different one of equal terms may be chosen. The
+    partial results are computed before all loops; the combination stays in the loops that also contain other
+    statements. Raises `ScheduleError` if the loop does not contain exactly one reduction block, is not serial or
+    drives a spatial iterator, if the block does not combine values by +, *, min or max with the neutral element as
+    init, or by such a choice, if a predicate may exclude the init, if the reduction has steps outside of the scope,
+    or if inputs of the block are written in the loops around it.
     """
     below = st.blocks_below(loop)
     if len(below) != 1:
@@ -181,14 +181,14 @@ def _check_loop(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp])
 
 
 def _shared_loops(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> list[tir.ForOp]:
-    """The loops around the block, from the outermost, in whose innermost other statements stand, too."""
+    """Return the outermost loops around the block, up to the innermost one that also contains other statements."""
     nest = [*loops, block]
     alone = [st.children(outer.body.block) == [inner] for outer, inner in pairwise(nest)]
     return list(loops[: len(alone) - alone[::-1].index(False)]) if False in alone else []
 
 
 def _check_shared(block: tir.BlockOp, shared: Sequence[tir.ForOp]) -> None:
-    """The partial results may stand before the loops that the block shares with others."""
+    """Check that the partial results may be computed before the loops that the block shares with other statements."""
     if not shared:
         return
     reducing = [lp for lp in shared if _reduces(block, lp)]
@@ -201,7 +201,9 @@ def _check_shared(block: tir.BlockOp, shared: Sequence[tir.ForOp]) -> None:
 
 
 def _check_predicate(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.ForOp]) -> None:
-    """The init of each partial result runs: where the other reduction loops begin the predicate holds."""
+    """Check that the init of each partial result runs: the predicate holds at the beginning of the other reduction
+    loops.
+    """
     others = [lp for lp in loops if lp is not loop and _reduces(block, lp)]
     predicates.require_steady(block, rw.conditions(block))
     analyzer = checks.analyzer_of(loops)
@@ -214,12 +216,12 @@ def _check_predicate(block: tir.BlockOp, loop: tir.ForOp, loops: Sequence[tir.Fo
 
 
 def _reduces(block: tir.BlockOp, loop: tir.ForOp) -> bool:
-    """Whether a loop drives a reduction iterator."""
+    """Return whether a loop drives a reduction iterator."""
     return IterKind.REDUCE in checks.kinds_driven(block, loop)
 
 
 def _reduction(block: tir.BlockOp) -> _Reduction:
-    """How a block combines. Refused where it is none of the forms that are known."""
+    """Return how a block combines values. Raises `ScheduleError` if it has no supported form."""
     body = [op for op in st.children(block.body.block) if not isinstance(op, tir.RegionOp | tir.InitOp)]
     lets = [op for op in body if isinstance(op, tir.LetOp)]
     stores = _in_order([op for op in body if isinstance(op, tir.StoreOp)], [let.result for let in lets])
@@ -236,7 +238,7 @@ def _reduction(block: tir.BlockOp) -> _Reduction:
 
 
 def _in_order(stores: list[tir.StoreOp], values: Sequence[SSAValue]) -> list[tir.StoreOp]:
-    """Stores in the order in which their values were named."""
+    """Return the stores in the order in which their values are bound."""
     places = {value: k for k, value in enumerate(values)}
     return sorted(stores, key=lambda store: places.get(store.value, len(places)))
 
@@ -253,13 +255,13 @@ def _same(a: Sequence[SSAValue], b: Sequence[SSAValue]) -> bool:
 
 
 def _is_old(value: SSAValue, store: tir.StoreOp) -> bool:
-    """Whether a value is what was stored before."""
+    """Return whether a value is the previously stored one."""
     op = value.owner
     return isinstance(op, tir.LoadOp) and op.buffer is store.buffer and _same(op.indices, store.indices)
 
 
 def _is_new(value: SSAValue, stores: Sequence[tir.StoreOp]) -> bool:
-    """Whether a value does not depend on what was stored before."""
+    """Return whether a value does not depend on previously stored ones."""
     op = value.owner
     if not isinstance(op, Operation):
         return True
@@ -269,7 +271,7 @@ def _is_new(value: SSAValue, stores: Sequence[tir.StoreOp]) -> bool:
 
 
 def _by_elements(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> Combination | None:
-    """Each buffer on its own, by a combiner."""
+    """Return the combination of each buffer separately, by a combiner; None if there is another form."""
     steps: list[tuple[type[Operation], bool]] = []
     new: list[SSAValue] = []
     for store, value in zip(stores, values, strict=True):
@@ -296,7 +298,9 @@ _ORDERS = tuple(tir.BINARY[kind] for kind in ("lt", "le", "gt", "ge"))
 
 
 def _by_choice(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> Combination | None:
-    """All buffers keep what is there, or all take the terms, as one of them compares: argmax, argmin."""
+    """Return the combination by a choice: all buffers keep their values or all take the terms, as in argmax and
+    argmin.
+    """
     choices = [v.owner for v in values if isinstance(v.owner, tir.SelectOp)]
     if len(choices) < len(values):
         return None
@@ -327,9 +331,9 @@ def _by_choice(stores: Sequence[tir.StoreOp], values: Sequence[SSAValue]) -> Com
 
 
 def _is_one_choice(conditions: Sequence[SSAValue], stores: Sequence[tir.StoreOp]) -> bool:
-    """Whether all conditions choose the same: they are one, or differ only where what is stored is equal.
+    """Return whether all conditions are equivalent: identical, or different only where the stored values are equal.
 
-    `a < b or a == b and c < d` for one buffer, `a < b` for that which `a` is loaded from.
+    `a < b or a == b and c < d` for one buffer, `a < b` for the one that `a` is loaded from.
     """
     widest = max(conditions, key=lambda c: isinstance(c.owner, tir.OrOp))
     first = widest.owner.lhs if isinstance(widest.owner, tir.OrOp) else None
@@ -345,7 +349,7 @@ def _is_one_choice(conditions: Sequence[SSAValue], stores: Sequence[tir.StoreOp]
 
 
 def _is_order(condition: SSAValue) -> bool:
-    """`a < b`, or `a < b or a == b and c < d`"""
+    """Return whether a condition has the form `a < b`, or `a < b or a == b and c < d`."""
     op = condition.owner
     if not isinstance(op, tir.OrOp):
         return isinstance(op, _ORDERS)
@@ -359,7 +363,7 @@ def _is_order(condition: SSAValue) -> bool:
 
 
 def _compares(condition: SSAValue, stores: Sequence[tir.StoreOp], terms: Sequence[SSAValue]) -> bool:
-    """Whether all that is compared is what was stored with its term."""
+    """Return whether each comparison is between a stored value and its term."""
     op = cast(Operation, condition.owner)
     if isinstance(op, tir.OrOp | tir.AndOp):
         return all(_compares(o, stores, terms) for o in op.operands)
@@ -400,7 +404,7 @@ def _partial(
     axis: int,
     place: rw.Insert,
 ) -> tir.BlockOp:
-    """The block of the partial results: the loop is an iterator of its own, and spatial."""
+    """Return the block of the partial results, in which the factored loop is a spatial iterator."""
     block = reduction.block
     insert, mapping = rw.copied_loops(loops, place)
     rows: list[tuple[rw.BlockIter, str | None]] = [
@@ -438,13 +442,13 @@ def _partial(
 
 
 def _annotate_like(new: tir.BlockOp, old: tir.BlockOp) -> None:
-    """What was noted at a reduction is noted at both of its parts."""
+    """Copy the annotations of the reduction to both of its parts."""
     if old.annotations is not None:
         new.properties["annotations"] = old.annotations
 
 
 def _copy_init(reduction: _Reduction, target: Block, mapping: dict[SSAValue, SSAValue]) -> None:
-    """Append a copy of the init, its stores in the order of the reduction's."""
+    """Append a copy of the init, with its stores in the order of the reduction's."""
     target.add_op(copied := tir.InitOp(tir.body_region()))
     first = {
         op.buffer: op
@@ -460,7 +464,7 @@ def _copy_init(reduction: _Reduction, target: Block, mapping: dict[SSAValue, SSA
 def _copy_stores(
     stores: Sequence[tir.StoreOp], values: Sequence[SSAValue], target: Block, mapping: dict[SSAValue, SSAValue]
 ) -> None:
-    """Append copies of stores, of `values`, to `target`, after all that they store is computed."""
+    """Append copies of stores of `values` to `target`, after all stored values are computed."""
     copy = Cloner(target.add_op, mapping)
     if len(values) == 1 and isinstance(values[0].owner, tir.LetOp):
         values = [values[0].owner.value]
@@ -471,14 +475,14 @@ def _copy_stores(
 
 
 def _over(loop: tir.ForOp, mapping: dict[SSAValue, SSAValue], kind: IterKind) -> rw.BlockIter:
-    """An iterator that is a loop."""
+    """Return an iterator that is bound to a loop."""
     return kind, mapping[loop.loop_var], (st.min_of(loop), st.extent_of(loop))
 
 
 def _iterators(
     block: tir.BlockOp, loop: tir.ForOp, iters: dict[SSAValue | tir.ForOp, SSAValue], insert: rw.Insert
 ) -> dict[SSAValue, SSAValue]:
-    """The old block's iterators in terms of the new one's."""
+    """Return the old block's iterators in terms of the new one's."""
     build = Materializer(insert)
     loops = [(lp, v) for lp, v in iters.items() if isinstance(lp, tir.ForOp)]
     variables: dict[Var, SymExpr] = {st.loop_expr(lp): Var(v, cast(IntegerType, v.type)) for lp, v in loops}
@@ -492,7 +496,7 @@ def _iterators(
 
 
 def _redirect(op: tir.StoreOp | tir.LoadOp, partial: SSAValue, axis: int, index: SSAValue) -> None:
-    """Let an access of the result go to the partial results."""
+    """Redirect an access of the result to the partial results."""
     indices = list(op.indices)
     indices.insert(axis, index)
     if isinstance(op, tir.StoreOp):
@@ -514,7 +518,7 @@ def _combined(
     axis: int,
     place: rw.Insert,
 ) -> tir.BlockOp:
-    """The block that combines the partial results, under the old name."""
+    """Return the block that combines the partial results, under the original name."""
     block = reduction.block
     spatial = [k for k, kind in enumerate(block.kinds) if kind is IterKind.SPATIAL]
     kept = [lp for lp in loops if lp is loop or _repeats(block, lp, spatial)]
@@ -551,7 +555,9 @@ def _combined(
 
 
 def _repeats(block: tir.BlockOp, loop: tir.ForOp, spatial: Sequence[int]) -> bool:
-    """Whether a loop is around the combination, too: it drives a spatial iterator, or runs once and drives none."""
+    """Return whether a loop also encloses the combination: it drives a spatial iterator, or runs once and drives
+    none.
+    """
     drives = any(rw.depends_on(block.bindings[k], [loop.loop_var]) for k in spatial)
     return drives or (st.constant_extent(loop) == 1 and not _reduces(block, loop))
 
@@ -568,7 +574,7 @@ def _named(block: Block, value: SSAValue, name: str) -> SSAValue:
 
 
 def _order_reads(block: tir.BlockOp, buffers: Sequence[SSAValue]) -> None:
-    """Let the regions that are read stand in the order of the buffers."""
+    """Sort the read regions in the order of the buffers."""
     regions = {op.buffer: op for op in block.reads}
     place = rw.before(block.writes[0])
     for buffer in buffers:

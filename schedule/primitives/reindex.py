@@ -1,4 +1,4 @@
-"""Copies of buffers in the order of a block's iterators: reading them, or writing what the block writes back."""
+"""Copies of buffers indexed by a block's iterators, for its reads or its writes."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ from .caches import allocate_like
 
 @primitive(adapt=with_buffer)
 def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.BlockOp:
-    """Copy what `block` reads or writes of a buffer into one whose axes are the iterators of the block.
+    """Copy the elements that `block` reads or writes to a buffer whose axes are the iterators of the block.
 
     Y[vi] += X[vi + vk]  ->  X_reindex[v0, v1] = X[v0 + v1];  Y[vi] += X_reindex[vi, vk]
 
-    Iterators that the indices do not use are no axes. Gives the block that copies; it stands directly before the
-    block, after it where the buffer is written. Refused where the block accesses the buffer at several places, both
-    reads and writes it (as more than a reduction), is neither complete nor a reduction, where its bindings are no
-    quasi-affine map of its loops, and, of a written buffer, where two iterations could write one element, where its
-    loops in the scope do not run over all of its domain, and where it is a reduction with steps outside of the scope.
+    Only iterators that occur in the indices become axes. Returns the copying block, which is directly before the
+    block, or after it for a written buffer. Raises `ScheduleError` if the block accesses the buffer at several
+    indices, if it both reads and writes it (except as a reduction), if it is neither complete nor a reduction, if
+    its bindings are not a quasi-affine map of its loops, or, for a written buffer, if two iterations could write
+    the same element, if its loops in the scope do not cover its full domain, or if it is a reduction with steps
+    outside of the scope.
     """
     side = str(buffer[0])
     target = chosen(block, buffer)
@@ -67,13 +68,14 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
 def reindex_cache_read(
     state: State, block: tir.BlockOp, read_buffer_index: BufferIndex, storage_scope: str, index_map: IndexMapAttr
 ) -> tir.BlockOp:
-    """Copy what `block` reads of a buffer into one of `storage_scope`, at places that `index_map` makes of iterators.
+    """Copy the elements that `block` reads to a buffer of `storage_scope`, at indices that `index_map` computes.
 
     index_map = lambda i, j, k: (j, k): C[vi, vj] += A[vi, vk] * B[vk, vj]
       ->  B_shared[vj, vk] = B[vk, vj];  C[vi, vj] += A[vi, vk] * B_shared[vj, vk]
 
-    The copy stands after what writes the buffer, or first. Gives the block that copies. Refused as `reindex` is, where
-    the map uses other iterators than the indices do, and where two iterations would share a place.
+    The copy is inserted after the writer of the buffer, or at the beginning. Returns the copying block. Raises
+    `ScheduleError` as `reindex`, if the map uses other iterators than the indices, or if two iterations would share
+    an element.
     """
     target = nth(block, buffers_of(block, "read"), read_buffer_index, "reads")
     return _cache(block, target, storage_scope, checked_map(block, index_map), "read")
@@ -83,13 +85,13 @@ def reindex_cache_read(
 def reindex_cache_write(
     state: State, block: tir.BlockOp, write_buffer_index: BufferIndex, storage_scope: str, index_map: IndexMapAttr
 ) -> tir.BlockOp:
-    """Let `block` write a buffer of `storage_scope`, at places that `index_map` makes of iterators, and copy it back.
+    """Let `block` write to a buffer of `storage_scope`, at indices that `index_map` computes, and copy it back.
 
     index_map = lambda i, j: (j, i): C[vi, vj] = A[vi, vj]
       ->  C_local[vj, vi] = A[vi, vj];  C[vi, vj] = C_local[vj, vi]
 
-    The copy stands after the block. Gives the block that copies. Refused as `reindex_cache_read` is, and where two
-    iterations could write one element, and where the block is a reduction with steps outside of its scope.
+    The copy is inserted after the block. Returns the copying block. Raises `ScheduleError` as `reindex_cache_read`,
+    if two iterations could write the same element, or if the block is a reduction with steps outside of its scope.
     """
     target = nth(block, buffers_of(block, "write"), write_buffer_index, "writes")
     return _cache(block, target, storage_scope, checked_map(block, index_map), "write")
@@ -115,7 +117,9 @@ def _cache(block: tir.BlockOp, target: SSAValue, storage_scope: str, mapping: In
 
 
 class _Stage:
-    """A block that copies between a buffer at `indices` and its copy at `places`, both over iterators of a block."""
+    """A block that copies between a buffer at `indices` and its copy at `places`, both expressions of a block's
+    iterators.
+    """
 
     def __init__(
         self,
@@ -138,7 +142,7 @@ class _Stage:
         insert: rw.Insert,
         predicate: SSAValue | None = None,
     ) -> tir.BlockOp:
-        """Put the block where `insert` does."""
+        """Emit the block by `insert`."""
         domains = st.domains_of(self.block)
         rows: list[rw.BlockIter] = [
             (IterKind.SPATIAL, binding, domains[v]) for v, binding in zip(self.iters, bindings, strict=True)
@@ -157,7 +161,7 @@ class _Stage:
         return copy
 
     def use_copy(self) -> None:
-        """Let the block use the copy."""
+        """Redirect the block's accesses to the copy."""
         for op in accesses_of(self.old):
             if self.block.is_ancestor(op):
                 set_indices(op, self.places, self.new)
@@ -165,7 +169,7 @@ class _Stage:
 
 
 def _indices(block: tir.BlockOp, buffer: SSAValue, side: str) -> list[SymExpr]:
-    """Where a block accesses a buffer: one place, over its iterators."""
+    """Return the only indices at which a block accesses a buffer, over its iterators."""
     checks.require_complete_or_reduction(block)
     checks.require_affine(block)
     if any(op is not block and isinstance(op, tir.BlockOp) for op in block.walk()):
@@ -192,7 +196,7 @@ def _indices(block: tir.BlockOp, buffer: SSAValue, side: str) -> list[SymExpr]:
 
 
 def _check_unconditional(block: tir.BlockOp, buffer: SSAValue, indices: Sequence[SymExpr], side: str) -> None:
-    """The copy is made for all iterations: what some write is not all, and what some read may be outside."""
+    """Reject conditional accesses: a partial write is not a full copy, and a conditional read may be out of bounds."""
     if side == "write":
         predicates.require_stored(block, buffer, "not every iteration of the block writes the buffer")
         fail("not every iteration of the block writes the buffer", block)
@@ -206,12 +210,12 @@ def _check_unconditional(block: tir.BlockOp, buffer: SSAValue, indices: Sequence
 
 
 def _written_under(block: tir.BlockOp, buffer: SSAValue) -> list[SSAValue]:
-    """The conditions under which the block writes the buffer, which is copied under these then."""
+    """Return the conditions under which the block writes the buffer, which also apply to the copy."""
     return predicates.require_stored(block, buffer, "what it does not write would be copied, too")
 
 
 def _check_distinct(block: tir.BlockOp, indices: Sequence[SymExpr]) -> None:
-    """Refuse writes of several iterations at one place."""
+    """Reject writes of several iterations to the same element."""
     used = list(_used_iters(block, indices))
     params = tuple(checks.iter_expr(v) for v in used)
     domains = st.domains_of(block)
@@ -222,7 +226,7 @@ def _check_distinct(block: tir.BlockOp, indices: Sequence[SymExpr]) -> None:
 
 
 def _check_all_run(block: tir.BlockOp, iters: Sequence[SSAValue]) -> None:
-    """Refuse where one run of the scope leaves some of the iterators' domains out: these would be copied, too."""
+    """Reject a block whose scope may skip parts of the iterators' domains, because these would be copied, too."""
     known, domains = checks.analyzer_of(st.loops_above(block)), st.domains_of(block)
     for var, e in zip(block.iter_vars, checks.bindings_of(block), strict=True):
         extent = domains[var][1].constant
@@ -234,7 +238,7 @@ def _check_all_run(block: tir.BlockOp, iters: Sequence[SSAValue]) -> None:
 
 
 def _used_iters(block: tir.BlockOp, indices: Sequence[SymExpr]) -> dict[SSAValue, tuple[SymExpr, SymExpr]]:
-    """The iterators that indices use, with their domains."""
+    """Return the iterators that occur in indices, with their domains."""
     used = {v for e in indices for v in e.free_vars()}
     domains = {v: domain for v, domain in st.domains_of(block).items() if checks.iter_expr(v) in used}
     checks.require_from_zero(block, domains)
@@ -249,7 +253,7 @@ def _check_same_iters(block: tir.BlockOp, indices: Sequence[SymExpr], places: Se
 
 
 def _shape(block: tir.BlockOp, mapping: IndexMapping, used: Sequence[SSAValue]) -> list[SymExpr]:
-    """The shape of the copy. Refused where two iterations have one place."""
+    """Return the shape of the copy. Raises `ScheduleError` if two iterations share an element."""
     domains = [extent if v in used else Const(1, extent.dtype) for v, (_, extent) in st.domains_of(block).items()]
     try:
         kept = [p for p, v in zip(mapping.params, block.iter_vars, strict=True) if v in used]
@@ -263,13 +267,13 @@ def _shape(block: tir.BlockOp, mapping: IndexMapping, used: Sequence[SSAValue]) 
 
 
 def statement_of(block: tir.BlockOp) -> Operation:
-    """The statement of the scope that a block is in."""
+    """Return the statement of the scope that contains a block."""
     scope = st.scope_of(block)
     return next(op for op in (block, *st.ancestors(block)) if op.parent_op() is scope)
 
 
 def _check_alone(block: tir.BlockOp, own: Operation, buffer: SSAValue, side: str) -> None:
-    """Refuse where another block in the same loops would have to run between the copy and the block."""
+    """Reject a block if another one in the same loops would have to run between the copy and the block."""
     kinds = tir.WritesOp if side == "read" else tir.RegionOp
     others = [
         b
@@ -287,7 +291,7 @@ def _check_alone(block: tir.BlockOp, own: Operation, buffer: SSAValue, side: str
 
 
 def _place_of_read(own: Operation, scope: BlockLike, buffer: SSAValue) -> rw.Insert:
-    """Before the block's statement where something writes the buffer, else first."""
+    """Return the insertion point: before the block's statement if the buffer is written, otherwise at the beginning."""
     statements = st.children(st.body_of(scope))
     written = any(isinstance(r, tir.WritesOp) and r.buffer is buffer for s in statements for r in s.walk())
     return rw.before(own if written else statements[0])
@@ -296,8 +300,11 @@ def _place_of_read(own: Operation, scope: BlockLike, buffer: SSAValue) -> rw.Ins
 def _loops_of(
     block: tir.BlockOp, iters: Sequence[SSAValue], insert: rw.Insert, conditions: Sequence[SSAValue]
 ) -> tuple[rw.Insert, list[SSAValue], SSAValue | None]:
-    """Serial copies of the loops that drive some iterators, where `insert` puts them: what inserts into the innermost,
-    the bindings of the iterators there, and what of the predicate is of these loops: all `conditions` have to be."""
+    """Copy the loops that drive some iterators as serial loops by `insert`.
+
+    Returns the insertion point in the innermost one, the bindings of the iterators there, and the parts of the
+    predicate that depend on these loops, which must include all `conditions`.
+    """
     bindings = dict(zip(block.iter_vars, block.bindings, strict=True))
     used = {v for i in iters for v in sym_expr_of(bindings[i]).free_vars()}
     needed = [lp for lp in st.loops_above(block) if st.loop_expr(lp) in used]

@@ -1,4 +1,6 @@
-"""Rolling buffers: what neighbouring iterations of a loop share is computed once, and kept in a small ring."""
+"""Rolling buffers: elements shared by consecutive iterations of a loop are computed once and kept in a small ring
+buffer.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ from ..state import State, fail
 
 @dataclass(frozen=True)
 class _Axis:
-    """A dimension of which an iteration of `loop` needs `extent` indices, `overlap` of them as the one before."""
+    """A dimension of which an iteration of `loop` needs `extent` indices, `overlap` of them shared with the
+    previous one.
+    """
 
     dim: int
     loop: tir.ForOp
@@ -39,17 +43,17 @@ class _Axis:
 
 @primitive()
 def rolling_buffer(state: State, block: tir.BlockOp, write_buffer_index: int) -> None:
-    """Keep what an iteration of the loops around `block` computes for the next one, in a buffer used in circles.
+    """Reuse elements that earlier iterations of the loops around `block` have computed, in a ring buffer.
 
     for i: { for ax: B[i + ax] = …;  C[i] = B[i] + B[i + 1] + B[i + 2] }
       ->  for i: { for ax: where(i < 1 or 2 <= ax): B[(i + ax) % 3] = …;  C[i] = B[i % 3] + B[(i + 1) % 3] + … }
 
-    The block computes only what the iterations before have not. The dimension of the outermost loop that has an overlap
-    becomes a ring of as many elements as an iteration needs; iterators that depend on this loop become opaque: its
-    iterations must stay in order. Refused where the buffer is no allocation, where the block and the readers of the
-    buffer have no loop around them (tile first, and `compute_at`), where one of these loops is not serial or the block
-    depends on it otherwise than by the region it writes, where an iteration reads what it does not write, and where no
-    dimension overlaps.
+    The block only computes elements that previous iterations have not. The dimension of the outermost loop with an
+    overlap becomes a ring with as many elements as an iteration needs; iterators that depend on this loop become
+    opaque, because its iterations must stay in order. Raises `ScheduleError` if the buffer is not an allocation, if
+    no loop encloses both the block and the readers of the buffer (tile first, and apply `compute_at`), if one of
+    these loops is not serial, or if the block depends on it other than by its write region, if an iteration reads
+    elements that it does not write, or if no dimension overlaps.
     """
     buffer = nth(block, buffers_of(block, "write"), write_buffer_index, "writes")
     require_allocated(block, buffer)
@@ -73,7 +77,7 @@ def rolling_buffer(state: State, block: tir.BlockOp, write_buffer_index: int) ->
 
 
 def _common_loop(block: tir.BlockOp, buffer: SSAValue) -> tuple[tir.ForOp, Operation]:
-    """The innermost loop around all users of a buffer, and the statement in it that the block is in."""
+    """Return the innermost loop around all users of a buffer, and its statement that contains the block."""
     users = accesses_of(buffer)
     shared = [lp for lp in st.loops_above(block) if all(lp.is_ancestor(op) for op in users)]
     if not shared or all(block.is_ancestor(op) for op in users):
@@ -88,7 +92,7 @@ def _common_loop(block: tir.BlockOp, buffer: SSAValue) -> tuple[tir.ForOp, Opera
 def _check_covered(
     block: tir.BlockOp, loop: tir.ForOp, own: Operation, buffer: SSAValue, region: Sequence[Ends | None]
 ) -> None:
-    """Refuse where an iteration reads more than the block provides, or reads it before."""
+    """Reject a buffer of which an iteration reads elements that the block does not provide, or reads them earlier."""
     statements = st.children(loop.body.block)
     later = statements[statements.index(own) + 1 :]
     users = [op for op in accesses_of(buffer) if not block.is_ancestor(op)]
@@ -107,7 +111,7 @@ def _within(needed: Ends, written: Ends, known: Analyzer) -> bool:
 
 
 def _axes(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Ends | None]) -> list[_Axis]:
-    """The dimensions that overlap. Refused where there is none."""
+    """Return the dimensions that overlap. Raises `ScheduleError` if there are none."""
     by_var = {st.loop_expr(lp): lp for lp in loops}
     out: list[_Axis] = []
     for dim, interval in enumerate(region):
@@ -129,7 +133,7 @@ def _axes(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Ends 
 
 
 def _check_dependences(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: Sequence[Ends | None]) -> None:
-    """What the block computes for an element must be the same in all iterations."""
+    """Check that the block computes the same value for an element in all iterations."""
     seen = {v for interval in region if interval is not None for v in interval[0].free_vars()}
     used = {v for e in [*checks.bindings_of(block), *checks.predicate_of(block)] for v in e.free_vars()}
     why = "an iteration after it would not compute what this one leaves out"
@@ -141,7 +145,7 @@ def _check_dependences(block: tir.BlockOp, loops: Sequence[tir.ForOp], region: S
 
 
 def _skip_known(block: tir.BlockOp, buffer: SSAValue, axes: Sequence[_Axis]) -> None:
-    """Let the block run only where no iteration before has computed the element."""
+    """Skip elements in the block that a previous iteration has computed."""
     stores = [op for op in accesses_of(buffer) if isinstance(op, tir.StoreOp) and block.is_ancestor(op)]
     bindings = checks.iter_values(block)
     build = Materializer(before(block))
@@ -158,7 +162,7 @@ def _skip_known(block: tir.BlockOp, buffer: SSAValue, axes: Sequence[_Axis]) -> 
 
 
 def _keep_order(loop: tir.ForOp, buffer: SSAValue) -> None:
-    """Make iterators opaque that depend on the loop, in the blocks that use the buffer."""
+    """Make iterators that depend on the loop opaque, in the blocks that use the buffer."""
     variable = st.loop_expr(loop)
     users = dict.fromkeys(st.scope_of(op) for op in accesses_of(buffer))
     for block in users:

@@ -1,4 +1,4 @@
-"""Decisions at random. A primitive takes the decision that it is given, or draws one; it gives its outputs and it."""
+"""Random decisions. A sampling primitive takes a decision or draws one, and returns its outputs and the decision."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .inline import can_compute_inline
 def sample_categorical(
     state: State, candidates: Sequence[Any], probs: Sequence[float], decision: int | None = None
 ) -> tuple[int, int]:
-    """One of `candidates`, each as probable as its `probs`; the decision is its position.
+    """Return one of `candidates`, with the probabilities `probs`; the decision is its index.
 
-    Refused where the lists are not equally long, or the decision is outside of them.
+    Raises `ScheduleError` if the lists differ in length, or if the decision is out of range.
     """
     if len(candidates) != len(probs) or not candidates:
         fail("there is a probability for each candidate", expected=len(candidates), found=len(probs))
@@ -38,11 +38,11 @@ def sample_categorical(
 def sample_perfect_tile(
     state: State, loop: tir.ForOp, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
 ) -> tuple[list[int], list[int]]:
-    """`n` factors whose product is the extent of `loop`, the last one at most `max_innermost_factor`.
+    """Return `n` factors whose product is the extent of `loop`, the last one at most `max_innermost_factor`.
 
-    Where the extent is no number the factors are 1, but the first, which is -1: what is left. Refused where `n` is not
-    positive. A decision whose product is not the extent is completed by its first factor, where the others divide the
-    extent.
+    If the extent is not constant, all factors are 1 except the first, which is -1 (inferred). A decision whose
+    product is not the extent gets a new first factor, if the others divide the extent. Raises `ScheduleError` if
+    `n` is not positive.
     """
     if n < 1:
         fail("there is at least one factor", loop, found=n)
@@ -65,11 +65,12 @@ def sample_partitioned_tile(
     innerpart_factor: int = 1,
     decision: Sequence[int] | None = None,
 ) -> tuple[list[int], list[int]]:
-    """`n` factors whose product is the extent of `loop`; `innerpart_factor` divides that of those from `partition_pos`.
+    """Return `n` factors whose product is the extent of `loop`; `innerpart_factor` divides the product from
+    `partition_pos`.
 
-    Where the extent is no number that `innerpart_factor` divides, the factors are 1, but the first, which is -1: what
-    is left. Refused where `n` or the factor is not positive, and where `partition_pos` is not from 0 to below `n`.
-    A decision for another extent is completed as by `sample_perfect_tile`; where it does not fit, one is drawn.
+    If the extent is not a constant multiple of `innerpart_factor`, all factors are 1 except the first, which is -1
+    (inferred). A decision for another extent is adapted as by `sample_perfect_tile`; if it does not fit, a new one
+    is drawn. Raises `ScheduleError` if `n` or the factor is not positive, or if `partition_pos` is not in [0, n).
     """
     if n < 1 or innerpart_factor < 1:
         fail("n and innerpart_factor are positive", loop, found=f"{n} and {innerpart_factor}")
@@ -90,7 +91,9 @@ def _undecided(n: int) -> tuple[list[int], list[int]]:
 
 
 def _fitted(decision: list[int], extent: int, n: int, loop: tir.ForOp) -> list[int]:
-    """A decision for another extent: its inner factors where they divide, all in one otherwise."""
+    """Adapt a decision to another extent: keep its inner factors if they divide the extent, otherwise use a single
+    factor.
+    """
     if len(decision) != n:
         fail("the decision has a factor for each of n", loop, expected=n, found=decision)
     length = extent
@@ -109,9 +112,10 @@ def _perfect_tile(state: State, extent: int, n: int, largest: int) -> list[int]:
 
 
 def _tile(state: State, extent: int, n: int) -> list[int]:
-    """`n` factors of the extent: for each of its primes, all ways to deal the exponent out are equally probable.
+    """Draw `n` factors of the extent: for each prime, all distributions of its exponent are equally probable.
 
-    A way is a choice of n - 1 bars among exponent + n - 1 places; the places between bars are what a tile gets.
+    A distribution is a choice of n - 1 bars among exponent + n - 1 positions; a tile gets the positions between two
+    bars.
     """
     tiles = [1] * n
     for prime, group in groupby(prime_factors(extent)):
@@ -130,11 +134,11 @@ def _tile(state: State, extent: int, n: int) -> list[int]:
 def sample_compute_location(
     state: State, block: tir.BlockOp, decision: int | None = None
 ) -> tuple[tir.ForOp | Location, int]:
-    """A place for `compute_at`: a loop around its consumers, `inline` where that is possible, or `root`.
+    """Return a location for `compute_at`: a loop around its consumers, `inline` if that is possible, or `root`.
 
-    The decision is the position of the loop among those of the first consumer, -1 for `root`, -2 for `inline`; one that
-    is no candidate becomes the next one that is, the last one where there is none. Loops that run once, reductions
-    behind the last spatial loop and spatial loops behind a reduction are no candidates.
+    The decision is the position of the loop among those of the first consumer, -1 for `root`, -2 for `inline`; a
+    decision that is not a candidate is replaced by the next candidate, or by the last one. Loops that run once,
+    reductions after the last spatial loop, and spatial loops after a reduction are not candidates.
     """
     places = _locations(block)
     positions = sorted(places)
@@ -146,7 +150,7 @@ def sample_compute_location(
 
 
 def _locations(block: tir.BlockOp) -> dict[int, tir.ForOp | Location]:
-    """The candidates by their position."""
+    """Return the candidates by their position."""
     places: dict[int, tir.ForOp | Location] = {-2: Location.INLINE} if can_compute_inline(block) else {}
     places[-1] = Location.ROOT
     consumers = st.consumers(block)
@@ -168,13 +172,13 @@ def _locations(block: tir.BlockOp) -> dict[int, tir.ForOp | Location]:
 
 
 def _is_spatial(loop: tir.ForOp) -> bool:
-    """Whether a loop drives spatial iterators only."""
+    """Return whether a loop drives spatial iterators only."""
     return all(checks.kinds_driven(block, loop) <= {IterKind.SPATIAL} for block in st.blocks_below(loop))
 
 
 @lru_cache(maxsize=4096)
 def prime_factors(number: int) -> tuple[int, ...]:
-    """The prime factors of a positive number, each as often as it divides, the least first."""
+    """Return the prime factors of a positive number in ascending order, with multiplicity."""
     factors: list[int] = []
     divisor = 2
     while divisor * divisor <= number:

@@ -1,4 +1,4 @@
-"""Copies of buffers next to a block or in a loop: what an iteration reads or writes goes through another buffer."""
+"""Copies of buffers beside a block or in a loop: an iteration's reads or writes go through another buffer."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from .reindex import statement_of
 def cache_inplace(
     state: State, block: tir.BlockOp, read_buffer_index: BufferIndex, storage_scope: str
 ) -> list[tir.BlockOp]:
-    """Let `block` update a copy of a buffer that it reads and writes: copied before it, and back after it.
+    """Let `block` update a copy of a buffer that it reads and writes; it is copied before the block and back after it.
 
     f(A)  ->  A_local[v0] = A[v0];  f(A_local);  A[v0] = A_local[v0]
 
-    Both copies stand directly beside the block, in its loops. Gives the blocks that copy. Refused where the block does
-    not both read and write the buffer.
+    Both copies are directly beside the block, in its loops. Returns the copying blocks. Raises `ScheduleError` if
+    the block does not both read and write the buffer.
     """
     buffer = nth(block, buffers_of(block, "read"), read_buffer_index, "reads")
     if buffer not in st.buffers_written(block):
@@ -56,7 +56,7 @@ def cache_inplace(
 
 
 def _region(region: tir.RegionOp, block: tir.BlockOp) -> list[Ends]:
-    """A region of a block in terms of the loops around it."""
+    """Return a region of a block in terms of the loops around it."""
     bindings = checks.iter_values(block)
     starts = [sym_expr_of(s).substitute(bindings) for s in region.starts]
     return [(first, first + extent - 1) for first, extent in zip(starts, region.extents, strict=True)]
@@ -64,12 +64,12 @@ def _region(region: tir.RegionOp, block: tir.BlockOp) -> list[Ends]:
 
 @primitive()
 def cache_index(state: State, block: tir.BlockOp, storage_scope: str, cse_thresh: int = 0) -> list[tir.BlockOp]:
-    """Compute the indices at which `block` reads in blocks of their own, into buffers.
+    """Compute the indices of loads in `block` in separate blocks, and store them in buffers.
 
     R[vi] = A[vi // 4]  ->  index_var_0[v0] = v0 // 4;  R[vi] = A[index_var_0[vi]]
 
-    All indices that are more than an iterator, where they occur at least `cse_thresh` times. Gives the blocks, one for
-    each such index. Refused where there is none.
+    This applies to indices other than single iterators that occur at least `cse_thresh` times. Returns the blocks,
+    one for each index. Raises `ScheduleError` if there are none.
     """
     uses = _index_uses(block)
     chosen = [e for e, places in uses.items() if len(places) >= cse_thresh]
@@ -92,7 +92,7 @@ def cache_index(state: State, block: tir.BlockOp, storage_scope: str, cse_thresh
 
 
 def _index_uses(block: tir.BlockOp) -> dict[SymExpr, list[tuple[tir.LoadOp, int]]]:
-    """Where each index of reads is used: (access, number of its operand)."""
+    """Return the uses of each index of loads: (access, operand number)."""
     iters = set(map(checks.iter_expr, block.iter_vars))
     uses: dict[SymExpr, list[tuple[tir.LoadOp, int]]] = {}
     for op in [op for op in block.walk() if isinstance(op, tir.LoadOp)]:
@@ -114,7 +114,7 @@ def _iters_in(block: tir.BlockOp, e: SymExpr) -> list[SSAValue]:
 def _index_stage(
     block: tir.BlockOp, e: SymExpr, number: int, storage_scope: str, insert: rw.Insert
 ) -> tuple[SSAValue, tir.BlockOp]:
-    """A block that computes an index for all values of its iterators, and the buffer that it writes."""
+    """Return the buffer for an index, and the block that computes it for all values of its iterators."""
     domains, iters = st.domains_of(block), _iters_in(block, e)
     checks.require_from_zero(block, iters)
     shape = [domains[v][1] for v in iters]
@@ -133,14 +133,15 @@ def _index_stage(
 def read_at(
     state: State, loop: tir.ForOp, block: tir.BlockOp, read_buffer_index: int, storage_scope: str
 ) -> tir.BlockOp:
-    """Copy what an iteration of `loop` reads of a buffer into one of `storage_scope`, at its beginning.
+    """Copy the region of a buffer that an iteration of `loop` reads to a buffer of `storage_scope`, at its beginning.
 
     for i: for j: C[i, j] = B[i, j]  ->  for i: { B_shared[i, 0:n] = B[i, 0:n]; for j: C[i, j] = B_shared[i, j] }
 
-    The copy is one block around its loops, annotated `auto_copy`. All blocks in the loop that read the buffer read the
-    copy. Where threads around the loop share memory of the scope, each of them copies what all of them read. Gives the
-    block that copies. Refused where the block is not in the loop, where that or one around it is vectorized, and where
-    something in the loop, or in those over such threads, writes the buffer.
+    The copy is one block around its loops, annotated `auto_copy`. All blocks in the loop that read the buffer use
+    the copy. If threads around the loop share memory of the scope, each of them copies the region that all of them
+    read. Returns the copying block. Raises `ScheduleError` if the block is not in the loop, if the loop or an
+    enclosing one is vectorized, or if a statement in the loop, or in the loops over such threads, writes the
+    buffer.
     """
     _check_under(block, loop)
     buffer = nth(block, buffers_of(block, "read"), read_buffer_index, "reads")
@@ -160,15 +161,15 @@ def read_at(
 def write_at(
     state: State, loop: tir.ForOp, block: tir.BlockOp, write_buffer_index: int, storage_scope: str
 ) -> tir.BlockOp:
-    """Let an iteration of `loop` write a buffer of `storage_scope`, and copy it into the buffer at its end.
+    """Let an iteration of `loop` write to a buffer of `storage_scope`, and copy it to the original buffer at its end.
 
     for i: for j: C[i, j] = B[i, j]  ->  for i: { for j: C_local[i, j] = B[i, j]; C[i, 0:n] = C_local[i, 0:n] }
 
-    The copy is one block as that of `read_at`: each thread copies what all those have written that share memory of the
-    scope, so that after the last one all is there. Gives it. Refused where the block is not in the loop, where another
-    block in the loop, or in those over such threads, uses the buffer, or any other one writes it, where an iteration,
-    or these threads together, do not write all of a region, and where a loop around it is over what the block reduces,
-    which may be nothing.
+    The copy is one block as in `read_at`: each thread copies the elements written by all threads that share memory
+    of the scope, so that everything is copied after the last one. Returns the copying block. Raises `ScheduleError`
+    if the block is not in the loop, if another block in the loop, or in the loops over such threads, uses the
+    buffer, if any other block writes it, if an iteration, or these threads together, write only a part of a region,
+    or if an enclosing loop drives a reduction of the block that may have no steps.
     """
     _check_under(block, loop)
     checks.require_reduced_in_scope(block)
@@ -208,12 +209,12 @@ def _check_under(block: tir.BlockOp, loop: tir.ForOp) -> None:
 
 
 def _shared_by(loop: tir.ForOp, scope: str) -> tir.ForOp:
-    """The outermost loop whose iterations, those of threads, have memory of `scope` together; else the loop itself."""
+    """Return the outermost thread loop whose iterations share memory of `scope`, or the loop itself."""
     return [loop, *sharing_threads(scope, loop)][-1]
 
 
 def _depends_on_thread(loop: tir.ForOp, shared: tir.ForOp) -> bool:
-    """Whether an iteration of `shared`, or of a loop in it, may do without `loop` while others do not."""
+    """Return whether some iterations of `shared`, or of a loop in it, may skip `loop` while others do not."""
     around = [lp for lp in [*st.loops_above(loop), loop] if shared.is_ancestor(lp)]
     variables = {st.loop_expr(lp) for lp in around}
     bounds = [e for lp in around for e in (st.min_of(lp), st.extent_of(lp))]
@@ -223,9 +224,9 @@ def _depends_on_thread(loop: tir.ForOp, shared: tir.ForOp) -> bool:
 def _check_all_written(
     block: tir.BlockOp, loop: tir.ForOp, buffer: SSAValue, rows: Sequence[Row], threads: Sequence[tir.ForOp]
 ) -> None:
-    """Refuse where an iteration of `loop` leaves elements of the region unwritten: they would be copied, too.
+    """Reject a loop whose iterations leave elements of the region unwritten, because they would be copied, too.
 
-    Of a region that threads share, all of them write a part.
+    If threads share a region, each of them writes a part of it.
     """
     stores = [op for op in accesses_of(buffer) if isinstance(op, tir.StoreOp)]
     for condition in predicates.require_stored(block, buffer, "what it does not write would be copied, too", loop):
@@ -267,7 +268,7 @@ def _copy_block(
     name: str,
     bounded: SSAValue,
 ) -> tir.BlockOp:
-    """A block with loops inside that copy a region. Its iterators are the loops that the region depends on."""
+    """Return a block around loops that copy a region. Its iterators are the loops that the region depends on."""
     around = {st.loop_expr(lp): lp for lp in [*st.loops_above(loop), loop]}
     used = list(dict.fromkeys(v for first, _ in rows for v in first.free_vars() if v in around))
     iters: list[rw.BlockIter] = [

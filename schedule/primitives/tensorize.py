@@ -1,4 +1,4 @@
-"""Blocks computed by tensor intrinsics."""
+"""Blocks that are computed by tensor intrinsics."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def tensorize(
     tensor_intrin: str,
     preserve_unit_iters: bool = True,
 ) -> None:
-    """Compute a block, or what is below a loop, by a tensor intrinsic.
+    """Replace the computation of a block, or of a loop's body, by a tensor intrinsic.
 
     block C_o { for i, j, k: block C: C[…] += A[…] * B[…] }  ->  block C_o { match_buffer …; the implementation }
 
-    A loop is blockized first. `tensor_intrin` is a name that `TensorIntrin.register` knows. The buffers of the
-    implementation are the regions that the block reads and writes; an init of the block stays. Refused where the block
-    does not compute what the intrinsic describes: other loops, other blocks, other values, other places in the buffers;
-    and where the strides of a region are not those that the implementation asks for.
+    A loop is blockized first. `tensor_intrin` is a registered name (`TensorIntrin.register`). The buffers of the
+    implementation are matched to the regions that the block reads and writes; an init of the block is kept. Raises
+    `ScheduleError` if the block does not match the intrinsic's description in its loops, blocks, values or indices,
+    or if the strides of a region are not those that the implementation requires.
     """
     if isinstance(block_or_loop, tir.FuncOp):
         fail("the root block of a function is not tensorized", block_or_loop)
@@ -56,7 +56,7 @@ def tensorize(
 
 
 def _root(func: tir.FuncOp) -> Block:
-    """The statements of an intrinsic: those of its root block where it has one."""
+    """Return the statements of an intrinsic, those of its root block if it has one."""
     body = func.body.block
     below = st.children(body)
     if len(below) == 1 and isinstance(below[0], tir.BlockOp) and not below[0].iter_vars:
@@ -69,14 +69,14 @@ def _statements(block: Block) -> list[Operation]:
 
 
 def _region_starts(block: Block) -> dict[SSAValue, list[SymExpr]]:
-    """Where the regions of buffers begin that a body reads and writes."""
+    """Return the first indices of the buffer regions that a body reads and writes."""
     memo: dict[SSAValue, SymExpr] = {}
     regions = [op for op in block.ops if isinstance(op, tir.RegionOp)]
     return {r.buffer: [sym_expr_of(s, memo) for s in r.starts] for r in regions}
 
 
 class _Matcher:
-    """Compares a block with a description; takes note which buffers are meant, and where their regions begin."""
+    """Compares a block with a description, and records the corresponding buffers and the starts of their regions."""
 
     def __init__(self, desc: tir.FuncOp, block: tir.BlockOp):
         self.block = block
@@ -90,7 +90,7 @@ class _Matcher:
         self.analyzer = Analyzer()
 
     def run(self) -> None:
-        """Refuses with `ScheduleError` where the block computes something else."""
+        """Check that the block matches. Raises `ScheduleError` if it computes something else."""
         self._body(self.described, self.block.body.block)
 
     def _differs(self, what: str, op: Operation, **details: object) -> None:
@@ -167,7 +167,9 @@ class _Matcher:
             self._differs(what, op, expected=described, found=actual)
 
     def _access(self, described: tir.LoadOp | tir.StoreOp, actual: tir.LoadOp | tir.StoreOp) -> None:
-        """The same element: of a buffer that stands for the same one, as far from where its region begins."""
+        """Check that both accesses are to the same element: of corresponding buffers, at the same offset in their
+        regions.
+        """
         a, b = described.buffer, actual.buffer
         mine, theirs = cast(BufferType, a.type), cast(BufferType, b.type)
         if self.buffers.setdefault(a, b) is not b or list(self.buffers.values()).count(b) > 1:
@@ -187,7 +189,7 @@ class _Matcher:
                 self._same(inner, distance, f"another index of {name_of(b)}", where)
 
     def _value(self, described: SSAValue, actual: SSAValue, at: Operation) -> None:
-        """The same expression, read as a tree."""
+        """Check that both expressions are the same tree."""
         if isinstance(described, BlockArgument):
             known = self.values.get(described, self.buffers.get(described))
             if known is not actual:
@@ -227,7 +229,7 @@ _STATEMENTS: dict[type[Operation], Callable[..., None]] = {
 
 
 def _implement(block: tir.BlockOp, impl: tir.FuncOp, desc: tir.FuncOp, matcher: _Matcher) -> None:
-    """Put the implementation in place of the statements of a block, over the regions that were matched."""
+    """Replace the statements of a block by the implementation, over the matched regions."""
     body = block.body.block
     for op in _statements(body):
         erase_with_tree(op)
@@ -252,7 +254,7 @@ def _implement(block: tir.BlockOp, impl: tir.FuncOp, desc: tir.FuncOp, matcher: 
 
 
 class _Region:
-    """A region of a buffer, and the parameter of an implementation that it is."""
+    """A region of a buffer, and the corresponding parameter of an implementation."""
 
     def __init__(self, block: tir.BlockOp, param: SSAValue, source: SSAValue, starts: Sequence[SymExpr]):
         self.block, self.param, self.source, self.starts = block, param, source, starts
@@ -261,7 +263,10 @@ class _Region:
         self.missing = self.source_type.rank - self.type.rank
 
     def symbols(self) -> dict[Var, SymExpr]:
-        """What the variables of the parameter's strides and offset are. Refused where a stride is another."""
+        """Return the values of the variables in the parameter's strides and offset.
+
+        Raises `ScheduleError` if strides differ.
+        """
         values: dict[Var, SymExpr] = {}
         strides = self.source_type.layout_strides()
         for described, actual in zip(self.type.explicit_strides or (), strides[self.missing :], strict=False):
@@ -279,7 +284,7 @@ class _Region:
         return values
 
     def match(self, build: Materializer, symbols: dict[Var, SymExpr]) -> SSAValue:
-        """The region as a buffer of its own."""
+        """Return the region as a separate buffer."""
         index = self._index_type()
         starts = [build(s, index) for s in self.starts]
         extents = [Const(1, index)] * self.missing + [Const(cast(int, d.constant), index) for d in self.type.dims]
@@ -304,13 +309,13 @@ class _Region:
 
 
 def _annotate(block: tir.BlockOp, root: Operation | None) -> None:
-    """Give the block the annotations of the implementation's root block, too."""
+    """Copy the annotations of the implementation's root block to the block."""
     if isinstance(root, tir.BlockOp) and root.annotations is not None:
         st.annotate(block, root.annotations.data)
 
 
 def _write_symbols(block: tir.BlockOp, symbols: dict[Var, SymExpr]) -> None:
-    """Write the values of the implementation's variables where it uses them."""
+    """Substitute the values of the implementation's variables."""
     for op in list(block.walk()):
         if isinstance(op, ValueOp) and set(op.expr.data.free_vars()) & set(symbols):
             value = Materializer(before(op))(op.expr.data.substitute(symbols), cast(IntegerType, op.result.type))
