@@ -51,6 +51,9 @@ from .prim_expr import ExprLike, PrimExpr, as_sym
 
 T = TypeVar("T")
 
+CLASSES: dict[type[Operation], type[Stmt]] = {}
+"""The classes of statements by operation; each file of such classes adds its own."""
+
 
 class ForKind(IntEnum):
     """The kind of a loop."""
@@ -62,16 +65,16 @@ class ForKind(IntEnum):
     THREAD_BINDING = 4
 
 
-def _annotations(attrs: DictionaryAttr | None) -> dict[str, Any]:
+def annotations_of(attrs: DictionaryAttr | None) -> dict[str, Any]:
     return {} if attrs is None else {k: from_attr(v) for k, v in attrs.data.items()}
 
 
-def _attributes(values: Mapping[str, Any] | None) -> DictionaryAttr | None:
+def attributes_of(values: Mapping[str, Any] | None) -> DictionaryAttr | None:
     attrs = {k: attr_of(v) for k, v in (values or {}).items()}
     return DictionaryAttr({k: v for k, v in attrs.items() if v is not None}) if attrs else None
 
 
-def _view(cls: type[Stmt], op: Operation) -> Any:
+def view_of(cls: type[Stmt], op: Operation) -> Any:
     view = cls.__new__(cls)
     view.op = op
     return view
@@ -79,12 +82,12 @@ def _view(cls: type[Stmt], op: Operation) -> Any:
 
 def stmt_of(op: Operation) -> Stmt:
     """Return the handle on a statement, of TVM's class for it."""
-    return _view(_CLASSES.get(type(op), Stmt), op)
+    return view_of(CLASSES.get(type(op), Stmt), op)
 
 
 def opens_scope(op: Operation) -> bool:
     """Return whether everything that follows is the body of a statement."""
-    return issubclass(_CLASSES.get(type(op), Stmt), _Named)
+    return issubclass(CLASSES.get(type(op), Stmt), ScopeStmt)
 
 
 def _until_scope(ops: Sequence[Operation]) -> list[Operation]:
@@ -102,7 +105,7 @@ def _is_statement(op: Operation) -> bool:
     return not (alias or is_expression(op) or isinstance(op, tir.YieldOp))
 
 
-def _after(op: Operation) -> Iterator[Operation]:
+def ops_after(op: Operation) -> Iterator[Operation]:
     while (following := op.next_op) is not None:
         yield following
         op = following
@@ -120,7 +123,7 @@ def body_of(block: IRBlock) -> Stmt:
     return sequence(statements_in(block))
 
 
-class _Part(Generic[T]):
+class Part(Generic[T]):
     """A part of a statement: `read` converts a property of its operation."""
 
     def __init__(self, read: Callable[[Any], T], path: str):
@@ -130,7 +133,7 @@ class _Part(Generic[T]):
         return self.read(self.get(stmt.op))
 
 
-def _each(read: Callable[[Any], T]) -> Callable[[Any], list[T]]:
+def each_part(read: Callable[[Any], T]) -> Callable[[Any], list[T]]:
     return lambda values: [read(v) for v in values]
 
 
@@ -180,7 +183,7 @@ class SeqStmt(Stmt):
         return hash((SeqStmt, self.op))
 
 
-class _Built(Stmt):
+class BuiltStmt(Stmt):
     """A statement that is one operation."""
 
     __slots__ = ()
@@ -195,20 +198,20 @@ class _Built(Stmt):
         self.op = op
 
 
-class _Named(_Built):
+class ScopeStmt(BuiltStmt):
     """A statement whose result is visible in the statements after it, its body."""
 
     __slots__ = ()
 
     @property
     def body(self) -> Stmt:
-        return sequence([op for op in _after(self.op) if _is_statement(op)])
+        return sequence([op for op in ops_after(self.op) if _is_statement(op)])
 
     def _with_body(self, body: Stmt, mapping: dict[SSAValue, SSAValue]) -> None:
         add_to(cast(IRBlock, self.op.parent), body, mapping)
 
 
-class For(_Built):
+class For(BuiltStmt):
     """A loop: `body` for each of the `extent` values of `loop_var` from `min` on."""
 
     __slots__ = ()
@@ -229,22 +232,22 @@ class For(_Built):
             raise DTypeError("a loop variable has a byte at least", expected="int32 or int64", found=loop_var.dtype)
 
         def make(block: IRBlock) -> Operation:
-            region = _body_region([loop_var], body)
+            region = body_region([loop_var], body)
             thread = None if thread_binding is None else thread_binding.thread_tag
             first, size = _bound(min, loop_var, block), _bound(extent, loop_var, block)
             return tir.ForOp(
-                first, size, region, _KINDS[int(kind)], thread=thread, annotations=_attributes(annotations)
+                first, size, region, _KINDS[int(kind)], thread=thread, annotations=attributes_of(annotations)
             )
 
         self._set(make)
 
-    loop_var = _Part(Param, "loop_var")
+    loop_var = Part(Param, "loop_var")
 
     @property
     def min(self) -> PrimExpr:
         return range_of(cast(tir.ForOp, self.op).min, cast(tir.ForOp, self.op).extent).min
 
-    extent = _Part(dim_node, "extent")
+    extent = Part(dim_node, "extent")
 
     @property
     def kind(self) -> ForKind:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -257,27 +260,27 @@ class For(_Built):
             return None
         return IterVar(range_of(op.min, op.extent), self.loop_var, 1, op.thread.data)
 
-    annotations = _Part(_annotations, "annotations")
-    body = _Part(body_of, "body.block")
+    annotations = Part(annotations_of, "annotations")
+    body = Part(body_of, "body.block")
 
 
 _KINDS = list(tir.ForKind)
 
 
-class While(_Built):
+class While(BuiltStmt):
     """Runs `body` while the `condition` holds."""
 
     __slots__ = ()
     PARTS = ("condition", "body")
 
     def __init__(self, condition: ExprLike, body: Stmt, span: object = None):
-        self._set(lambda block: tir.WhileOp(_yielding(condition), _body_region([], body)))
+        self._set(lambda block: tir.WhileOp(_yielding(condition), body_region([], body)))
 
-    condition = _Part(expr_node, "cond")
-    body = _Part(body_of, "body.block")
+    condition = Part(expr_node, "cond")
+    body = Part(body_of, "body.block")
 
 
-class IfThenElse(_Built):
+class IfThenElse(BuiltStmt):
     """Runs `then_case` if the `condition` holds, else `else_case`, which may be None."""
 
     __slots__ = ()
@@ -285,13 +288,13 @@ class IfThenElse(_Built):
 
     def __init__(self, condition: ExprLike, then_case: Stmt, else_case: Stmt | None = None, span: object = None):
         def make(block: IRBlock) -> Operation:
-            other = None if else_case is None else _body_region([], else_case)
-            return tir.IfOp(_planted(tx.truth(tx.convert(condition)), block), _body_region([], then_case), other)
+            other = None if else_case is None else body_region([], else_case)
+            return tir.IfOp(planted_in(tx.truth(tx.convert(condition)), block), body_region([], then_case), other)
 
         self._set(make)
 
-    condition = _Part(expr_node, "cond")
-    then_case = _Part(body_of, "then_region.block")
+    condition = Part(expr_node, "cond")
+    then_case = Part(body_of, "then_region.block")
 
     @property
     def else_case(self) -> Stmt | None:
@@ -299,7 +302,7 @@ class IfThenElse(_Built):
         return body_of(op.else_region.block) if op.has_else else None
 
 
-class BufferStore(_Built):
+class BufferStore(BuiltStmt):
     """`buffer[indices] = value`"""
 
     __slots__ = ()
@@ -318,16 +321,16 @@ class BufferStore(_Built):
 
         def make(block: IRBlock) -> Operation:
             stored = tx.convert(value, None) if isinstance(value, PrimExpr) else tx.const(value, buffer.type.dtype)
-            planted, places = _planted(stored, block), [_planted(tx.index_of(i), block) for i in indices]
+            planted, places = planted_in(stored, block), [planted_in(tx.index_of(i), block) for i in indices]
             if predicate is None:
                 return tir.StoreOp(planted, buffer.ssa, places)
-            return tir.MaskedStoreOp(planted, buffer.ssa, only_index(places), _planted(predicate, block))
+            return tir.MaskedStoreOp(planted, buffer.ssa, only_index(places), planted_in(predicate, block))
 
         self._set(make)
 
-    buffer = _Part(Buffer, "buffer")
-    value = _Part(expr_node, "value")
-    indices = _Part(_each(lambda index: expr_node(tir.written_index(index))), "indices")
+    buffer = Part(Buffer, "buffer")
+    value = Part(expr_node, "value")
+    indices = Part(each_part(lambda index: expr_node(tir.written_index(index))), "indices")
 
     @property
     def predicate(self) -> PrimExpr | None:
@@ -335,19 +338,22 @@ class BufferStore(_Built):
         return expr_node(self.op.mask) if isinstance(self.op, tir.MaskedStoreOp) else None
 
 
-class Evaluate(_Built):
+class Evaluate(BuiltStmt):
     """Evaluates an expression for its effect."""
 
     __slots__ = ()
     PARTS = ("value",)
 
     def __init__(self, value: ExprLike, span: object = None):
-        self._set(lambda block: tir.EvaluateOp(_planted(value, block)))
+        self._set(lambda block: tir.EvaluateOp(planted_in(value, block)))
 
-    value = _Part(expr_node, "value")
+    value = Part(expr_node, "value")
 
 
-class AssertStmt(_Named):
+CLASSES[tir.EvaluateOp] = Evaluate
+
+
+class AssertStmt(ScopeStmt):
     """Stops the function if the `condition` does not hold; `body` is what follows."""
 
     __slots__ = ()
@@ -355,17 +361,17 @@ class AssertStmt(_Named):
 
     def __init__(self, condition: ExprLike, message: Any, body: Stmt, span: object = None):
         text = message.value if isinstance(message, PrimExpr) else message
-        self._set(lambda block: tir.AssertOp(_planted(condition, block), text))
+        self._set(lambda block: tir.AssertOp(planted_in(condition, block), text))
         self._with_body(body, {})
 
-    condition = _Part(expr_node, "cond")
+    condition = Part(expr_node, "cond")
 
     @property
     def message(self) -> PrimExpr:
         return expr_node(tir.StringImmOp(cast(tir.AssertOp, self.op).message.data).result)
 
 
-class AttrStmt(_Built):
+class AttrStmt(BuiltStmt):
     """An annotation of a body, `attr_key` with `value`, about `node`."""
 
     __slots__ = ()
@@ -375,12 +381,12 @@ class AttrStmt(_Built):
         def make(block: IRBlock) -> Operation:
             if isinstance(node, IterVar) and not isinstance(value, str):
                 extent = clone_expr(tx.convert(value, node.var).ssa, block, {})
-                return tir.LaunchThreadOp(node.thread_tag, extent, _body_region([node.var], body))
+                return tir.LaunchThreadOp(node.thread_tag, extent, body_region([node.var], body))
             if isinstance(value, str):
                 noted: SSAValue = clone_expr(tir.StringImmOp(value).result, block, {})
             else:
-                noted = _planted(value, block)
-            return tir.AttrOp(attr_key, noted, _body_region([], body), _about(node, block))
+                noted = planted_in(value, block)
+            return tir.AttrOp(attr_key, noted, body_region([], body), _about(node, block))
 
         self._set(make)
 
@@ -404,7 +410,17 @@ class AttrStmt(_Built):
         op = self.op
         return expr_node(op.extent if isinstance(op, tir.LaunchThreadOp) else cast(tir.AttrOp, op).value)
 
-    body = _Part(body_of, "body.block")
+    body = Part(body_of, "body.block")
+
+
+CLASSES |= {
+    tir.ForOp: For,
+    tir.WhileOp: While,
+    tir.IfOp: IfThenElse,
+    tir.AssertOp: AssertStmt,
+    tir.AttrOp: AttrStmt,
+    tir.LaunchThreadOp: AttrStmt,
+}
 
 
 def _about(node: Any, block: IRBlock) -> Attribute | SSAValue | None:
@@ -412,10 +428,10 @@ def _about(node: Any, block: IRBlock) -> Attribute | SSAValue | None:
         return None
     if isinstance(node, Buffer):
         return node.ssa
-    return _planted(node, block) if isinstance(node, PrimExpr) else attr_of(node)
+    return planted_in(node, block) if isinstance(node, PrimExpr) else attr_of(node)
 
 
-class LetStmt(_Named):
+class LetStmt(ScopeStmt):
     """Binds `var` to `value` in `body`.
 
     A size (`te.size_var`) is identified by name in extents, where its value is substituted. Raises `UnsupportedError`
@@ -427,7 +443,7 @@ class LetStmt(_Named):
 
     def __init__(self, var: PrimExpr, value: ExprLike, body: Stmt, span: object = None):
         bound = tx.convert(value, var)
-        self._set(lambda block: tir.LetOp(_planted(bound, block)))
+        self._set(lambda block: tir.LetOp(planted_in(bound, block)))
         result = self.op.results[0]
         set_name(result, name_of(var.ssa))
         self._with_body(body, {var.ssa: result})
@@ -436,7 +452,7 @@ class LetStmt(_Named):
 
     def _put_in(self, size: Var, value: SymExpr) -> None:
         """Substitute the value of a size in the body."""
-        following = list(_after(self.op))
+        following = list(ops_after(self.op))
         if all(v.value is None for v in value.free_vars()):
             for op in following:
                 substitute_symbols(op, {size: value})
@@ -445,7 +461,7 @@ class LetStmt(_Named):
             use.result.replace_all_uses_with(self.op.results[0])
             use.detach()
             use.erase()
-        if any(mentions_symbol(op, size) for op in _after(self.op)):
+        if any(mentions_symbol(op, size) for op in ops_after(self.op)):
             raise UnsupportedError(
                 f"the size '{size.name}' is bound to a value that extents cannot be made of",
                 expected="constants and sizes",
@@ -453,11 +469,11 @@ class LetStmt(_Named):
                 hint="give the function a parameter for it",
             )
 
-    var = _Part(Param, "result")
-    value = _Part(expr_node, "value")
+    var = Part(Param, "result")
+    value = Part(expr_node, "value")
 
 
-class Allocate(_Named):
+class Allocate(ScopeStmt):
     """Allocates memory at the address `buffer_var`, for `body`."""
 
     __slots__ = ()
@@ -477,22 +493,22 @@ class Allocate(_Named):
             raise TiraxError("memory cannot be allocated under a condition", found=str(condition))
         scope = buffer_var.type.scope.data if isinstance(buffer_var.type, tir.HandleType) else "global"
         sizes = [tx.with_names(as_sym(tx.convert(e))) for e in extents]
-        self._set(lambda block: tir.AllocateOp(sizes, dtype_of(dtype), scope, annotations=_attributes(annotations)))
+        self._set(lambda block: tir.AllocateOp(sizes, dtype_of(dtype), scope, annotations=attributes_of(annotations)))
         set_name(self.op.results[0], name_of(buffer_var.ssa))
         self._with_body(body, {buffer_var.ssa: self.op.results[0]})
 
-    buffer_var = _Part(Param, "result")
-    dtype = _Part(dtype_name, "dtype")
-    extents = _Part(_each(dim_node), "extents")
+    buffer_var = Part(Param, "result")
+    dtype = Part(dtype_name, "dtype")
+    extents = Part(each_part(dim_node), "extents")
 
     @property
     def condition(self) -> PrimExpr:
         return tx.const(True)
 
-    annotations = _Part(_annotations, "annotations")
+    annotations = Part(annotations_of, "annotations")
 
 
-class AllocateConst(_Named):
+class AllocateConst(ScopeStmt):
     """A buffer of constants, for `body`."""
 
     __slots__ = ()
@@ -514,14 +530,14 @@ class AllocateConst(_Named):
         set_name(self.op.results[0], name_of(buffer_var.ssa))
         self._with_body(body, {buffer_var.ssa: self.op.results[0]})
 
-    buffer_var = _Part(Buffer, "result")
+    buffer_var = Part(Buffer, "result")
 
     @property
     def data(self) -> Any:
         return cast(tir.AllocConstOp, self.op).value.data.numpy()
 
 
-class DeclBuffer(_Named):
+class DeclBuffer(ScopeStmt):
     """Declares a buffer, for `body`."""
 
     __slots__ = ()
@@ -531,16 +547,27 @@ class DeclBuffer(_Named):
         def make(block: IRBlock) -> Operation:
             if data is None:
                 return tir.AllocBufferOp(buffer.type, declared=True)
-            return tir.DeclBufferOp(_planted(data, block), buffer.type)
+            return tir.DeclBufferOp(planted_in(data, block), buffer.type)
 
         self._set(make)
         set_name(self.op.results[0], buffer.name)
         self._with_body(body, {buffer.ssa: self.op.results[0]})
 
-    buffer = _Part(Buffer, "result")
+    buffer = Part(Buffer, "result")
 
 
-class BlockBase(_Built):
+CLASSES |= {
+    tir.StoreOp: BufferStore,
+    tir.MaskedStoreOp: BufferStore,
+    tir.LetOp: LetStmt,
+    tir.AllocateOp: Allocate,
+    tir.AllocConstOp: AllocateConst,
+    tir.DeclBufferOp: DeclBuffer,
+    tir.AllocBufferOp: DeclBuffer,
+}
+
+
+class BlockBase(BuiltStmt):
     """A block of the program, or a function, whose body is its root block."""
 
     __slots__ = ()
@@ -589,10 +616,10 @@ class Block(BlockBase):
             source = mapping.get(match.source.buffer.ssa, match.source.buffer.ssa)
             _define(tir.MatchBufferOp(source, starts, extents, match.buffer.type), match.buffer, inner, mapping)
         if init is not None:
-            inner.add_op(tir.InitOp(_body_region([], init, mapping)))
+            inner.add_op(tir.InitOp(body_region([], init, mapping)))
         add_to(inner, body, mapping)
         iters = [(ITER_KINDS[v.iter_type], v.var.ssa, domain_of(v.dom)) for v in iter_vars]
-        self._set(lambda block: tir.BlockOp(name_hint, iters, Region(inner), annotations=_attributes(annotations)))
+        self._set(lambda block: tir.BlockOp(name_hint, iters, Region(inner), annotations=attributes_of(annotations)))
 
     def script(self, **options: Any) -> str:
         """Return the block as TVMScript, without the values of its iterators: `with T.block("C", no_realize=True):`."""
@@ -640,7 +667,7 @@ class Block(BlockBase):
 
     @property
     def annotations(self) -> dict[str, Any]:
-        notes = _annotations(self.op.annotations) if isinstance(self.op, tir.BlockOp) else {}
+        notes = annotations_of(self.op.annotations) if isinstance(self.op, tir.BlockOp) else {}
         return {k: self._with_buffers(v) for k, v in notes.items()}
 
     def _with_buffers(self, value: Any) -> Any:
@@ -669,7 +696,7 @@ class BlockRealize(BlockBase):
 
         def make(at: IRBlock) -> Operation:
             values = [
-                _planted(tx.index_of(tx.convert(v, expr_node(b))), at)
+                planted_in(tx.index_of(tx.convert(v, expr_node(b))), at)
                 for v, b in zip(iter_values, block_op.iter_vars, strict=True)
             ]
             holds = tx.convert(predicate)
@@ -683,7 +710,7 @@ class BlockRealize(BlockBase):
                 new.block_name.data,
                 iters,
                 body,
-                predicate=None if holds.constant in (True, 1) else _planted(holds, at),
+                predicate=None if holds.constant in (True, 1) else planted_in(holds, at),
                 annotations=new.annotations,
             )
 
@@ -700,27 +727,10 @@ class BlockRealize(BlockBase):
 
     @property
     def block(self) -> Block:
-        return _view(Block, self.op)
+        return view_of(Block, self.op)
 
 
-_CLASSES: dict[type[Operation], type[Stmt]] = {
-    tir.ForOp: For,
-    tir.WhileOp: While,
-    tir.IfOp: IfThenElse,
-    tir.StoreOp: BufferStore,
-    tir.MaskedStoreOp: BufferStore,
-    tir.EvaluateOp: Evaluate,
-    tir.AssertOp: AssertStmt,
-    tir.AttrOp: AttrStmt,
-    tir.LaunchThreadOp: AttrStmt,
-    tir.LetOp: LetStmt,
-    tir.AllocateOp: Allocate,
-    tir.AllocConstOp: AllocateConst,
-    tir.DeclBufferOp: DeclBuffer,
-    tir.AllocBufferOp: DeclBuffer,
-    tir.BlockOp: BlockRealize,
-    tir.FuncOp: BlockRealize,
-}
+CLASSES |= {tir.BlockOp: BlockRealize, tir.FuncOp: BlockRealize}
 
 
 def operations_of(stmt: Stmt) -> list[Operation]:
@@ -728,7 +738,7 @@ def operations_of(stmt: Stmt) -> list[Operation]:
     if isinstance(stmt, SeqStmt):
         return list(stmt._ops)
     if opens_scope(stmt.op):
-        return [stmt.op, *(op for op in _after(stmt.op) if not is_expression(op))]
+        return [stmt.op, *(op for op in ops_after(stmt.op) if not is_expression(op))]
     return [stmt.op]
 
 
@@ -743,21 +753,21 @@ def add_to(block: IRBlock, stmt: Stmt, mapping: dict[SSAValue, SSAValue] | None 
         copied(op.regions[0].block.ops if isinstance(op, tir.FuncOp) else [op], block, known)
         if not isinstance(op, tir.FuncOp):
             note_source(cast(Operation, block.last_op), op)
-    copies = block.ops if before is None else _after(before)
+    copies = block.ops if before is None else ops_after(before)
     note_counters(originals, copies)
 
 
-def _planted(value: ExprLike, block: IRBlock) -> SSAValue:
+def planted_in(value: ExprLike, block: IRBlock) -> SSAValue:
     return clone_expr(tx.convert(value).ssa, block, {})
 
 
 def _yielding(value: ExprLike) -> Region:
     block = IRBlock()
-    block.add_op(tir.YieldOp(_planted(value, block)))
+    block.add_op(tir.YieldOp(planted_in(value, block)))
     return Region(block)
 
 
-def _body_region(variables: Sequence[PrimExpr], body: Stmt, mapping: dict[SSAValue, SSAValue] | None = None) -> Region:
+def body_region(variables: Sequence[PrimExpr], body: Stmt, mapping: dict[SSAValue, SSAValue] | None = None) -> Region:
     """Return a region with a copy of `body`, whose arguments replace `variables`."""
     block = IRBlock(arg_types=[v.type for v in variables])
     inner = dict(mapping or {})
@@ -777,7 +787,7 @@ def _bound(value: ExprLike, like: PrimExpr, block: IRBlock) -> SymExpr | SSAValu
     expr = tx.index_of(expr)
     symbolic = as_sym(expr)
     named = all(isinstance(v.name, str) for v in symbolic.free_vars())
-    return symbolic if named else _planted(expr, block)
+    return symbolic if named else planted_in(expr, block)
 
 
 def _starts(
