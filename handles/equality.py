@@ -32,11 +32,12 @@ from .object_path import ObjectPath
 from .relax.expr import Attrs, Call, Constant, Expr, GlobalVar, Tuple, Var, canonical
 from .relax.function import Binding, BindingBlock, MatchCast, SeqExpr
 from .struct_info import StructInfo, StructInfoProxy, type_of
+from .tir.block_views import BlockBase, BlockRealize
 from .tir.buffers import Buffer, Stmt
 from .tir.dims import is_extent_var
 from .tir.domains import BufferRegion, Range
 from .tir.prim_expr import PrimExpr, const, named_var
-from .tir.stmt import BlockBase, BlockRealize, operations_of
+from .tir.stmt import operations_of
 
 
 class _NodeReader(Reader):

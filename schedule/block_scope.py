@@ -25,9 +25,9 @@ from ..dialects.sym.int_set import SymInterval
 from ..dialects.sym.int_set import values_of as set_of
 from ..dialects.sym.operators import OPS
 from ..handles.module import IRModule
+from ..handles.tir.block_views import Block, BlockRealize
 from ..handles.tir.buffers import Stmt
 from ..handles.tir.prim_func import PrimFunc
-from ..handles.tir.stmt import Block, BlockRealize
 from ..ir.affine.boxes import exact_box
 from ..ir.affine.iter_map import Ranges
 from ..ir.affine.values import sym_expr_of

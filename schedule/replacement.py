@@ -19,8 +19,9 @@ from ..diagnostics import TiraxError
 from ..dialects import tir
 from ..handles.base_func import BaseFunc
 from ..handles.module import IRModule
+from ..handles.tir.block_views import Block, BlockRealize
 from ..handles.tir.buffers import Stmt
-from ..handles.tir.stmt import Block, BlockRealize, SeqStmt, stmt_of
+from ..handles.tir.stmt import SeqStmt, stmt_of
 from ..ir.origins import note, origin
 from ..ir.rewriting.copy import clone_expr, copied, is_expression
 from ..transforms.tir.walk import remove_dead

@@ -20,9 +20,10 @@ from ..dialects import tir
 from ..dialects.quick import clone
 from ..dialects.sched import Instruction, SequenceOp
 from ..handles.module import IRModule, set_name_in_module
+from ..handles.tir.block_views import BlockRealize
 from ..handles.tir.prim_expr import PrimExpr
 from ..handles.tir.prim_func import PrimFunc
-from ..handles.tir.stmt import BlockRealize, stmt_of
+from ..handles.tir.stmt import stmt_of
 from ..ir.passes.transform import Pass
 from ..ir.verification.verify import verify_module
 from . import primitives as _primitives

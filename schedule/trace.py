@@ -19,8 +19,9 @@ from ..dialects import sched, tir
 from ..dialects.relax.operator import OPERATORS
 from ..dialects.sched import INSTRUCTIONS, Argument, Instruction, SequenceOp, Spec
 from ..dialects.sym import IndexMapAttr, Sym
+from ..handles.tir.block_views import BlockRealize
 from ..handles.tir.buffers import Stmt
-from ..handles.tir.stmt import BlockRealize, stmt_of
+from ..handles.tir.stmt import stmt_of
 from .state import ScheduleError, ancestors
 
 _LETTERS: dict[Attribute, str] = {sched.BLOCK: "b", sched.LOOP: "l", sched.INT: "v"}

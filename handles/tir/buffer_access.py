@@ -22,7 +22,7 @@ from .buffers import Buffer
 from .domains import BufferRegion, Range
 from .expr_kinds import CLASSES, dim_node
 from .prim_expr import PrimExpr
-from .stmt import BufferStore
+from .storage import BufferStore
 
 
 def _listed(buffer: Buffer, indices: Any) -> list[Any]:

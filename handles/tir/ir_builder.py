@@ -21,22 +21,12 @@ from ...dialects.dtypes import dtype_of
 from ...dialects.sym.expr import SymExpr
 from . import prim_expr as tx
 from .buffers import Buffer, Stmt, decl_buffer
+from .control_flow import AttrStmt, For, ForKind, IfThenElse, While
 from .expr_kinds import CLASSES
 from .intrinsics import likely
 from .prim_expr import ExprLike, PrimExpr
-from .stmt import (
-    Allocate,
-    AttrStmt,
-    BufferStore,
-    DeclBuffer,
-    Evaluate,
-    For,
-    ForKind,
-    IfThenElse,
-    LetStmt,
-    SeqStmt,
-    While,
-)
+from .stmt import Evaluate, SeqStmt
+from .storage import Allocate, BufferStore, DeclBuffer, LetStmt
 
 
 def stmt_seq(*args: Stmt | PrimExpr) -> Stmt:

@@ -21,7 +21,7 @@ from tirax.handles.tir import buffers as tir_handles
 from tirax.handles.tir import prim_expr as tx
 from tirax.handles.tir.expr_kinds import CLASSES
 from tirax.handles.tir.place import place
-from tirax.handles.tir.stmt import BufferStore
+from tirax.handles.tir.storage import BufferStore
 from tirax.handles.types import PointerType, PrimType
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ...dialects import tir
+from ...handles.tir.block_views import Block
 from ...handles.tir.buffers import Param
 from ...handles.tir.domains import BufferRegion, IterVar, Range
 from ...handles.tir.prim_expr import PrimExpr
-from ...handles.tir.stmt import Block
 from ...schedule import checks
 from ...schedule import state as st
 from ...schedule.schedule import Schedule

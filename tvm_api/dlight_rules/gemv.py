@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from ...handles.equality import structural_equal
+from ...handles.tir.block_views import Block
 from ...handles.tir.buffers import Buffer
 from ...handles.tir.expr_kinds import Add, BufferLoad
 from ...handles.tir.prim_expr import PrimExpr
 from ...handles.tir.prim_func import PrimFunc
-from ...handles.tir.stmt import Block, BufferStore
+from ...handles.tir.storage import BufferStore
 from ...ir.affine.iter_map import NotAffineError
 from ...schedule.schedule import Schedule
 from ...schedule.trace import BlockRV, LoopRV

@@ -14,25 +14,13 @@ from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SymVar
 from ...handles.tir import prim_expr as tx
+from ...handles.tir.block_views import BLOCK_HEAD, BlockRealize
 from ...handles.tir.buffers import Buffer, Param, Stmt
+from ...handles.tir.domains import BufferRegion, IterVar, MatchBufferRegion
 from ...handles.tir.expr_kinds import class_name, expr_node, parts_of
 from ...handles.tir.prim_expr import PrimExpr, SizeVar, as_sym
 from ...handles.tir.prim_func import PrimFunc
-from ...handles.tir.stmt import (
-    BLOCK_HEAD,
-    BlockRealize,
-    BufferRegion,
-    Evaluate,
-    IterVar,
-    MatchBufferRegion,
-    SeqStmt,
-    add_to,
-    opens_scope,
-    operations_of,
-    sequence,
-    statements_in,
-    stmt_of,
-)
+from ...handles.tir.stmt import Evaluate, SeqStmt, add_to, opens_scope, operations_of, sequence, statements_in, stmt_of
 from ...ir.rewriting.copy import Copier, is_expression
 from ...ir.rewriting.substitute import SymbolSubstitution
 

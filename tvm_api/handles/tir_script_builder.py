@@ -24,26 +24,16 @@ from ...dialects.names import set_name
 from ...handles.array import Array
 from ...handles.base_func import BaseFunc
 from ...handles.tir import prim_expr as tx
+from ...handles.tir.block_views import Block, BlockRealize
 from ...handles.tir.buffers import Buffer, Stmt, decl_buffer
+from ...handles.tir.control_flow import AssertStmt, AttrStmt, For, ForKind, IfThenElse
+from ...handles.tir.control_flow import While as _While
 from ...handles.tir.domains import BufferRegion, IterVar, Range
 from ...handles.tir.ir_builder import IRBuilder as _Statements
 from ...handles.tir.prim_expr import ExprLike, PrimExpr
 from ...handles.tir.prim_func import PrimFunc
-from ...handles.tir.stmt import (
-    Allocate,
-    AssertStmt,
-    AttrStmt,
-    Block,
-    BlockRealize,
-    BufferStore,
-    DeclBuffer,
-    Evaluate,
-    For,
-    ForKind,
-    IfThenElse,
-    LetStmt,
-)
-from ...handles.tir.stmt import While as _While
+from ...handles.tir.stmt import Evaluate
+from ...handles.tir.storage import Allocate, BufferStore, DeclBuffer, LetStmt
 from ...ir.buffers.regions import infer_regions
 
 

@@ -48,10 +48,11 @@ _NAMES = NamesOnly(
             subtract Var
         """,
         "handles.tir.prim_func": "PrimFunc",
-        "handles.tir.stmt": """
-            Allocate AllocateConst AssertStmt AttrStmt Block BlockRealize BufferRegion BufferStore
-            DeclBuffer Evaluate For ForKind IfThenElse IterVar LetStmt MatchBufferRegion SeqStmt While
-        """,
+        "handles.tir.block_views": "Block BlockRealize",
+        "handles.tir.control_flow": "AssertStmt AttrStmt For ForKind IfThenElse While",
+        "handles.tir.domains": "BufferRegion IterVar MatchBufferRegion",
+        "handles.tir.stmt": "Evaluate SeqStmt",
+        "handles.tir.storage": "Allocate AllocateConst BufferStore DeclBuffer LetStmt",
         "handles.tir.ir_builder": "stmt_list stmt_seq",
         "te.tensor": "ProducerLoad",
         "schedule.schedule": "Schedule",

@@ -7,17 +7,17 @@ from ...handles.tir.prim_expr import PrimExpr
 class Add(PrimExpr):
     """lhs + rhs (`a`, `b`)"""
     def __init__(self, a: Any, b: Any) -> None: ...
-from ...handles.tir.stmt import Allocate as Allocate
-from ...handles.tir.stmt import AllocateConst as AllocateConst
+from ...handles.tir.storage import Allocate as Allocate
+from ...handles.tir.storage import AllocateConst as AllocateConst
 class And(PrimExpr):
     """lhs and rhs, both evaluated (`a`, `b`)"""
     def __init__(self, a: Any, b: Any) -> None: ...
-from ...handles.tir.stmt import AssertStmt as AssertStmt
-from ...handles.tir.stmt import AttrStmt as AttrStmt
+from ...handles.tir.control_flow import AssertStmt as AssertStmt
+from ...handles.tir.control_flow import AttrStmt as AttrStmt
 from ...tvm_api.handles.data_layout import BijectiveLayout as BijectiveLayout
-from ...handles.tir.stmt import Block as Block
+from ...handles.tir.block_views import Block as Block
 from ...schedule.trace import BlockRV as BlockRV
-from ...handles.tir.stmt import BlockRealize as BlockRealize
+from ...handles.tir.block_views import BlockRealize as BlockRealize
 from ...schedule.block_scope import BlockScope as BlockScope
 class Broadcast(PrimExpr):
     """A vector of one value."""
@@ -27,14 +27,14 @@ class BufferLoad(PrimExpr):
     """An element of a buffer; a vector of them, of which a `predicate` may leave some out."""
     def __init__(self, buffer: Any, indices: Any, predicate: Any = None) -> None: ...
 from ...handles.tir.domains import BufferRegion as BufferRegion
-from ...handles.tir.stmt import BufferStore as BufferStore
+from ...handles.tir.storage import BufferStore as BufferStore
 class Call(PrimExpr):
     """A call, `Call(dtype, op, args)`."""
     def __init__(self, dtype: Any, op: Any, args: Any) -> None: ...
 class Cast(PrimExpr):
     """A conversion, `Cast(dtype, value)`."""
     def __init__(self, dtype: Any, value: Any) -> None: ...
-from ...handles.tir.stmt import DeclBuffer as DeclBuffer
+from ...handles.tir.storage import DeclBuffer as DeclBuffer
 from ...schedule.block_scope import DepKind as DepKind
 from ...schedule.block_scope import Dependency as Dependency
 class Div(PrimExpr):
@@ -54,15 +54,15 @@ class FloorDiv(PrimExpr):
 class FloorMod(PrimExpr):
     """lhs - floor(lhs / rhs) * rhs (`a`, `b`)"""
     def __init__(self, a: Any, b: Any) -> None: ...
-from ...handles.tir.stmt import For as For
-from ...handles.tir.stmt import ForKind as ForKind
+from ...handles.tir.control_flow import For as For
+from ...handles.tir.control_flow import ForKind as ForKind
 class GE(PrimExpr):
     """lhs >= rhs (`a`, `b`)"""
     def __init__(self, a: Any, b: Any) -> None: ...
 class GT(PrimExpr):
     """lhs > rhs (`a`, `b`)"""
     def __init__(self, a: Any, b: Any) -> None: ...
-from ...handles.tir.stmt import IfThenElse as IfThenElse
+from ...handles.tir.control_flow import IfThenElse as IfThenElse
 from ...handles.tir.index_map import IndexMap as IndexMap
 class IntImm(PrimExpr):
     """An integer constant, `IntImm(dtype, value)`."""
@@ -78,7 +78,7 @@ from ...tvm_api.handles.data_layout import Layout as Layout
 class Let(PrimExpr):
     """`body`, in which `var` is `value`."""
     def __init__(self, var: Any, value: Any, body: Any) -> None: ...
-from ...handles.tir.stmt import LetStmt as LetStmt
+from ...handles.tir.storage import LetStmt as LetStmt
 from ...schedule.trace import LoopRV as LoopRV
 from ...handles.tir.domains import MatchBufferRegion as MatchBufferRegion
 class Max(PrimExpr):
@@ -133,7 +133,7 @@ def TVMBackendFreeWorkspace(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `TVMBackendFreeWorkspace`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
 from ...schedule.tensor_intrin import TensorIntrin as TensorIntrin
 from ...handles.tir.prim_expr import Var as Var
-from ...handles.tir.stmt import While as While
+from ...handles.tir.control_flow import While as While
 def add(a: Any, b: Any) -> Any:
     """a + b"""
 from ...handles.tir.intrinsics import address_of as address_of
