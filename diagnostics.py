@@ -176,15 +176,17 @@ def nesting_checked() -> Iterator[None]:
         raise TiraxError("the program is nested too deeply", hint=hint) from error
 
 
-def suggestion(name: str, known: Iterable[str]) -> str | None:
+def suggestion(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """Return the hint `did you mean 'x'?` for a misspelt name, or None if no known name is close.
+
+    `cutoff` is the similarity, between 0 and 1, of names that are close.
 
     Names like `__test__` get none: Python and libraries look them up, no user misspelt them.
     """
     if name.startswith("__"):
         return None
     by_lower = {n.lower(): n for n in known}
-    near = difflib.get_close_matches(name.lower(), list(by_lower), n=2, cutoff=0.6)
+    near = difflib.get_close_matches(name.lower(), list(by_lower), n=2, cutoff=cutoff)
     if not near:
         return None
     return "did you mean " + " or ".join(f"'{by_lower[n]}'" for n in near) + "?"

@@ -240,6 +240,9 @@ class Target:
         bits = 8 if match.group(1) is None else max(8, int(match.group(1)))
         return max(1, self.vector_bits // bits)
 
+    def __repr__(self) -> str:
+        return f"Target({self.text!r})"
+
     def __str__(self) -> str:
         return self.text
 
@@ -256,7 +259,9 @@ def _is_x86(triple: str) -> bool:
 def _cpu(options: dict[str, str], triple: str) -> str:
     cpu = options.get("mcpu", "generic")
     if _is_x86(triple) and cpu not in _X86_CPUS:
-        raise unknown_name("cpu", cpu, _X86_CPUS)
+        error = unknown_name("cpu", cpu, _X86_CPUS)
+        error.hint = error.hint or suggestion(re.sub(r"^zen[ -]?", "znver", cpu), _X86_CPUS, cutoff=0.3)
+        raise error
     if not _is_x86(triple) and cpu in _X86_CPUS.keys() - {"generic"}:
         raise TargetError(
             f"'{cpu}' is a cpu of x86", expected=f"one of {triple.split('-', 1)[0]}", found=f"-mcpu={cpu}"

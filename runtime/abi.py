@@ -295,7 +295,7 @@ class _PyMethodDef(ctypes.Structure):
     ]
 
 
-class Binding:
+class NativeCode:
     """The `self` of a native function: keeps its PyMethodDef and its code alive."""
 
     __slots__ = ("definition", "keep_alive")
@@ -305,34 +305,40 @@ class Binding:
         self.keep_alive = keep_alive
 
 
-class BoundData(np.ndarray):
+class NativeCodeAndData(np.ndarray):
     """The `self` of a native function that reads its own data through it: it has the fields of the array."""
 
     definition: _PyMethodDef
     keep_alive: object
 
 
-_METH_FASTCALL = 0x80
+_METH_KEYWORDS, _METH_FASTCALL = 0x02, 0x80
 _new_builtin = ctypes.PYFUNCTYPE(
     ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.py_object, ctypes.c_void_p
 )(("PyCMethod_New", ctypes.pythonapi))
 
 
 def fastcall(
-    name: str, address: int, keep_alive: object = None, doc: str | None = None, data: np.ndarray | None = None
+    name: str,
+    address: int,
+    keep_alive: object = None,
+    doc: str | None = None,
+    data: np.ndarray | None = None,
+    keywords: bool = False,
 ) -> Callable[..., Any]:
     """Return a builtin function for a native `PyObject* (PyObject* self, PyObject* const* args, Py_ssize_t nargs)`.
 
     It keeps `keep_alive` (the owner of the code) alive. `doc` is its `__doc__`. With `data`, its `self` is an array
-    over them (`ArrayLayout`).
+    over them (`ArrayLayout`). With `keywords` it has a fourth parameter, the names of keyword arguments.
     """
     encoded = None if doc is None else doc.encode()
-    definition = _PyMethodDef(name.encode(), address, _METH_FASTCALL, encoded)
-    binding = Binding(definition, keep_alive) if data is None else _bound_data(definition, keep_alive, data)
+    flags = _METH_FASTCALL | (_METH_KEYWORDS if keywords else 0)
+    definition = _PyMethodDef(name.encode(), address, flags, encoded)
+    binding = NativeCode(definition, keep_alive) if data is None else _bound_data(definition, keep_alive, data)
     return _new_builtin(ctypes.addressof(definition), binding, __name__, None)
 
 
-def _bound_data(definition: _PyMethodDef, keep_alive: object, data: np.ndarray) -> BoundData:
-    bound = data.view(BoundData)
+def _bound_data(definition: _PyMethodDef, keep_alive: object, data: np.ndarray) -> NativeCodeAndData:
+    bound = data.view(NativeCodeAndData)
     bound.definition, bound.keep_alive = definition, keep_alive
     return bound

@@ -8,6 +8,7 @@ offset  0  magic (8 bytes)
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -44,6 +45,8 @@ def write_atomically(
             file.writelines(chunks)
         return
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder", str(target.parent))
     try:
         with open(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode), "wb") as file:
             file.writelines(chunks)

@@ -30,7 +30,7 @@ from .errors import (
 )
 from .library.load import Library, load_library
 from .metadata import FunctionInfo, MetadataError
-from .module import Functions, Module, Unpicklable
+from .module import Functions, Module, Unpicklable, functions_text
 from .ndarray import ALIGNMENT, array, empty
 from .profiling import recorder
 from .profiling.report import Report
@@ -89,6 +89,9 @@ class Executable(Unpicklable):
         self._instrumented: Executable | None = None
         self._module: Module | None = None
         self._lock = Lock()
+
+    def __repr__(self) -> str:
+        return functions_text("Executable", self.functions.values())
 
     @property
     def code(self) -> bytes:
@@ -160,9 +163,15 @@ class Executable(Unpicklable):
         """Return a function by name. Raises `NameLookupError` with a suggestion."""
         return self.jit()[name]
 
-    def __call__(self, *args: Any) -> Any:
-        """Call the function `main`, or the only one. Raises `NameLookupError` if there are several others."""
-        return self[next(iter(self.functions)) if len(self.functions) == 1 else "main"](*args)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function `main`, or the only one, by position or by keyword.
+
+        Raises `NameLookupError` if there are several others, and what calls raise.
+        """
+        name = next(iter(self.functions)) if len(self.functions) == 1 else "main"
+        if kwargs:
+            args = bind_keywords(self.functions[name], args, kwargs)
+        return self[name](*args)
 
     def save(self, path: str | os.PathLike[str], extra: Mapping[str, Any] | None = None) -> None:
         """Write everything to one file (format: `container.py`), replacing it atomically. Raises `OSError`.
@@ -374,6 +383,9 @@ class VirtualMachine(Unpicklable):
         if function is None and name not in self.module:
             raise unknown_name("function", name, self._functions)
         return self.module[name] if function is None else function
+
+    def __repr__(self) -> str:
+        return functions_text("VirtualMachine", self.module.functions.values())
 
     def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
         """Copy the arguments for a later `invoke_stateful`; raises what a call with them would raise."""

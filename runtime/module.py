@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn, Self
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
@@ -14,6 +14,12 @@ from .metadata import FunctionInfo
 from .registry import PackedFunction
 from .slots import SlotContext, SlotSpec, resolve
 from .timing import Evaluator
+
+if TYPE_CHECKING:
+    from .engine import LoadedObject
+
+_SHOWN = 8
+"""The number of functions that a text names."""
 
 
 class Unpicklable:
@@ -48,6 +54,9 @@ class Functions(Unpicklable):
     def __contains__(self, name: object) -> bool:
         return name in self._callables or any(name == info.alias for info in self.functions.values() if info.alias)
 
+    def __repr__(self) -> str:
+        return functions_text(type(self).__name__, self.functions.values())
+
     def info(self, name: str) -> FunctionInfo:
         """Return the metadata of a function, by its name or its alias. Raises `NameLookupError` with a suggestion."""
         info = self.functions.get(name) or next((f for f in self.functions.values() if f.alias == name != ""), None)
@@ -75,6 +84,22 @@ class Functions(Unpicklable):
         return Evaluator(self[func_name], *args, **options)
 
 
+def functions_text(kind: str, functions: Collection[FunctionInfo]) -> str:
+    """Return the text of a holder of functions: the signature of a single function, the names of several."""
+    if len(functions) == 1:
+        return f"<{kind} {next(iter(functions))}>"
+    names = [function.name for function in functions]
+    more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+    return f"<{kind} of {', '.join(names[:_SHOWN] + more) or 'nothing'}>"
+
+
+def _callable(loaded: LoadedObject, info: FunctionInfo) -> Callable[..., Any]:
+    from .keywords import with_keywords
+
+    address = loaded.address(info.entry)
+    return with_keywords(fastcall(info.name, address, loaded), address, info)
+
+
 class Module(Functions):
     """Loaded functions; a call runs no Python code. Each keeps the code alive, so it may outlive the module."""
 
@@ -98,5 +123,5 @@ class Module(Functions):
         self.rows = np.zeros((0, 0), np.int64) if rows is None else rows
         addresses, references = resolve(slots, SlotContext(functions, constants, external or {}, self.rows))
         loaded = load_object(code, [f.entry for f in functions.values()], addresses, references, imports)
-        callables = {n: fastcall(n, loaded.address(info.entry), loaded, str(info)) for n, info in functions.items()}
+        callables = {name: _callable(loaded, info) for name, info in functions.items()}
         super().__init__(functions, callables)

@@ -115,7 +115,8 @@ def _callable(function: Any, signature: Signature, why: Any, library: object) ->
         results = {leaf.path: _result(leaf, p) for leaf, p in zip(signature.results, places, strict=True)}
         return _nested(results, (), info.result) if results else None
 
-    call.__name__, call.__doc__ = info.name, str(info)
+    call.__name__ = call.__qualname__ = info.name
+    call.__doc__ = str(info)
     call.library = library  # pyright: ignore[reportFunctionMemberAccess]
     return call
 

@@ -56,13 +56,14 @@ def test_lanes_of_what_is_no_number():
 def test_string_goes_round(text):
     target = Target(text)
     assert Target(str(target)) == target and hash(Target(str(target))) == hash(target)
-    assert str(target) == " ".join(text.split())
+    assert str(target) == " ".join(text.split()) and repr(target) == f"Target({str(target)!r})"
 
 
 @pytest.mark.parametrize(
     "text, kind, parts",
     [
         ("llvm -mcpu=znver44", NameLookupError, ["unknown cpu 'znver44'", "did you mean 'znver4'"]),
+        ("llvm -mcpu=zen99", NameLookupError, ["unknown cpu 'zen99'", "did you mean 'znver5'"]),
         (
             "llvm -mpcu=znver4",
             NameLookupError,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from . import explain as explain
 from . import patterns
+from . import text as text
 from .bindings import rewrite_bindings
 from .cost import EstimatedCost
 from .eqsat import EqsatRewrite, saturated

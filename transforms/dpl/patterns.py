@@ -49,11 +49,12 @@ class Mismatch:
 
 @dataclass
 class Search:
-    """The search functions of patterns, set by the modules that know all patterns: `matcher`, `graph` and `explain`."""
+    """Functions of patterns, set by the modules that know all patterns: `matcher`, `graph`, `explain` and `text`."""
 
     in_expr: Callable[[DFPattern, Any, Mapping[Any, Any] | None], dict[DFPattern, Any] | None] = field(init=False)
     why_not: Callable[[DFPattern, Any, Mapping[Any, Any] | None], Mismatch | None] = field(init=False)
     in_block: Callable[[Constraints, DataflowBlock], dict[DFPattern, Any] | None] = field(init=False)
+    text: Callable[[DFPattern], str] = field(init=False)
 
 
 SEARCH = Search()
@@ -68,6 +69,9 @@ class DFPattern:
         In a `PatternContext` each argument is used by the call, unless `add_constraint` is off.
         """
         return CallPattern(self, args, varg_default_wildcard, add_constraint)
+
+    def __repr__(self) -> str:
+        return SEARCH.text(self)
 
     def __or__(self, other: DFPattern) -> OrPattern:
         return OrPattern(self, other)

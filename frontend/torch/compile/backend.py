@@ -22,7 +22,7 @@ from ..tensors import array_of
 from .calls import Call, graph_call
 from .graphs import GraphConverter
 from .inference import is_plain, visible_outputs
-from .options import Options, require_mode
+from .options import Options, check_mode
 from .partition import partitioned
 from .report import GraphReport
 
@@ -36,10 +36,10 @@ def tirax(
 ) -> Call:
     """Compile a graph for the CPU: TorchDynamo's backend "tirax".
 
-    `options` are those of `Options`; `mode` is one of PyTorch's (`MODES`), which are all equivalent here.
-    Raises `NameLookupError` and `TiraxError` for invalid ones. PyTorch runs whatever cannot be compiled.
+    `options` are those of `Options`; `mode` is one of PyTorch's (`MODES`), which are all equivalent here. Unknown ones
+    are ignored with a warning. Raises `TiraxError` for invalid values. PyTorch runs whatever cannot be compiled.
     """
-    require_mode(mode)
+    check_mode(mode)
     return compiled(graph_module, example_inputs, Options.of(options))
 
 

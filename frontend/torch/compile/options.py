@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -17,10 +18,18 @@ MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagrap
 _PRECISIONS = ("float32", "bfloat16", "float16")
 
 
-def require_mode(mode: object) -> None:
-    """Raise `NameLookupError` for an invalid mode of `torch.compile`."""
+def check_mode(mode: object) -> None:
+    """Warn of an unknown mode of `torch.compile`; it has no effect."""
     if mode is not None and mode not in MODES:
-        raise unknown_name("mode of torch.compile", str(mode), MODES)
+        _warn("mode of torch.compile", [str(mode)], MODES)
+
+
+def _warn(kind: str, names: Sequence[str], known: Collection[str]) -> None:
+    for name in names:
+        error = unknown_name(kind, name, known)
+        hint = f"{error.hint}; " if error.hint and error.hint.startswith("did") else ""
+        text = f"tirax ignores an {error.message} ({hint}known: {', '.join(sorted(known))})"
+        warnings.warn(text, UserWarning, stacklevel=3)
 
 
 @dataclass(frozen=True)
@@ -45,14 +54,12 @@ class Options:
 
     @classmethod
     def of(cls, options: Mapping[str, Any] | None) -> Options:
-        """Create options by name. Raises `NameLookupError` for unknown names, and `TiraxError` for invalid values."""
+        """Create options by name. Raises `TiraxError` for invalid values; unknown names are ignored with a warning."""
         if options is not None and not isinstance(options, Mapping):
             raise ArgumentsError("the options of the backend", expected="a dictionary", found=options)
         known = {field.name for field in fields(cls)}
-        for name in options or {}:
-            if name not in known:
-                raise unknown_name("option of the backend", name, known)
-        chosen = cls(**(options or {}))
+        _warn("option of the backend", [str(name) for name in options or {} if name not in known], known)
+        chosen = cls(**{name: value for name, value in (options or {}).items() if name in known})
         if chosen.precision not in _PRECISIONS:
             raise TiraxError("the precision is unknown", expected=" or ".join(_PRECISIONS), found=chosen.precision)
         if chosen.threads is not None and (not isinstance(chosen.threads, int) or chosen.threads < 1):

@@ -389,7 +389,6 @@ def test_the_target_and_threads():
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"presicion": "float16"}, "did you mean"),
         ({"precision": "float8"}, "precision"),
         ({"threads": 0}, "threads"),
         ({"target": "cuda"}, "target"),
@@ -398,6 +397,15 @@ def test_the_target_and_threads():
 def test_wrong_options_are_reported(options, error):
     with pytest.raises((NameLookupError, TiraxError, torch._dynamo.exc.BackendCompilerFailed), match=error):
         torch.compile(lambda x: x + 1, backend="tirax", options=options)(torch.ones(2))
+
+
+def test_unknown_options_are_ignored_with_a_warning():
+    x = torch.ones(2)
+    with pytest.warns(UserWarning, match=r"option .* 'presicion' \(did you mean 'precision'\?; known: freeze, "):
+        f = torch.compile(lambda x: x + 1, backend="tirax", options={"presicion": "float16", "threads": 1})
+        assert torch.equal(f(x), x + 1)
+    with pytest.warns(UserWarning, match=r"unknown mode of torch.compile 'fast' \(known: default, max-autotune, "):
+        assert torch.equal(torch.compile(lambda x: x + 2, backend="tirax", mode="fast")(x), x + 2)
 
 
 def test_the_report_is_printed(capsys):
