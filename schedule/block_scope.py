@@ -112,7 +112,7 @@ def cached_flags(block: st.BlockLike) -> CachedFlags:
     return CachedFlags(is_affine(block), is_covered(block), pipeline)
 
 
-# What producers give
+# Coverage by producers
 
 
 def is_covered(block: tir.BlockOp) -> bool:

@@ -222,7 +222,7 @@ def why_repeated(block: tir.BlockOp, loops: Sequence[tir.ForOp]) -> str | None:
     inside = [lp for lp in loops if st.constant_extent(lp) != 1]
     every = [lp for lp in st.loops_above(block) if st.constant_extent(lp) != 1]
     why = _why_not_injective(block, inside)
-    # Where no iteration comes twice in all of the loops, none does in some of them.
+    # If no iteration is repeated in all of the loops, none is repeated in some of them.
     return why if why is None or _why_not_injective(block, every) is not None else None
 
 

@@ -146,7 +146,7 @@ def _counterparts(
     written = [op for root in new.operations() for op in root.walk() if isinstance(op, tir.BlockOp)]
     put = [op for root in parts for op in root.walk()]
     if isinstance(old, tir.FuncOp) and isinstance(new, Block):
-        del written[:1]  # it is the root block itself
+        del written[:1]  # the root block itself
     blocks = dict[Operation, Operation](zip(written, (op for op in put if isinstance(op, tir.BlockOp)), strict=True))
     yield from ((a, blocks[b]) for a, b in reused.items() if b in blocks)
     for op in put:

@@ -69,7 +69,7 @@ class LocatedParser(TextParser):
             if error.location is None:
                 error.location = self.span_place(token)
             raise
-        except (VerifyException, ValueError, OverflowError) as error:  # xDSL's, for literals out of range, the like
+        except (VerifyException, ValueError, OverflowError) as error:  # raised by xDSL, e.g. for literals out of range
             raise VerifyError(str(error), location=self.span_place(token)) from error
         if op.location is UNKNOWN_LOC:
             line = bisect_right(self._line_starts, token.start)

@@ -265,7 +265,7 @@ def rows_of(buffer: SSAValue, region: Sequence[Ends | None]) -> list[Row]:
             start, end = max(first.constant, 0), min(first.constant + extent.constant, size.constant)
             first, extent = Const(start, size.dtype), Const(end - start, size.dtype)
         elif first.constant is not None and not Analyzer().can_prove(OPS["le"](first + extent, size)):
-            extent = minimum(first + extent, size) - first  # a split that does not divide reaches behind the end
+            extent = minimum(first + extent, size) - first  # a split with a remainder exceeds the dimension
         out.append((first, extent))
     return out
 

@@ -88,5 +88,5 @@ def read_vdevice(site: CallSite) -> StringAttr:
     if not isinstance(config, str | dict | None) or type(index) is not int or not isinstance(scope, str | None):
         raise site.error("a virtual device is a target, a number and a kind of memory", found=describe(target))
     text = vdevice_text(config, index, scope or "global")
-    tir.TargetAttr.of(text.partition(":")[0])  # which knows all kinds
+    tir.TargetAttr.of(text.partition(":")[0])  # validates the kind
     return StringAttr(text)

@@ -36,7 +36,7 @@ def parse_source(
     Raises `ScriptError` or another located `TiraxError`, also if there are several programs and `program` selects
     none of them.
     """
-    text = text.removeprefix("\ufeff")  # what some editors put at the head of a file
+    text = text.removeprefix("\ufeff")  # a byte order mark, as written by some editors
     source = Source(register_text(filename, text))
     tree = parse_text(text, source)
     explicit = extra_vars or {}

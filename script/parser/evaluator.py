@@ -46,7 +46,7 @@ def _located(p: Evaluator[Any], read: Reader, node: ast.stmt) -> Any:
 
 @dataclass(frozen=True)
 class Policy:
-    """How errors and bindings are handled. By default parsing stops at the first error."""
+    """The handling of errors and bindings. By default parsing stops at the first error."""
 
     undefined: Callable[[Evaluator[Any], list[ast.Name], set[str], Iterable[str]], None] = _undefined
     """Called with the uses of undefined names, all known names, and the symbolic variables of the signature."""
@@ -59,7 +59,7 @@ class Policy:
 RAISE = Policy()
 
 
-# What expressions mean where a dialect does not say it
+# Defaults for expressions that a dialect does not define
 
 
 def no_operator(p: Evaluator[Any], kind: str, value: Any, node: ast.AST) -> NoReturn:
@@ -127,7 +127,7 @@ class Language:
 
     name: str = ""
     where: str = ""
-    """What contains the statements, as worded in diagnostics."""
+    """The construct that contains the statements, as named in diagnostics."""
     values: tuple[type, ...] = (SSAValue, SymExpr, Imm)
     """Types of values that support the operators, attributes and subscripts of the dialect."""
     operands: tuple[type, ...] = ()
@@ -209,7 +209,7 @@ class Evaluator(Generic[State]):
             raise exceeded("parse.depth", "the expression is nested too deeply", location=self.source.place(node))
         try:
             return visitor(self, node)
-        except TiraxError as error:  # as `Source.located`, which would be a fifth of the time here
+        except TiraxError as error:  # like `Source.located`, which would take a fifth of the time here
             error.location = error.location or self.source.place(node)
             raise
         finally:
@@ -232,7 +232,7 @@ class Evaluator(Generic[State]):
         """Read a statement and return the result of its reader."""
         read = self.language.statements.get(type(node))
         if read is None:
-            if isinstance(node, ast.Pass | ast.Nonlocal):  # `nonlocal n` captures a name, which is captured anyway
+            if isinstance(node, ast.Pass | ast.Nonlocal):  # `nonlocal n` only captures a name
                 return None
             raise refuse(self.source, node, self.language.where)
         return self.policy.statement(self, read, node)
@@ -458,7 +458,7 @@ def _attribute(p: Evaluator[Any], node: ast.Attribute) -> Any:
     if isinstance(value, ModuleRef):
         return p.language.member(p, node.attr, node)
     if isinstance(value, ModuleType):
-        member = getattr(value, node.attr, None)  # a module may load its parts when they are first named
+        member = getattr(value, node.attr, None)  # a module may load members lazily
         if member is None:
             raise p.error(node, f"'{value.__name__}' has no '{node.attr}'", hint=suggestion(node.attr, vars(value)))
         return p.placed(script_value(member), node)

@@ -106,7 +106,7 @@ class ModuleParser:
         self._imported: dict[str, Operation] = {}
         self._attributes: dict[str, Attribute] = {}
 
-    # What functions see of the module
+    # The module as seen by its functions
 
     def has_function(self, name: str) -> bool:
         return name in self.functions or name in self._imported or name in self._unreadable

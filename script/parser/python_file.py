@@ -133,7 +133,7 @@ class Head:
     def _decorator(self, node: ast.expr) -> Ref | None:
         try:
             value = self._parser.evaluator.visit(node.func if isinstance(node, ast.Call) else node)
-        except TiraxError:  # a decorator of somebody else
+        except TiraxError:  # a foreign decorator
             return None
         return value if isinstance(value, Ref) else None
 
@@ -185,7 +185,7 @@ class Head:
         environment = self._environment.copy()
         changeable = {name: v for name, v in self._bound.items() if isinstance(v, list | dict)}
         for name, statement in self._mentioned.items():
-            if name in changeable:  # and whatever else is called so
+            if name in changeable:  # and its aliases
                 for other in [n for n, v in changeable.items() if v is changeable[name]]:
                     environment.define(other, Unknown(self._source.place(statement), "it may change here"))
         return environment

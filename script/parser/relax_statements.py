@@ -175,7 +175,7 @@ def _with(p: RelaxParser, node: ast.With) -> str | None:
     if p.state.function.dataflow is not None:
         raise p.error(node, "a dataflow block may not stand in another")
     frame = p.state.function.dataflow = DataflowFrame(Block())
-    end = [s for s in node.body[-1:] if isinstance(s, ast.Return)]  # it may end the block, and stands after it
+    end = [s for s in node.body[-1:] if isinstance(s, ast.Return)]  # it may end the block, but belongs after it
     try:
         with p.into(frame.block) as names:
             read_body(p, node.body[: len(node.body) - len(end)])

@@ -99,7 +99,7 @@ def _declare(p: TirParser, site: CallSite, result: tir.BufferType, data: Any, *,
     if not (isinstance(data, SSAValue) and isinstance(data.type, HandleType)):
         raise site.error("data must be a pointer", expected="A.data", found=describe(data))
     if result.scope == GLOBAL:
-        result = result.with_scope(data.type.scope)  # a buffer lies where its address points
+        result = result.with_scope(data.type.scope)  # the scope of its address
     return p.emit(tir.DeclBufferOp(data, result, alias=alias), site.node)
 
 
@@ -117,7 +117,7 @@ def _allocated(
     if any(key != tir.AllocBufferOp.PADDED for key in notes):
         raise site.error("an unknown annotation", expected=tir.AllocBufferOp.PADDED, found=", ".join(notes))
     if isinstance(result.elem_offset, Var) and p.state.is_mentioned_once(str(result.elem_offset.name)):
-        result = result.at_any_offset(result.offset_factor.data or 1)  # as in TVM: of the offset nothing is said
+        result = result.at_any_offset(result.offset_factor.data or 1)  # as in TVM, the offset is unknown
     return p.emit(tir.AllocBufferOp(result, padded=bool(notes), declared=declared), site.node)
 
 

@@ -58,7 +58,7 @@ def binary(p: TirParser, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
         if folded is not None:
             return folded
     if kind in LOGICAL and lanes(type_of(p, a, node)) * lanes(type_of(p, b, node)) > 1:
-        kind = f"bitwise_{kind}"  # of truths lane by lane; `T.And` is the other one
+        kind = f"bitwise_{kind}"  # for booleans, lane by lane, unlike `T.And`
         a, b = as_condition(p, a, node), as_condition(p, b, node)
     kept = _identity(p, kind, a, b, node)
     return emit_operator(p, kind, a, b, node) if kept is None else kept
@@ -96,7 +96,7 @@ def _fold_imms(p: TirParser, kind: str, x: Imm, y: Imm, node: ast.AST) -> Imm | 
         result = fold(kind, *values)
     except (ValueError, ArithmeticError, TypeError) as error:
         if is_float(dtype) and not isinstance(error, TypeError):
-            return None  # a quotient by 0 and its like have a value when the program runs
+            return None  # division by 0 and the like are left to run time
         raise p.error(node, f"'{SYMBOLS.get(kind, kind)}' on constants fails: {error}") from None
     if isinstance(result, complex):
         return None

@@ -165,7 +165,7 @@ def _call(p: TirParser, target: Ref, site: CallSite) -> Any:
     build = FUNCTIONS.get(name)
     if build is not None:
         if "dtype" in site.kwargs and name in _DTYPE_DROPPED:
-            dtype = site.kwargs.pop("dtype")  # operands alone say what an operator gives
+            dtype = site.kwargs.pop("dtype")  # the operands alone determine the result type
             if name in _DTYPE_FIRST:
                 site.args.insert(0, dtype)
         return build(p, site)

@@ -314,7 +314,7 @@ def _reach(extent: SymExpr) -> tuple[int | None, bool]:
     scales = [v for v in extent.free_vars() if v.value is not None and tir.is_vscale(v.value)]
     if not scales:
         return extent.constant, False
-    scale = scales[0]  # each call gives the same number
+    scale = scales[0]  # all calls return the same number
     extent = extent.substitute(dict.fromkeys(scales, scale))
     number = extent.substitute({scale: Const(1, scale.dtype)}).constant
     return (number, True) if number is not None and extent == scale * number else (None, False)

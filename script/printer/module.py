@@ -87,7 +87,7 @@ def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -
     doc.in_module = True
     for inner in module.body.block.ops:
         if isinstance(inner, ModuleOp):
-            _function(doc, inner)  # which has no form
+            _function(doc, inner)  # raises: a nested module has no form in TVMScript
     functions = [op for op in module.body.block.ops if _kind(op) is not None and (only is None or op in only)]
     functions.sort(key=_place)
     doc.line("@" + doc.ir("ir_module"))

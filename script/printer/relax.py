@@ -168,7 +168,7 @@ def _function(p: RelaxPrinter, op: relax.FuncOp | relax.ClosureOp, name: str, op
     with p.names.frame():
         with p.signature():
             names = [p.define(v, "param") for v in block.args]
-            ret = struct_info(p, op.ret_type)  # its variables are declared first, as TVM does
+            ret = struct_info(p, op.ret_type)  # its variables are declared first, as in TVM
             params = [f"{name}: {struct_info(p, v.type)}" for name, v in zip(names, block.args, strict=True)]
         decorator = p.doc.relax("function") + (f"({', '.join(options)})" if options else "")
         p.doc.line("@" + decorator)

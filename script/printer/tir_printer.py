@@ -228,7 +228,7 @@ def _declare_sizes(p: TIRPrinter, dims: Iterable[SymExpr]) -> None:
     types: list[str] = []
     for dim in dims:
         if not isinstance(dim, Var):
-            symbolic(p, dim)  # declares what it mentions, each on a line before
+            symbolic(p, dim)  # declares its variables, each on a line before
         elif dim.value is None and dim.name not in p.symbols:
             names.append(p.define_symbol(dim))
             types.append(_called(p.dtype(dim.dtype)))

@@ -89,7 +89,7 @@ def _text(op: Operation) -> tuple[str, str]:
         if all(isinstance(f, relax.FuncOp | relax.ClosureOp | tir.FuncOp) for f in functions):
             return print_script(op), "python"
     except UnsupportedError:
-        pass  # it is shown as MLIR
+        pass  # shown as MLIR instead
     with elided_contents(_SHOWN):
         return str(op), "text"
 

@@ -257,7 +257,7 @@ def address(buffer: SSAValue, indices: Iterable[SSAValue]) -> SymExpr:
 def slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> SymExpr:
     """Return the change of an access's address per step of an iterator, in elements."""
     steps = [_step(index, it) for index in op.indices]
-    if any(step.constant is None for step in steps):  # quotients and rests may grow as one number together
+    if any(step.constant is None for step in steps):  # quotients and remainders may add up to a constant
         place = address(op.buffer, op.indices)
         return place.substitute({it.expr: it.expr + 1}) - place
     total: SymExpr = Const(0)
@@ -332,7 +332,7 @@ def loads_below(value: SSAValue) -> list[tir.LoadOp]:
     return [op for op in tree(value) if isinstance(op, tir.LoadOp)]
 
 
-# reductions of several results
+# reductions with several results
 
 
 def split_reductions(func: tir.FuncOp) -> None:

@@ -9,7 +9,7 @@
             where X[i, s * w :+ w] is better than best: best, step = X[i, s * w :+ w], s
         k = the first of step * w + lane whose best is that of all lanes
         P[i], V[i] = better((P[i], V[i]), (k, X[i, k]))
-        what is left of K, one by one
+        the remainder of K, one by one
 
 Only element k of the vectors can win. The tir defines the treatment of NaN: vectors that contain one are processed
 element by element. The tir also decides whether the first or the last of equal elements wins; whether 0 or -0 is

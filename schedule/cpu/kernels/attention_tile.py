@@ -109,7 +109,7 @@ class Queries:
         cloner = self._at(inner, i, j, begin)
         if self.piece is not None:
             zero = inner.const(0, self.index)
-            for page in self._pages:  # all keys of a piece read that of the first one
+            for page in self._pages:  # all keys of a piece have the page of the first one
                 cloner.replace(page.result, self._with_places(self._at(inner, i, zero, self.piece))(page.result))
         return cloner
 
@@ -306,7 +306,7 @@ class Softmax:
 
         def larger(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             old, score = inner.load(self.top, [i]), inner.load(self.scores.buffer, [i, v[0]])
-            return inner.op(tir.MaxOp(old, score, nnan=True))  # of NaN the powers are NaN, too
+            return inner.op(tir.MaxOp(old, score, nnan=True))  # powers of NaN are NaN anyway
 
         self.stages.write([(extent, True)], larger, in_row(self.top, i), begin)
 

@@ -338,7 +338,7 @@ class _Tile(mk.RowTile):
 
     @property
     def _invariant(self) -> Interior | None:
-        """The padding conditions that are the same for the whole tile, if checking them separately pays off."""
+        """The padding conditions that are the same for the entire tile, if checking them separately pays off."""
         interior, moving = self.plan.interior, [it for it in (self.plan.lane, self.plan.row) if it is not None]
         steady = None if interior is None else interior.invariant(moving)
         return None if steady is None or _holds_mostly(self.plan.stage, steady) else steady
@@ -443,7 +443,7 @@ class _Tile(mk.RowTile):
         """Prefetch lines of the next panel or part, if any, in a block of `size` steps of the last loop."""
         plan, row = self.plan, self.plan.row
         if row is not None and row.extent.constant is None and self.rows.size == 1:
-            return  # a row alone reads panels in order, which the processor foresees
+            return  # a single row reads panels in order: the hardware prefetches
         if plan.panels is not None and plan.order == _PANEL_BY_PANEL:
             share = prefetch_share(self.outer, self.rows)
             if share is not None:

@@ -108,7 +108,7 @@ def _steps(stage: Stage, it: Iter, by: int) -> bool:
 
 def _above(stage: Stage, lane: Iter, ways: int) -> Iter | None:
     """Return the iterator whose elements are `ways` apart."""
-    if isinstance(stage.buffer.owner, tir.AllocBufferOp):  # buffers shrink to what is accessed, dimension by dimension
+    if isinstance(stage.buffer.owner, tir.AllocBufferOp):  # buffers shrink in each dimension to the accesses
         return None
     return next((it for it in reversed(stage.iters) if it is not lane and _steps(stage, it, ways)), None)
 

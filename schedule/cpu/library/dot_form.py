@@ -80,5 +80,5 @@ def is_reused(columns: SSAValue, rows: tir.LoadOp, it: Iter) -> bool:
 
 def known_room(it: Iter) -> SymExpr:
     most = room(it)
-    assert most is not None  # else there is no plan
+    assert most is not None  # otherwise there is no plan
     return most

@@ -4,7 +4,7 @@ A vector holds one row of P in each 32-bit lane, so that P is read in order, onc
 
     for n in N / lanes:                                        on several threads
         for i in M / rows:
-            for b in K / block: acc[r, :] += what a block gives
+            for b in K / block: acc[r, :] += the products of a block
             C[i, n :+ lanes] = epilogue(acc[r, :])
 """
 

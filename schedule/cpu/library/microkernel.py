@@ -1,9 +1,9 @@
 """The skeleton of microkernels, shared by the rules that keep a tile of the result in registers.
 
-    strips:        for j in J / 64: body(64 columns from 64 j); what is left: fewer, or vectors with a mask
-    row_tiles:     for i in I / 6: body(6 rows from 6 i); what is left: fewer
+    strips:        for j in J / 64: body(64 columns from 64 j); remainder: fewer, or masked vectors
+    row_tiles:     for i in I / 6: body(6 rows from 6 i); remainder: fewer
     RowTile:
-        begin:     acc[r, c] = init, or what is in the result
+        begin:     acc[r, c] = init, or the value in the result
         reduce:    for k: step
         step:      acc[r, c] = acc[r, c] + A[i + r, k] * B[k, j + c]       operands: where A, B are loaded from
         finish:    C[i + r, j + c] = epilogue(acc[r, c])
@@ -292,7 +292,7 @@ def row_tiles(
     left = row.extent - done
     number = (left + (some - 2)) // some
     run_pieces(loops, row, (done, number, some), partial(tiles, repeats=True), name)
-    single = maximum(left - number * some, 0)  # one at most
+    single = maximum(left - number * some, 0)  # at most one
     run_pieces(loops, row, (row.extent - 1, single, 1), tiles, name)
 
 

@@ -186,7 +186,7 @@ def _prefetch_line(line: Line, strips: tir.ForOp, width: int, where: dict[SSAVal
         prefetch(insert, line.access.buffer, [cloner(i) for i in line.access.indices], write=write)
 
 
-# past the caches
+# streaming stores
 
 STREAMED = "tirax_streamed"
 """The intrinsic that returns its argument, and marks it to be stored past the caches."""

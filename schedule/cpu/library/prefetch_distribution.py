@@ -1,6 +1,6 @@
 """Consecutive tiles that read the same lines of memory distribute the prefetching of the next lines among each other.
 
-    for tile in T: for block in K / S: ask; for k in S: … P[panel, S * block + k, :]
+    for tile in T: for block in K / S: prefetch; for k in S: … P[panel, S * block + k, :]
 
 If a step reads L lines of a panel, a tile prefetches in each block of S steps S * L / T lines from
 

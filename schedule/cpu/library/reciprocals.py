@@ -60,7 +60,7 @@ class Reciprocals:
 
     def replace_divisions(self, loops: LoopBuilder, cloner: Cloner) -> None:
         """Replace divisions by multiplications in copies of `cloner`."""
-        for op in reversed(self.divisions):  # those that another one divides come behind it
+        for op in reversed(self.divisions):  # operands of another division come after it
             cloner.replace(op.result, loops.op(tir.MulOp(cloner(op.lhs), self.factors[op])))
 
 

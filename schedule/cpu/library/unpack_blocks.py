@@ -82,7 +82,7 @@ class Words:
         kind = VectorType(dtype, [self.lanes])
         return value if value.type == kind else self.loops.op(tir.ReinterpretOp(value, kind))
 
-    # what is computed of them
+    # arithmetic on fields
 
     def cast(self, value: SSAValue, dtype: Attribute) -> SSAValue:
         """Cast each lane to another type."""

@@ -67,7 +67,7 @@ NEAR_LANES = frozenset[int | None]((0, 1, 2, 3, 4))
 them.
 """
 
-# What is unknown, and what is much
+# Assumptions and thresholds
 
 MANY_ROWS = 64
 """Rows; assumed for an image of unknown height; with at least as many, their shared operand should be in a near

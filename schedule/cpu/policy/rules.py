@@ -119,7 +119,7 @@ def added_rules(*added: AnyRule, before: str | None = None) -> Iterator[None]:
 
 def rules() -> tuple[AnyRule, ...]:
     """Return the rules for stages, including those of plug-ins, in the order in which they are tried."""
-    len(OPERATORS)  # plug-ins are imported by the first look into that table
+    len(OPERATORS)  # the first access of that table imports the plug-ins
     return _table()
 
 
