@@ -12,7 +12,8 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp
 from ..dialects import relax
 from ..handles.module import IRModule
 from ..handles.relax.builder import Builder, module_of
-from ..handles.relax.expr import Call, Expr, Tuple, TupleGetItem, Var
+from ..handles.relax.call import Call
+from ..handles.relax.expr import Expr, Tuple, TupleGetItem, Var
 from ..handles.tir.attributes import attr_of
 from ..handles.tir.prim_func import PrimFunc
 from ..te.emit import call_te as te_call

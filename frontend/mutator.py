@@ -15,20 +15,11 @@ from xdsl.ir import Operation, Region, SSAValue
 from ..diagnostics import TiraxError
 from ..dialects import relax
 from ..handles.module import IRModule
-from ..handles.relax.expr import (
-    Call,
-    DataflowVar,
-    Expr,
-    GlobalVar,
-    Id,
-    Op,
-    Tuple,
-    TupleGetItem,
-    Var,
-    expr_of,
-)
+from ..handles.relax.call import Call
+from ..handles.relax.expr import DataflowVar, Expr, GlobalVar, Id, Tuple, TupleGetItem, Var, expr_of
 from ..handles.relax.function import Binding, BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
 from ..handles.relax.functor import dispatch, method_of
+from ..handles.relax.op import Op
 from ..handles.struct_info import StructInfo, TensorStructInfo, type_of
 from ..ir.rewriting.edit import set_type
 from ..ir.rewriting.infer import infer_again

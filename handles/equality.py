@@ -29,7 +29,8 @@ from .base_func import BaseFunc, DictAttrs
 from .mismatch import first_mismatch
 from .module import IRModule
 from .object_path import ObjectPath
-from .relax.expr import Attrs, Call, Constant, Expr, GlobalVar, Tuple, Var, canonical
+from .relax.call import Attrs, Call
+from .relax.expr import Constant, Expr, GlobalVar, Tuple, Var, canonical
 from .relax.function import Binding, BindingBlock, MatchCast, SeqExpr
 from .struct_info import StructInfo, StructInfoProxy, type_of
 from .tir.block_views import BlockBase, BlockRealize

@@ -28,7 +28,8 @@ from ..struct_info import (
     tir_vars_in_struct_info,
 )
 from ..tir.dims import dim_value
-from .expr import Call, Expr, GlobalVar, Var
+from .call import Call
+from .expr import Expr, GlobalVar, Var
 from .function import Binding, DataflowBlock, Function, SeqExpr, binding_of
 from .functor import post_order_visit
 

@@ -32,8 +32,9 @@ from ..base_func import BaseFunc
 from ..module import IRModule, require_function
 from ..struct_info import ShapeStructInfo, type_of
 from ..tir.attributes import attr_of
+from .call import Call
 from .calls import to_expr
-from .expr import Call, DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of
+from .expr import DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of
 from .function import BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
 
 

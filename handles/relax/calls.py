@@ -30,21 +30,10 @@ from ..tir.attributes import attr_of
 from ..tir.dims import dim_of
 from ..tir.index_map import index_mapping
 from ..tir.prim_expr import PrimExpr
-from .expr import (
-    Call,
-    DataTypeImm,
-    Expr,
-    ExternFunc,
-    GlobalVar,
-    Op,
-    PrimValue,
-    ShapeExpr,
-    StringImm,
-    Tuple,
-    TupleGetItem,
-    const,
-)
+from .call import Call
+from .expr import DataTypeImm, Expr, ExternFunc, GlobalVar, PrimValue, ShapeExpr, StringImm, Tuple, TupleGetItem, const
 from .function import Function
+from .op import Op
 from .operators import Operators
 
 _SHAPE_ARGS = frozenset({"shape", "size"})

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from ...diagnostics import TiraxError, UnsupportedError
+from .call import Call
 from .expr import (
-    Call,
     Constant,
     DataflowVar,
     DataTypeImm,
@@ -17,7 +17,6 @@ from .expr import (
     ExternFunc,
     GlobalVar,
     NullValue,
-    Op,
     PrimValue,
     ShapeExpr,
     StringImm,
@@ -26,6 +25,7 @@ from .expr import (
     Var,
 )
 from .function import Binding, BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
+from .op import Op
 
 _T = TypeVar("_T")
 

@@ -11,8 +11,8 @@ from ...dialects import relax
 from ...dialects.relax.registered import RegisteredOperator
 from ..struct_info import type_of
 from .builder import Builder
+from .call import Call
 from .calls import to_expr
-from .expr import Call
 from .op import Op
 
 

@@ -17,7 +17,8 @@ from xdsl.ir import Block, Operation, Region
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
-from ...handles.relax.expr import Call, Expr, TupleGetItem, bound_expr
+from ...handles.relax.call import Call
+from ...handles.relax.expr import Expr, TupleGetItem, bound_expr
 from ...handles.tir.attributes import attr_of
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.names import make_unique

@@ -20,8 +20,10 @@ from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
+from ...handles.relax.call import Call
 from ...handles.relax.calls import to_expr
-from ...handles.relax.expr import Call, Constant, Expr, Op, Tuple, TupleGetItem, Var, bound_expr
+from ...handles.relax.expr import Constant, Expr, Tuple, TupleGetItem, Var, bound_expr
+from ...handles.relax.op import Op
 from ...ir.functions.lookup import ops_of_type, relax_functions
 from ...ir.passes.limits import limit
 from ...ir.passes.transform import Pass, no_gc

@@ -14,9 +14,11 @@ from itertools import islice, pairwise
 from typing import Any
 
 from ...diagnostics import SourceLocation
+from ...handles.relax.call import Call
 from ...handles.relax.calls import to_expr
-from ...handles.relax.expr import Call, Op, Tuple, TupleGetItem, Var
+from ...handles.relax.expr import Tuple, TupleGetItem, Var
 from ...handles.relax.function import Function
+from ...handles.relax.op import Op
 from ...ir.locations import location_of
 from . import patterns as p
 from .matcher import Lookup, Matcher, Subject, Ways, opaque, same_expr

@@ -25,19 +25,10 @@ from ...diagnostics import NameLookupError, TiraxError, UnsupportedError
 from ...dialects import relax
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr, Var
-from ...handles.relax.expr import (
-    Call,
-    Expr,
-    ExternFunc,
-    GlobalVar,
-    Op,
-    ShapeExpr,
-    Tuple,
-    TupleGetItem,
-    bound_expr,
-    expr_of,
-)
+from ...handles.relax.call import Call
+from ...handles.relax.expr import Expr, ExternFunc, GlobalVar, ShapeExpr, Tuple, TupleGetItem, bound_expr, expr_of
 from ...handles.relax.expr import Var as Variable
+from ...handles.relax.op import Op
 from ...ir.functions.lookup import FunctionOp, callee_names, functions
 from ...ir.names import fresh_suffix
 from ...ir.passes.transform import module_op

@@ -14,7 +14,8 @@ from xdsl.dialects.builtin import TupleType
 from xdsl.ir import Operation, OpResult, SSAValue
 
 from ...dialects import relax
-from ...handles.relax.expr import Call, Expr, Tuple, Var, bound_expr, canonical, expr_of
+from ...handles.relax.call import Call
+from ...handles.relax.expr import Expr, Tuple, Var, bound_expr, canonical, expr_of
 from ...handles.relax.function import DataflowBlock
 from . import patterns as p
 from .matcher import Matcher, Matches, Subject, roots_of, same_value

@@ -19,15 +19,14 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.relax.types import substitute_type
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.expr import Var as SymVar
+from ...handles.relax.call import Call
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import (
-    Call,
     Constant,
     DataflowVar,
     Expr,
     ExternFunc,
     GlobalVar,
-    Op,
     ShapeExpr,
     Tuple,
     TupleGetItem,
@@ -36,6 +35,7 @@ from ...handles.relax.expr import (
     expr_of,
 )
 from ...handles.relax.function import Function
+from ...handles.relax.op import Op
 from . import patterns as p
 
 Subject = Expr | Op

@@ -21,8 +21,9 @@ from ...diagnostics import SourceLocation, TiraxError
 from ...dialects.dtypes import dtype_of
 from ...dialects.sym.expr import SymExpr, Var
 from ...handles.relax.calls import to_expr
-from ...handles.relax.expr import Expr, Op
+from ...handles.relax.expr import Expr
 from ...handles.relax.function import DataflowBlock
+from ...handles.relax.op import Op
 from ...handles.struct_info import dims_of, type_of
 
 

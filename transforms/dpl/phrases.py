@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from ...dialects.dtypes import dtype_name
-from ...handles.relax.expr import Call, Constant, ExternFunc, GlobalVar, Op, ShapeExpr, Tuple, TupleGetItem, Var
+from ...handles.relax.call import Call
+from ...handles.relax.expr import Constant, ExternFunc, GlobalVar, ShapeExpr, Tuple, TupleGetItem, Var
 from ...handles.relax.function import Function
+from ...handles.relax.op import Op
 from ...handles.struct_info import StructInfo
 from . import patterns as p
 from .matcher import Subject, plain, tensor_type

@@ -18,8 +18,9 @@ from ...diagnostics import TiraxError, UnsupportedError, VerifyError
 from ...dialects import relax
 from ...dialects.quick import clone
 from ...handles.module import IRModule
+from ...handles.relax.call import Call
 from ...handles.relax.calls import to_expr
-from ...handles.relax.expr import Call, Expr, Tuple, TupleGetItem, Var, bound_expr
+from ...handles.relax.expr import Expr, Tuple, TupleGetItem, Var, bound_expr
 from ...handles.relax.function import Function
 from ...ir.equality import fingerprint
 from ...ir.functions.lookup import binding_blocks, relax_functions

@@ -9,8 +9,9 @@ from typing import Any
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 
 from ...dialects import relax
+from ...handles.relax.call import Call
 from ...handles.relax.calls import to_expr
-from ...handles.relax.expr import Call, Expr, TupleGetItem, Var, bound_expr, canonical
+from ...handles.relax.expr import Expr, TupleGetItem, Var, bound_expr, canonical
 from ...ir.functions.lookup import binding_blocks
 from ...ir.rewriting.edit import is_removable
 from .matcher import Matches, Roots

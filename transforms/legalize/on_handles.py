@@ -14,8 +14,9 @@ from ...dialects.relax.operator import OPERATORS, Operator
 from ...dialects.relax.registered import LEGALIZE
 from ...dialects.sym.expr import SymExpr, Var
 from ...dialects.tir import FuncOp
+from ...handles.relax.call import Call
 from ...handles.relax.calls import to_expr
-from ...handles.relax.expr import Call, Expr, GlobalVar, bound_expr, expr_of
+from ...handles.relax.expr import Expr, GlobalVar, bound_expr, expr_of
 from ...handles.relax.registered import register_op_attr
 from ...handles.struct_info import StructInfo, type_of
 from ...handles.tir.prim_func import PrimFunc

@@ -12,8 +12,9 @@ from xdsl.ir import SSAValue
 from ...diagnostics import TiraxError
 from ...dialects.relax.operator import Arg, Operator
 from ...dialects.relax.registered import GRADIENT
+from ...handles.relax.call import Call
 from ...handles.relax.calls import to_expr
-from ...handles.relax.expr import Call, Expr, Tuple, expr_of
+from ...handles.relax.expr import Expr, Tuple, expr_of
 from .expressions import Tape, handle, zeros_like
 from .gradient_rules import GRADIENTS, Gradients, Site
 

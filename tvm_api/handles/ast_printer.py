@@ -14,14 +14,13 @@ from xdsl.ir import Attribute, Operation
 
 from ...diagnostics import TiraxError
 from ...dialects.relax import OBJECT
+from ...handles.relax.call import Call
 from ...handles.relax.expr import (
-    Call,
     Constant,
     DataTypeImm,
     Expr,
     ExternFunc,
     GlobalVar,
-    Op,
     PrimValue,
     ShapeExpr,
     StringImm,
@@ -30,6 +29,7 @@ from ...handles.relax.expr import (
     Var,
 )
 from ...handles.relax.function import Binding, BindingBlock, Function, If, MatchCast, SeqExpr
+from ...handles.relax.op import Op
 from ...handles.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,

@@ -16,7 +16,9 @@ from ...handles.equality import (
     structural_hash,
 )
 from ...handles.module import IRModule
-from ...handles.relax.expr import Attrs, Expr, GlobalVar, Op
+from ...handles.relax.call import Attrs
+from ...handles.relax.expr import Expr, GlobalVar
+from ...handles.relax.op import Op
 from ...handles.relax.registered import register_op_attr
 from ...handles.struct_info import VDevice
 from ...handles.tir.domains import Range
@@ -37,7 +39,7 @@ transform: ModuleType
 provide(
     __name__,
     {
-        "attrs": {"handles.base_func": "DictAttrs", "handles.relax.expr": "Attrs"},
+        "attrs": {"handles.base_func": "DictAttrs", "handles.relax.call": "Attrs"},
         "base": {"tvm_api.ir": "*"},
         "container": {"tvm_api.ir": "Array Map"},
         "diagnostics": {"tvm_api.handles.from_script": "Diagnostic DiagnosticContext override_renderer"},

@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strength import drawn
 
-from tirax.handles.relax.expr import Call, ExternFunc, GlobalVar, Op, Var
+from tirax.handles.relax.call import Call
+from tirax.handles.relax.expr import ExternFunc, GlobalVar, Var
+from tirax.handles.relax.op import Op
 from tirax.transforms.dpl.matcher import RULES
 from tirax.transforms.dpl.phrases import phrase
 from tirax.tvm_api import relax as rx

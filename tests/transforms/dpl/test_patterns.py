@@ -4,7 +4,9 @@ import pytest
 
 import tirax.tvm_api as tvm
 from tirax.diagnostics import DTypeError, NameLookupError, TiraxError
-from tirax.handles.relax.expr import Call, Constant, ExternFunc, GlobalVar, Op, Var
+from tirax.handles.relax.call import Call
+from tirax.handles.relax.expr import Constant, ExternFunc, GlobalVar, Var
+from tirax.handles.relax.op import Op
 from tirax.tvm_api import relax as rx
 from tirax.tvm_api.relax.analysis import get_var2val
 from tirax.tvm_api.relax.dpl import (
