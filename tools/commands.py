@@ -44,10 +44,11 @@ _WIDE = 200
 def run(options: Namespace) -> int:
     """Compile (or load) a function, call it on given or generated inputs, and print the results."""
     _form_of(options.profile)
+    inputs, sizes = named(options.input, "--input"), sizes_of(options.sizes)
     executable = _load(options.file) if _is_executable(options.file) else compile_program(options)
     name = function_name(options.func, executable)
     info = executable.functions[name]
-    arguments = Arguments(info, named(options.input, "--input"), sizes_of(options.sizes), options.seed)
+    arguments = Arguments(info, inputs, sizes, options.seed)
     values = arguments.values()
     print(info)
     for symbol, size in sorted(arguments.sizes.items()):

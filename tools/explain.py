@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from xdsl.passes import ModulePass
 
@@ -15,7 +16,7 @@ from ..driver.tracing.file import TraceFile
 from ..driver.tracing.recorder import Recorder
 from ..interpreter import MeaningError
 from ..ir.passes.transform import naming_pass
-from ..runtime import Executable
+from ..runtime import Executable, FunctionInfo
 from ..script.mlir_text import reading_context
 from ..target import Target
 from .arguments import Arguments
@@ -32,6 +33,9 @@ def explain(options: Namespace) -> int:
     """Write the trace. If the program does not compile, the trace ends with the error."""
     if _are_one_file(options.output, options.file):
         raise UsageError("the trace would be written over the program", hint="-o another file")
+    arguments = partial(
+        Arguments, inputs=named(options.input, "--input"), sizes=sizes_of(options.sizes), seed=options.seed
+    )
     file = TraceFile(options.output)
     try:
         recorder = Recorder(file, title=os.path.basename(options.file))
@@ -40,7 +44,7 @@ def explain(options: Namespace) -> int:
         if options.check_each:
             _check(recorder, options)
         if options.run:
-            _profile(recorder, options, executable)
+            _profile(recorder, options.func, executable, arguments)
     finally:
         file.close()
     print(f"{file.path}: {os.path.getsize(file.path) / 1e6:.1f} MB")
@@ -78,21 +82,21 @@ def _passes(options: Namespace) -> Iterator[ModulePass]:
     yield from pipeline_passes(options.pipeline, options.target or Target.host().text)
 
 
-def _profile(recorder: Recorder, options: Namespace, executable: Executable) -> None:
+def _profile(
+    recorder: Recorder, func: str | None, executable: Executable, arguments: Callable[[FunctionInfo], Arguments]
+) -> None:
     """Call the program and record its profile; if it cannot be called, print a note."""
     if not executable.functions:
         report("note: the program has no function of Relax, so it was not run")
         return
-    name = function_name(options.func, executable)
+    name = function_name(func, executable)
     try:
-        arguments = Arguments(
-            executable.functions[name], named(options.input, "--input"), sizes_of(options.sizes), options.seed
-        )
-        profile = executable.profile(name, *arguments.values(), repeat=_CALLS)
+        chosen = arguments(executable.functions[name])
+        profile = executable.profile(name, *chosen.values(), repeat=_CALLS)
     except UsageError:
         raise
     except TiraxError as error:
         report(f"note: the program was not run: {error}")
         return
-    sizes = ", ".join(f"{symbol} = {size}" for symbol, size in sorted(arguments.sizes.items()))
+    sizes = ", ".join(f"{symbol} = {size}" for symbol, size in sorted(chosen.sizes.items()))
     recorder.profile(profile, sizes)

@@ -83,6 +83,12 @@ def test_the_program_of_the_readme_is_read_from_its_file(cli, opt, tmp_path):
     assert result.code == 2 and "a file of MLIR is one program" in result.err
 
 
+def test_versions_and_help(cli):
+    for words, text in (((), "usage: tirax"), (("--version",), "tirax 0."), (("-v",), "(xDSL ")):
+        result = cli(*words)
+        assert (result.code, result.err) == (0, "") and text in result.out
+
+
 def test_generated_inputs_follow_the_signature(cli, model):
     result = cli("run", model, "--input", "x=ones", "--input", "w=ones", "--sizes", "n=3", "--time")
     assert result.code == 0

@@ -110,6 +110,9 @@ def test_module_pass_of_a_class(parse):
 
 
 def test_what_is_no_module_is_refused():
+    model = type("Net", (type("Module", (), {"__module__": "torch.nn"}),), {})()
+    with pytest.raises(TiraxError, match=r"found: Net\n  hint: tirax.compile\(model, inputs\) takes"):
+        Rename()(model)
     with pytest.raises(TiraxError, match="a pass runs on a module"):
         Rename()(42)
 
