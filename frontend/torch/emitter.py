@@ -11,8 +11,9 @@ from xdsl.ir import OpResult
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
 from ...dialects.dtypes import dtype_name
-from ...dialects.sym.expr import SymExpr, Var, product
+from ...dialects.sym.expr import SymExpr, Var, as_expr, product
 from ...handles.relax.expr import Constant, Expr, ShapeExpr, const
+from ...handles.struct_info import TensorStructInfo
 from ..block_builder import BlockBuilder
 from ..importing.random_numbers import RandomNumbers
 from ..importing.relax_operators import R
@@ -45,6 +46,30 @@ class Emitter:
         if self._extent is None or not hasattr(value, "shape"):
             return None
         return [self._extent(s) for s in value.shape]
+
+    def traced_shape(self, index: int) -> list[Extent] | None:
+        """Return the traced extents of one of several results, or None if they are unknown."""
+        values: Any = None if self.node is None else self.node.meta.get("val")
+        if self._extent is None or values is None:
+            return None
+        return [self._extent(s) for s in values[index].shape]
+
+    def matched(self, x: Expr, shape: Sequence[Extent] | None) -> Expr:
+        """Return a tensor of known rank with these extents, which the run checks, or new symbolic sizes."""
+        extents = [self.fresh_size() for _ in range(tensor_type(x).rank or 0)] if shape is None else shape
+        if tensor_type(x).dims == tuple(map(as_expr, extents)):
+            return x
+        return self.builder.match_cast(self.bound(x), TensorStructInfo(extents, dtype_of(x)))
+
+    def as_traced(self, x: Any) -> Any:
+        """Return a result with its traced extents if it has none, or if they define new symbols."""
+        t = x.ssa.type if isinstance(x, Expr) else None
+        shape = self.result_shape() if isinstance(t, relax.TensorType) else None
+        if shape is None or not isinstance(t, relax.TensorType) or t.element is None or t.rank != len(shape):
+            return x
+        if dtype_of(x) == "float64" and str(self.node.meta["val"].dtype) == "torch.float32":
+            x = cast_to(x, "float32")  # a number of float64 that item() reads does not promote
+        return self.matched(x, shape) if t.dims is None or self.node.meta.get("unbacked_bindings") else self.bound(x)
 
     def new_symbol(self) -> SymExpr | None:
         """Return the symbol that PyTorch assigned to the single integer result, or None if it is not a symbol."""

@@ -237,7 +237,7 @@ class GraphReader:
             values[0] = const(values[0], dtype_beside(values[0], values[1:]))
         by_keyword = {k: self.value(v) for k, v in kwargs.items()}
         try:
-            return self._bound(convert(self.emitter, *values, **by_keyword))
+            return self.emitter.as_traced(self._bound(convert(self.emitter, *values, **by_keyword)))
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
             if isinstance(error, TiraxError):
                 raise

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from ....diagnostics import UnsupportedError
+from ....dialects.sym.expr import floordiv
 from ....dialects.sym.operators import maximum, minimum
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
 from ....handles.struct_info import ShapeStructInfo, TensorStructInfo
 from ...importing.relax_operators import R
-from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, plain, rank_of, shape_of
+from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, is_float, plain, rank_of, shape_of
 from ..promotion import in_single
 from ..table import row
 
@@ -46,7 +47,7 @@ def slice_(
         begin, stop = start or 0, _TO_THE_END if end is None else end
         return R.strided_slice(x, axes=[dim], begin=[begin], end=[stop], strides=[step])
     result = e.result_shape()
-    if result is None or step != 1:
+    if result is None or step != 1 or e.node.meta.get("unbacked_bindings"):  # its count is new
         return R.strided_slice(x, axes=[dim], begin=[begin], end=[stop], strides=[step])
     count = result[axis_of(dim, len(result))]  # PyTorch has proved this: less remains to be proved
     if stop is extent:
@@ -217,11 +218,15 @@ def diagonal(e: Emitter, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1)
     if axes != list(range(rank)):
         x = e.emit(R.permute_dims(x, axes=axes))
     *outer, n, m = shape_of(x)
-    if not (isinstance(n, int) and isinstance(m, int)):
-        raise UnsupportedError("the diagonal of a matrix of a size that is not constant")
-    count = max(min(n, m - offset) if offset >= 0 else min(n + offset, m), 0)
     first = offset if offset >= 0 else -offset * m
-    flat = e.emit(R.reshape(x, ShapeExpr([*outer, n * m])))
+    flat = e.emit(R.reshape(x, ShapeExpr([*outer, plain(n * m)])))
+    if not (isinstance(n, int) and isinstance(m, int)):
+        shape = e.result_shape()
+        if shape is None:
+            raise UnsupportedError("the diagonal of a matrix of a size that is not constant")
+        steps = R.multiply(_count_up(shape[-1]), e.tensor(m + 1, "int64"))
+        return R.take(flat, e.emit(R.add(steps, e.tensor(first, "int64"))), axis=len(outer))
+    count = max(min(n, m - offset) if offset >= 0 else min(n + offset, m), 0)
     return R.take(flat, const(first + (m + 1) * np.arange(count), "int64"), axis=len(outer))
 
 
@@ -241,6 +246,10 @@ def as_strided(
     return R.take(flat, const(places, "int64"), axis=0)
 
 
+def _count_up(extent: Extent) -> Expr:
+    return R.arange(PrimValue(0), PrimValue(extent), PrimValue(1), dtype="int64")
+
+
 @row("unfold")
 def unfold(e: Emitter, x: Expr, dimension: int, size: int, step: int) -> Expr:
     """Return the windows along a dimension as a new last dimension."""
@@ -249,9 +258,13 @@ def unfold(e: Emitter, x: Expr, dimension: int, size: int, step: int) -> Expr:
     axis = axis_of(dimension, rank_of(x))
     extent = shape_of(x)[axis]
     if not isinstance(extent, int):
-        raise UnsupportedError("windows of a dimension of unknown extent", found=extent)
-    begins = np.arange(0, extent - size + 1, step)
-    windows = e.emit(R.take(x, const(begins[:, None] + np.arange(size), "int64"), axis=axis))
+        count = plain(floordiv(extent - size, step) + 1)
+        begins = R.expand_dims(R.multiply(_count_up(count), const(step, "int64")), 1)
+        places = e.emit(R.add(begins, const(np.arange(size), "int64")))
+    else:
+        begins = np.arange(0, extent - size + 1, step)
+        places = const(begins[:, None] + np.arange(size), "int64")
+    windows = e.emit(R.take(x, places, axis=axis))
     axes = [d for d in range(rank_of(windows)) if d != axis + 1]
     return R.permute_dims(windows, axes=[*axes, axis + 1])
 
@@ -260,8 +273,10 @@ def unfold(e: Emitter, x: Expr, dimension: int, size: int, step: int) -> Expr:
 
 
 @row("item", "_local_scalar_dense")
-def item(e: Emitter, x: Expr) -> Extent:
+def item(e: Emitter, x: Expr) -> Extent | Expr:
     """Return the only element of an integer tensor as a size."""
+    if is_float(dtype_of(x)) or dtype_of(x) == "bool":  # a number among others, never a size
+        return R.reshape(x, ())
     symbol = e.new_symbol()
     if symbol is None:
         raise UnsupportedError("the number in a tensor is wanted while the program is built")

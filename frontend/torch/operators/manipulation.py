@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....diagnostics import UnsupportedError
-from ....dialects.sym.expr import SymExpr
+from ....dialects.sym.expr import SymExpr, floordiv
 from ....handles.relax.expr import Expr, ShapeExpr, Tuple, TupleGetItem
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, axes_of, axis_of, cast_to, count_of, plain, rank_of, shape_of
@@ -209,7 +209,7 @@ def split(e: Emitter, x: Expr, split_size: Extent, dim: int = 0) -> Any:
     """Split x into parts of size `split_size`; the last one may be smaller."""
     extent = shape_of(x)[axis_of(dim, rank_of(x))]
     if not (isinstance(extent, int) and isinstance(split_size, int)):
-        raise UnsupportedError("a dimension of unknown extent is cut into parts of a given size", found=extent)
+        return _slices(e, x, _traced(e, axis_of(dim, rank_of(x)), extent), axis_of(dim, rank_of(x)))
     if split_size == 0 or extent <= split_size:
         return [x]
     if extent % split_size == 0:
@@ -238,12 +238,21 @@ def _slices(e: Emitter, x: Expr, sizes: Sequence[Extent], axis: int) -> list[Exp
     return parts
 
 
+def _traced(e: Emitter, axis: int, extent: Extent) -> list[Extent]:
+    """Return the sizes of the parts of a dimension as PyTorch traced them."""
+    parts = () if e.node is None else e.node.meta.get("val") or ()
+    shapes = [e.traced_shape(i) for i in range(len(parts))]
+    if not shapes or None in shapes:
+        raise UnsupportedError("a dimension of unknown extent is cut into parts", found=extent)
+    return [shape[axis] for shape in shapes if shape is not None]
+
+
 @row("chunk", "unsafe_chunk")
 def chunk(e: Emitter, x: Expr, chunks: int, dim: int = 0) -> Any:
     """Split x into at most `chunks` parts of equal size."""
     extent = shape_of(x)[axis_of(dim, rank_of(x))]
     if not isinstance(extent, int):
-        raise UnsupportedError("a dimension of unknown extent is cut into parts", found=extent)
+        return _slices(e, x, _traced(e, axis_of(dim, rank_of(x)), extent), axis_of(dim, rank_of(x)))
     size = -(-extent // chunks)
     if extent and extent % chunks == 0 and chunks > 1:
         return R.split(x, indices_or_sections=chunks, axis=dim)
@@ -255,7 +264,8 @@ def tensor_split(e: Emitter, x: Expr, sections: int, dim: int = 0) -> Any:
     """Split x into `sections` parts, of which the first ones may be longer by one."""
     extent = shape_of(x)[axis_of(dim, rank_of(x))]
     if not isinstance(extent, int):
-        raise UnsupportedError("a dimension of unknown extent is cut into parts", found=extent)
+        parts = [floordiv(extent + (sections - 1 - i), sections) for i in range(sections)]
+        return _slices(e, x, parts, axis_of(dim, rank_of(x)))
     least, more = divmod(extent, sections)
     return split_with_sizes(e, x, [least + (i < more) for i in range(sections)], dim)
 
@@ -302,9 +312,13 @@ def _tiled(e: Emitter, x: Expr, repeats: list[Extent]) -> Expr:
 @row("repeat_interleave.self_int")
 def repeat_interleave(e: Emitter, x: Expr, repeats: Extent, dim: int | None = None, output_size: Any = None) -> Expr:
     """Repeat each element."""
-    if not isinstance(repeats, int):
-        raise UnsupportedError("each element is repeated a number of times that is not constant")
-    return R.repeat(x, repeats, axis=dim)
+    if isinstance(repeats, int) and repeats:
+        return R.repeat(x, repeats, axis=dim)
+    x = x if dim is not None and rank_of(x) else e.emit(R.reshape(x, ShapeExpr([count_of(shape_of(x))])))
+    axis, shape = axis_of(dim or 0, rank_of(x)), shape_of(x)
+    wide = ShapeExpr([*shape[: axis + 1], repeats, *shape[axis + 1 :]])
+    spread = e.emit(R.broadcast_to(R.expand_dims(x, axis + 1), wide))
+    return R.reshape(spread, ShapeExpr([*shape[:axis], shape[axis] * repeats, *shape[axis + 1 :]]))
 
 
 # Sizes, as Python values at import.

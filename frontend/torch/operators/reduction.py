@@ -140,7 +140,7 @@ def _position(build: Callable[..., Expr], x: Expr, dim: int | None, keepdim: boo
     return R.reshape(build(R.reshape(x, (1,)), axis=0, keepdims=False), ())
 
 
-@row("any")
+@row("any", "_is_any_true")
 def any_(e: Emitter, x: Expr) -> Expr:
     """Return whether any element is nonzero."""
     return any_dims(e, x)
@@ -152,7 +152,7 @@ def any_dims(e: Emitter, x: Expr, dim: Dims = None, keepdim: bool = False) -> Ex
     return _truths(R.max, x, dim, keepdim)
 
 
-@row("all")
+@row("all", "_is_all_true")
 def all_(e: Emitter, x: Expr) -> Expr:
     """Return whether all elements are nonzero."""
     return all_dims(e, x)
@@ -301,10 +301,13 @@ def _sortable(x: Expr) -> Expr:
 @row("topk")
 def topk(e: Emitter, x: Expr, k: Extent, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
     """Return the largest (or smallest) elements along a dimension, sorted, and their positions."""
-    if not isinstance(k, int):
-        raise UnsupportedError("so many elements are wanted as a size says", found=k)
     if not rank_of(x):
         return [x, const(0, "int64")]
+    if not isinstance(k, int):
+        values, order = sort(e, x, dim, largest)
+        return [
+            e.emit(R.strided_slice(v, axes=[dim], begin=[0], end=[k], assume_inbound=True)) for v in (values, order)
+        ]
     if k == 0:
         shape: list[Extent] = shape_of(x)
         shape[axis_of(dim, len(shape))] = 0

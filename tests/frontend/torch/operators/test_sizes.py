@@ -1,0 +1,67 @@
+"""Symbolic sizes and numbers of data where operators take them, one build at two sizes, beside PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="models are made by PyTorch")
+
+from torch.nn import functional as F  # noqa: E402
+from torch_models import agree, exported  # noqa: E402
+
+AUTO = torch.export.Dim.AUTO
+
+OF_SIZES: dict[str, Any] = {
+    "pad by a size": lambda x: F.pad(x, (0, 0, 0, -x.shape[1] % 8)),
+    "crop by a size": lambda x: F.pad(x, (0, 0, -(x.shape[1] // 3), 2)),
+    "reflect by a size": lambda x: F.pad(x, (1, x.shape[1] // 8), mode="reflect"),
+    "slices from the end": lambda x: (x[:, -1], x[:, -3:-1], x[:, :-2], x[:, -x.shape[1] // 2 :]),
+    "extremum of sizes": lambda x: x.new_zeros(max(x.shape[1], 8)),
+    "topk": lambda x: torch.topk(x, x.shape[1] // 2, dim=1)[0],
+    "repeat_interleave": lambda x: x.repeat_interleave(x.shape[1], 0),
+    "unfold": lambda x: x.unfold(1, 3, 2),
+    "diagonal": lambda x: (x @ x.mT).diagonal(1, 1, 2),
+    "chunk": lambda x: torch.chunk(x, 2, 1),
+    "tensor_split": lambda x: torch.tensor_split(x, 3, 1),
+}
+
+
+@pytest.mark.parametrize("name", OF_SIZES)
+def test_of_sizes(name: str) -> None:
+    inputs = [[torch.randn(2, n, 3)] for n in (6, 12)]
+    agree(exported(OF_SIZES[name], inputs[0], dynamic_shapes=(({1: AUTO},),)), *inputs)
+
+
+def _joined(x: Any, index: Any, gates: Any, counts: Any) -> Any:
+    a, b = x.split(counts.tolist())
+    return torch.zeros(3, 4).index_add(0, index, torch.cat([a * 2, b * 3]) * gates[:, None])
+
+
+def _numbers(*values: Any) -> list[list[Any]]:
+    return [[torch.arange(6) + 0.5, torch.tensor(v)] for v in values]
+
+
+OF_DATA: dict[str, tuple[Any, list[list[Any]]]] = {
+    "joined parts": (
+        _joined,
+        [[torch.randn(6, 4), torch.tensor([0, 1, 2] * 2), torch.rand(6), torch.tensor(c)] for c in ([4, 2], [1, 5])],
+    ),
+    "range": (lambda x, n: torch.arange(n.max().item())[None] < n[:, None], _numbers([2, 5], [1, 7])),
+    "slice": (lambda x, n: x[: n.item()], _numbers(1, 4)),
+    "select": (lambda x, n: x[n.item()], _numbers(1, 4)),
+    "a float": (lambda x, n: x * n.item(), _numbers(2.5, -1.5)),
+    "a float beside integers": (
+        lambda x, n: torch.arange(3) * n.item(),
+        [[torch.zeros(1), torch.tensor(v, dtype=torch.float64)] for v in (2.5, -1.5)],
+    ),
+    "all": (lambda x, n: torch.ops.aten._is_all_true(n > 0), _numbers([1, 2], [0, 1])),
+    "any": (lambda x, n: torch.ops.aten._is_any_true(n > 0), _numbers([0, 0], [0, 1])),
+}
+
+
+@pytest.mark.parametrize("name", OF_DATA)
+def test_of_data(name: str) -> None:
+    function, inputs = OF_DATA[name]
+    agree(exported(function, inputs[0]), *inputs)
