@@ -5,6 +5,7 @@ from importlib import import_module
 _FAMILIES = (
     "attention",
     "convolution",
+    "counting",
     "creation",
     "elementwise",
     "grad",
@@ -19,6 +20,7 @@ _FAMILIES = (
     "random",
     "recurrent",
     "reduction",
+    "scan",
     "scatter",
 )
 

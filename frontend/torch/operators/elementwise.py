@@ -291,6 +291,17 @@ def frac(e: Emitter, x: Expr) -> Expr:
     return R.subtract(x, R.trunc(x))
 
 
+@row("hypot")
+@_single
+def hypot(e: Emitter, x: Any, other: Any) -> Expr:
+    """Return sqrt(x² + other²), computed without overflow; infinite if one of them is."""
+    a, b = (e.bound(R.abs(v)) for v in floating(e, x, other))
+    most, least = e.emit(R.maximum(a, b)), e.emit(R.minimum(a, b))
+    part = e.emit(R.divide(least, R.where(R.equal(most, number(a, 0.0)), number(a, 1.0), most)))
+    length = R.multiply(most, R.sqrt(R.add(number(a, 1.0), R.multiply(part, part))))
+    return R.where(R.logical_or(R.isinf(a), R.isinf(b)), number(a, math.inf), length)
+
+
 @row("atan2", "arctan2")
 @_single
 def atan2(e: Emitter, x: Any, other: Any) -> Expr:

@@ -1,0 +1,164 @@
+"""Operators that count, rank or repeat elements: their results often have a data-dependent size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ....diagnostics import UnsupportedError
+from ....dialects.sym.expr import SymExpr
+from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, TupleGetItem, const
+from ....handles.struct_info import ShapeStructInfo
+from ...importing.relax_operators import R
+from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, is_float, rank_of, shape_of
+from ..promotion import in_single
+from ..table import row
+from .scan import cummax
+
+
+def _size(e: Emitter, number: Expr, extent: Extent | None) -> Extent:
+    """Return a number of the run as a size: `extent`, if PyTorch has a symbol for it."""
+    if isinstance(extent, int):
+        return extent
+    symbol: SymExpr = e.fresh_size() if extent is None else extent
+    vector = e.emit(R.reshape(cast_to(number, "int64"), (1,)))
+    e.builder.match_cast(e.emit(R.tensor_to_shape(vector)), ShapeStructInfo([symbol]))
+    return symbol
+
+
+def _flat(e: Emitter, x: Expr) -> Expr:
+    return x if rank_of(x) == 1 else e.emit(R.reshape(x, ShapeExpr([count_of(shape_of(x))])))
+
+
+def _count_up(extent: Extent) -> Expr:
+    return R.arange(PrimValue(0), PrimValue(extent), PrimValue(1), dtype="int64")
+
+
+def _totals(e: Emitter, places: Expr, weights: Expr, extent: Extent) -> Expr:
+    """Return the sum of the weights at each of `extent` places."""
+    zeros = e.emit(R.zeros(ShapeExpr([extent]), dtype=dtype_of(weights)))
+    return e.emit(R.scatter_elements(zeros, places, weights, axis=0, reduction="add"))
+
+
+@row("repeat_interleave.Tensor")
+def repeats(e: Emitter, repeats: Expr, *, output_size: Extent | None = None) -> Expr:
+    """Return each position as often as `repeats` says."""
+    ends = e.emit(R.cumsum(repeats, axis=0, dtype="int64"))
+    shape = e.result_shape()
+    total = e.emit(R.sum(cast_to(repeats, "int64")))
+    extent = _size(e, total, shape[0] if shape else output_size)
+    return cast_to(e.emit(R.bucketize(_count_up(extent), ends, out_int32=False, right=True)), dtype_of(repeats))
+
+
+@row("bincount")
+def bincount(e: Emitter, x: Expr, weights: Expr | None = None, minlength: int = 0) -> Expr:
+    """Return how often each number is among x, or the sum of its weights."""
+    places = e.emit(cast_to(x, "int64"))
+    if weights is None:
+        weights = R.ones(ShapeExpr(shape_of(x)), dtype="int64")
+    elif dtype_of(weights) != "float32":
+        weights = cast_to(weights, "float64")
+    least = const([max(minlength, 0) - 1], "int64")  # of an empty x the length is minlength
+    greatest = R.max(e.emit(R.concat([places, least], axis=0)))
+    shape = e.result_shape()
+    extent = _size(e, e.emit(R.add(greatest, const(1, "int64"))), shape[0] if shape else None)
+    return _totals(e, places, e.bound(weights), extent)
+
+
+@row("histc")
+@in_single
+def histc(e: Emitter, x: Expr, bins: int = 100, min: float = 0, max: float = 0) -> Expr:
+    """Return the number of elements in each of `bins` equal intervals; the last one includes `max`."""
+    if not isinstance(bins, int) or (min == max and count_of(shape_of(x)) == 0):
+        raise UnsupportedError("the number of intervals, or the bounds of no elements, are not constant")
+    dtype = dtype_of(x)
+    wide = "float64" if dtype in ("float64", "int64", "int32") else "float32"
+    data = e.bound(cast_to(_flat(e, x), wide))
+    low, high = (const(v, wide) for v in (min, max))
+    if min == max:
+        low, high = e.emit(R.min(data)), e.emit(R.max(data))
+        single = e.emit(R.equal(low, high))
+        low = e.emit(R.where(single, R.subtract(low, const(1, wide)), low))
+        high = e.emit(R.where(single, R.add(high, const(1, wide)), high))
+    part = R.divide(R.multiply(R.subtract(data, low), const(bins, wide)), R.subtract(high, low))
+    inside = e.emit(R.logical_and(R.greater_equal(data, low), R.less_equal(data, high)))
+    place = e.emit(R.astype(R.where(inside, part, const(0, wide)), dtype="int64"))
+    counted = e.emit(R.astype(inside, dtype="int64"))
+    totals = _totals(e, e.emit(R.minimum(place, const(bins - 1, "int64"))), counted, bins)
+    return cast_to(totals, dtype)
+
+
+@row("_unique2", "_unique")
+def unique2(e: Emitter, x: Expr, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """Return the distinct elements in order, where each element is among them, and their counts."""
+    both = e.emit(R.unique(x, *map(PrimValue, (True, False, True, True))))
+    values, inverse, counts = (e.emit(TupleGetItem(both, i)) for i in range(3))
+    shape = e.traced_shape(0)
+    values, counts = e.matched(values, shape), e.matched(counts, shape)
+    return [values, e.emit(R.reshape(inverse, ShapeExpr(shape_of(x)))), counts]
+
+
+@row("unique_dim")
+def unique_dim(
+    e: Emitter, x: Expr, dim: int, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> Any:
+    """Return the distinct slices along a dimension in order, where each slice is among them, and their counts."""
+    axis = axis_of(dim, rank_of(x))
+    both = e.emit(R.unique(x, *map(PrimValue, (True, False, True, True, axis))))
+    values, inverse, counts = (e.emit(TupleGetItem(both, i)) for i in range(3))
+    shape = e.traced_shape(0)
+    counts = e.matched(counts, None if shape is None else [shape[axis]])
+    return [e.matched(values, shape), e.matched(inverse, [shape_of(x)[axis]]), counts]
+
+
+# By rank.
+
+
+@row("median.dim", "nanmedian.dim")
+def median_dim(e: Emitter, x: Expr, dim: int = -1, keepdim: bool = False) -> list[Expr]:
+    """Return the lower median along a dimension and its position: NaN if there is any, unless it is `nanmedian`."""
+    if not rank_of(x):
+        return [x, const(0, "int64")]
+    axis = axis_of(dim, rank_of(x))
+    extent = e.tensor(shape_of(x)[axis], "int64")
+    order = e.emit(R.argsort(x, axis=axis, descending=False, dtype="int64"))
+    missing = e.emit(R.astype(R.isnan(x), dtype="int64")) if is_float(dtype_of(x)) else None
+    half = const(2, "int64")
+    if missing is None:
+        rank = R.reshape(R.floor_divide(R.subtract(extent, const(1, "int64")), half), ShapeExpr([1] * rank_of(x)))
+        rank = R.broadcast_to(rank, ShapeExpr([1 if i == axis else d for i, d in enumerate(shape_of(x))]))
+    else:
+        gaps = e.emit(R.sum(missing, axis=axis, keepdims=True))
+        present = e.emit(R.subtract(extent, gaps))
+        middle = R.floor_divide(R.subtract(R.maximum(present, const(1, "int64")), const(1, "int64")), half)
+        ignored = e.node is not None and "nanmedian" in str(e.node.target)
+        first = present if not ignored else middle  # NaN comes last in the order
+        rank = middle if ignored else R.where(R.greater(gaps, const(0, "int64")), first, middle)
+    position = e.emit(R.gather_elements(order, e.emit(rank), axis=axis))
+    both = [e.emit(R.gather_elements(x, position, axis=axis)), position]
+    return both if keepdim else [e.emit(R.squeeze(v, axis=[axis])) for v in both]
+
+
+@row("median", "nanmedian")
+def median(e: Emitter, x: Expr) -> Expr:
+    """Return the lower median of all elements."""
+    return median_dim(e, _flat(e, x), 0)[0]
+
+
+@row("mode")
+def mode(e: Emitter, x: Expr, dim: int = -1, keepdim: bool = False) -> list[Expr]:
+    """Return the least of the most frequent elements along a dimension, and its last position."""
+    if not rank_of(x):
+        return [x, const(0, "int64")]
+    axis = axis_of(dim, rank_of(x))
+    shape = shape_of(x)
+    order = e.emit(R.argsort(x, axis=axis, descending=False, dtype="int64"))
+    values = e.emit(R.gather_elements(x, order, axis=axis))
+    along = ShapeExpr([d if i == axis else 1 for i, d in enumerate(shape)])
+    place = e.emit(R.broadcast_to(R.reshape(_count_up(shape[axis]), along), ShapeExpr(shape)))
+    before = e.emit(R.maximum(R.subtract(place, const(1, "int64")), const(0, "int64")))
+    starts = R.not_equal(values, e.emit(R.gather_elements(values, before, axis=axis)))
+    begin = cummax(e, e.emit(R.where(starts, place, const(0, "int64"))), axis)[0]
+    longest = R.argmax(e.emit(R.subtract(place, begin)), axis=axis, keepdims=True)
+    at = e.emit(cast_to(e.emit(longest), "int64"))
+    both = [e.emit(R.gather_elements(v, at, axis=axis)) for v in (values, order)]
+    return both if keepdim else [e.emit(R.squeeze(v, axis=[axis])) for v in both]
