@@ -22,7 +22,7 @@ def compile(
     target: Any = None,
     pipeline: Any = "default-cpu",
     function: str | None = None,
-    fallback: str = "torch",
+    fallback: str = "auto",
 ) -> Any:
     """Compile a model for this machine (or for `target`).
 
@@ -39,8 +39,9 @@ def compile(
     `dynamic_shapes` are the dimensions that vary from call to call, as for `torch.export.export`; a string names one.
     `input_shapes` gives inputs of an ONNX model other shapes: numbers, and names of sizes. `params` are constants by
     the names of parameters of `main`. `pipeline` is that of `tirax.driver.build.build`. `function` is the function to
-    call, by default `main` or the only one. `fallback`: operators of a PyTorch model that tirax has no code for run in
-    PyTorch ("torch", with a `FallbackWarning` that lists them), or are an error ("error").
+    call, by default `main` or the only one. `fallback`: operators that tirax has no code for run in PyTorch, or
+    in the reference implementation of ONNX ("auto", with a `FallbackWarning` that lists them), or are an error
+    ("error").
 
     Returns a `Compiled`. Raises `ArgumentError` for a model of an unknown kind, `MissingPackage` with the pip line,
     `UnsupportedOperators` with all operators that cannot be imported, `OSError`, and what `build` raises.

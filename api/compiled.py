@@ -13,7 +13,6 @@ from ..runtime.container import read_container
 from ..runtime.errors import ArgumentError, DamagedFileError, unknown_name
 from ..runtime.executable import Executable
 from ..runtime.metadata import FunctionInfo, TupleInfo, dim_text
-from ..runtime.torch_operators import PREFIX, operator_of
 from .kinds import convert, converter_for
 from .signature import Signature
 from .structure import paths
@@ -68,9 +67,8 @@ class Compiled:
 
     @property
     def fallbacks(self) -> list[str]:
-        """The operators that run in PyTorch, such as `aten.geqrf.default`; a C library cannot have them."""
-        names = self.executable.packed_functions
-        return sorted({operator_of(name) for name in names if name.startswith(PREFIX)})
+        """The operators that run in the model's framework, such as `aten.geqrf.default`; a C library has none."""
+        return sorted({name.partition("(")[0] for name in self.executable.packed_functions if ".ops." in name})
 
     def profile(self, *args: Any, **options: Any) -> Any:
         """Return where the time of a call goes, by kernel; options are those of `Executable.profile`."""

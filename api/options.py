@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..runtime.errors import ArgumentError
+
 
 @dataclass(frozen=True)
 class Options:
@@ -19,4 +21,10 @@ class Options:
     target: Any = None
     pipeline: Any = "default-cpu"
     function: str | None = None
-    fallback: str = "torch"
+    fallback: str = "auto"
+
+    def fallback_in(self, framework: str) -> str:
+        """Return the option `fallback` of an importer. Raises `ArgumentError` for an unknown one."""
+        if self.fallback not in ("auto", "error"):
+            raise ArgumentError(f"unknown fallback '{self.fallback}'", expected="auto or error")
+        return framework if self.fallback == "auto" else "error"

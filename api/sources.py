@@ -65,7 +65,7 @@ def _onnx(model: Any, options: Options) -> Program:
     require_onnx()
     from ..frontend.onnx import from_onnx
 
-    return Program(from_onnx(model, options.input_shapes))
+    return Program(from_onnx(model, options.input_shapes, fallback=options.fallback_in("onnx")))
 
 
 def _executable(model: Executable, options: Options) -> Compiled:

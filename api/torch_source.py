@@ -48,11 +48,11 @@ def read_program(
 
     Raises `UnsupportedError` for a program that changes buffers or inputs, and what `from_exported_program` raises.
     """
-    program = expanded(program, fallback=options.fallback == "torch")
+    program = expanded(program, fallback=options.fallback == "auto")
     _require_pure(program)
     signature = _signature(program, forward)
     dims = dict(_dimension_names(program, signature, options.dynamic_shapes))
-    return from_exported_program(program, dimension_names=dims, fallback=options.fallback), signature
+    return from_exported_program(program, dimension_names=dims, fallback=options.fallback_in("torch")), signature
 
 
 def _require_pure(program: Any) -> None:

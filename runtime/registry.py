@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar, overload, runtime_checkable
 
 from ..tables import Table
+from . import onnx_operators, torch_operators
 from .errors import ArgumentError, RegistryError
-from .torch_operators import PREFIX, torch_operator
 
 PackedFunction = Callable[..., Any]
 
@@ -26,6 +26,12 @@ class PackedFunc(Protocol):
 class _FunctionTable(Table[PackedFunction]):
     error = RegistryError
 
+
+_FRAMEWORKS: dict[str, Callable[[str], PackedFunction | None]] = {
+    torch_operators.PREFIX: torch_operators.torch_operator,
+    onnx_operators.PREFIX: onnx_operators.onnx_operator,
+}
+"""What makes the function of a name that begins with a prefix; None if its package is not installed."""
 
 FUNCTIONS = _FunctionTable("packed function")
 
@@ -58,10 +64,12 @@ def register_func(name: str | PackedFunction, f: PackedFunction | None = None, o
 
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunction | None:
     """Return the function registered under `name`. If there is none, return None if `allow_missing`, else raise
-    `NameLookupError`. Names of operators of PyTorch (`torch_operators.py`) need no registration.
+    `NameLookupError`. Names of operators of PyTorch and of ONNX (`torch_operators.py`, `onnx_operators.py`) need no
+    registration.
     """
-    if name.startswith(PREFIX) and name not in FUNCTIONS:
-        function = torch_operator(name)
+    make = next((make for prefix, make in _FRAMEWORKS.items() if name.startswith(prefix)), None)
+    if make is not None and name not in FUNCTIONS:
+        function = make(name)
         if function is not None or allow_missing:
             return function
     return FUNCTIONS.get(name) if allow_missing else FUNCTIONS.find(name)

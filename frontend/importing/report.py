@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
@@ -22,7 +23,7 @@ class Status(Enum):
     CONVERTED = "converted"
     EXPANDED = "expanded"
     """Imported by expanding its definition in terms of other operators."""
-    FALLBACK = "runs in PyTorch"
+    FALLBACK = "runs in its framework"
     UNSUPPORTED = "unsupported"
 
 
@@ -106,3 +107,19 @@ def _note(use: OperatorUse) -> str:
 def _some(places: list[str]) -> str:
     more = len(places) - _PLACES
     return ", ".join(places[:_PLACES]) + (f" and {more} more" if more > 0 else "")
+
+
+class FallbackWarning(UserWarning):
+    """Some operators of a model run in its framework."""
+
+
+_FRAMEWORKS = {"torch": "PyTorch", "onnx": "the reference implementation of ONNX, which is slow"}
+
+
+def warn_of_fallbacks(coverage: Coverage, framework: str) -> None:
+    """Warn of the operators that run in a framework, if there are any, in one line."""
+    names = sorted({use.operator for use in coverage.fallbacks})
+    if names:
+        place = _FRAMEWORKS[framework]
+        text = f"these operators run in {place}, as tirax has no code for them: {', '.join(names)}"
+        warnings.warn(f"{text}; fallback='error' refuses them", FallbackWarning, stacklevel=4)

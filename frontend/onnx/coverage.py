@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ..importing.report import Coverage, Status
 from . import operators  # noqa: F401 - its modules fill the table
+from .fallback import has_reference
 from .functions import has_body, model_function, schema_of
 from .model import FunctionKey, all_nodes, domain_of, node_name, versions
 from .table import Converters, lookup
@@ -18,14 +19,19 @@ Functions = Mapping[FunctionKey, "FunctionProto"]
 
 
 def coverage_of(
-    graph: GraphProto, opsets: Mapping[str, int], functions: Functions, converters: Converters | None = None
+    graph: GraphProto,
+    opsets: Mapping[str, int],
+    functions: Functions,
+    converters: Converters | None = None,
+    fallback: bool = False,
 ) -> Coverage:
     """Return the operators of a graph, of its subgraphs, and of the model functions that it may call."""
     report = Coverage()
     converters = converters or Converters()
-    _add(report, all_nodes(graph), opsets, functions, converters)
+    _add(report, all_nodes(graph), opsets, functions, converters, fallback)
     for function in functions.values():
-        _add(report, function.node, {**opsets, **versions(function.opset_import)}, functions, converters)
+        inner = {**opsets, **versions(function.opset_import)}
+        _add(report, function.node, inner, functions, converters, fallback)
     return report
 
 
@@ -35,13 +41,16 @@ def _add(
     opsets: Mapping[str, int],
     functions: Functions,
     converters: Converters,
+    fallback: bool,
 ) -> None:
     for i, node in enumerate(nodes):
         name = f"{node.domain}.{node.op_type}" if domain_of(node.domain) else node.op_type
-        report.add(name, _status(node, opsets, functions, converters), node_name(node, i))
+        report.add(name, _status(node, opsets, functions, converters, fallback), node_name(node, i))
 
 
-def _status(node: NodeProto, opsets: Mapping[str, int], functions: Functions, converters: Converters) -> Status:
+def _status(
+    node: NodeProto, opsets: Mapping[str, int], functions: Functions, converters: Converters, fallback: bool
+) -> Status:
     """Return how a node is handled."""
     domain = domain_of(node.domain)
     version = opsets.get(domain, 1)
@@ -49,7 +58,11 @@ def _status(node: NodeProto, opsets: Mapping[str, int], functions: Functions, co
         return Status.EXPANDED
     if converters.lookup(domain, node.op_type, version) is not None:
         return Status.CONVERTED
-    return Status.EXPANDED if has_body(schema_of(domain, node.op_type, version)) else Status.UNSUPPORTED
+    schema = schema_of(domain, node.op_type, version)
+    if has_body(schema):
+        return Status.EXPANDED
+    runs = fallback and schema is not None and has_reference(domain, node.op_type, version)
+    return Status.FALLBACK if runs else Status.UNSUPPORTED
 
 
 def has_branches(graph: GraphProto, opsets: Mapping[str, int], functions: Mapping[FunctionKey, FunctionProto]) -> bool:

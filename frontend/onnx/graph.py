@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import OpResult, SSAValue
 
-from ...diagnostics import TiraxError
+from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax
 from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr
@@ -22,12 +22,14 @@ from ...handles.relax.expr import Expr, Var
 from ...handles.struct_info import StructInfo
 from ...interpreter.run import InterpreterError, make_interpreter
 from ..block_builder import BlockBuilder
-from ..importing.errors import ModelError, UnsupportedOperators
+from ..importing.errors import ModelError, NotInferred, UnsupportedOperators
 from ..importing.random_numbers import RandomNumbers
+from ..importing.report import Coverage, Status
 from . import operators  # noqa: F401 - its modules fill the table
 from .attributes import attributes_of, default_attributes, with_references
 from .branches import RanksDiffer, Side, either
 from .expansion import MOST_NESTED
+from .fallback import call_reference
 from .functions import model_function, schema_body, schema_of
 from .model import FunctionKey, domain_of, in_order, inputs_of, node_name, versions
 from .node import Node
@@ -122,9 +124,13 @@ class World:
     converters: Converters
     declared: Mapping[str, Declared]
     """The declared shapes of intermediate values, by name; those that are used are checked at run time."""
+    fallback: bool = False
+    """Whether operators without a converter run in the package onnx."""
     depth: int = 0
     forks: int = 0
     copies: int = 1
+    coverage: Coverage = field(default_factory=Coverage)
+    """The operators that run in the package onnx."""
 
 
 class Scope:
@@ -263,12 +269,33 @@ class Scope:
                 results = self._by_body(schema, proto, inputs, name, version)
             else:
                 _check_present(proto, convert, inputs)
-                results = convert(node, *inputs)
+                results = self._by_converter(convert, node, schema, proto, inputs)
         self._store(proto, results, self._sources(proto))
+
+    def _by_converter(self, convert: Converter, node: Node, schema: Any, proto: NodeProto, inputs: list[Result]) -> Any:
+        try:
+            return convert(node, *inputs)
+        except (UnsupportedError, UnsupportedOperators, NotInferred):
+            results = self._by_reference(schema, proto, inputs, node.version)
+            if results is None:
+                raise
+            return results
+
+    def _by_reference(self, schema: Any, proto: NodeProto, inputs: list[Result], version: int) -> list[Result] | None:
+        """Let the package onnx compute a node when the program runs; None if it cannot, or must not."""
+        if not self.world.fallback:
+            return None
+        results = call_reference(self.builder, self.world.sizes, schema, proto, inputs, version)
+        if results is not None:
+            self.world.coverage.add(proto.op_type, Status.FALLBACK)
+        return results
 
     def _by_body(self, schema: Any, proto: NodeProto, inputs: list[Result], name: str, version: int) -> list[Result]:
         body = None if schema is None else schema_body(schema, proto, inputs, version)
         if body is None:
+            results = self._by_reference(schema, proto, inputs, version)
+            if results is not None:
+                return results
             raise UnsupportedOperators([proto.op_type], [f"{proto.op_type} at {name}: it has no definition for this"])
         return self._expand(body, proto, inputs, name, default_attributes(schema))
 

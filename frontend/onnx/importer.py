@@ -19,6 +19,7 @@ from ..block_builder import BlockBuilder
 from ..importing.errors import InputError, ModelError
 from ..importing.names import Names
 from ..importing.random_numbers import RandomNumbers, Seed
+from ..importing.report import warn_of_fallbacks
 from .coverage import coverage_of, has_branches
 from .expansion import require_finite
 from .graph import Scope, World
@@ -45,6 +46,7 @@ def from_onnx(
     sanitize_input_names: bool = True,
     custom_convert_map: Mapping[str, Converter] | None = None,
     seed: Seed = None,
+    fallback: str = "error",
 ) -> IRModule:
     """Convert an ONNX model (a `ModelProto` or a path) to a module with a function `main` of the graph's inputs.
 
@@ -62,13 +64,25 @@ def from_onnx(
     call draws different numbers, reproducible with `runtime.manual_seed`. With an integer all calls draw the
     same numbers. `"input"` adds the parameters `seed` and `offset`, int64 of rank 0, after the inputs.
 
+    `fallback` "onnx" lets the reference implementation of the package onnx compute operators without a converter
+    when the program runs, with a `FallbackWarning` that lists them; "error" reports them.
+
     Each named dimension of the model is a symbolic size of that name; each unnamed one is a distinct size.
 
     Raises `UnsupportedOperators` with all operators that cannot be converted, `ModelError` with the node's name
     for an invalid model, and `InputError` for names and shapes that do not match its inputs.
     """
     return imported(
-        model, shape_dict, dtype_dict, opset, keep_params_in_input, sanitize_input_names, None, custom_convert_map, seed
+        model,
+        shape_dict,
+        dtype_dict,
+        opset,
+        keep_params_in_input,
+        sanitize_input_names,
+        None,
+        custom_convert_map,
+        seed,
+        fallback,
     )
 
 
@@ -83,6 +97,7 @@ def imported(
     fixed: Mapping[str, Any] | None = None,
     own: Mapping[str, Converter] | None = None,
     seed: Seed = None,
+    fallback: str = "error",
 ) -> IRModule:
     """Like `from_onnx`, with the user's converters in `own`; the inputs in `fixed` become constants instead of
     parameters.
@@ -93,7 +108,10 @@ def imported(
     functions = functions_of(proto)
     converters = Converters(own)
     require_finite(proto.graph, functions)
-    coverage_of(proto.graph, opsets, functions, converters).require_supported(hint=_HINT)
+    if fallback not in ("error", "onnx"):
+        raise InputError(f"unknown fallback '{fallback}'", expected="error or onnx")
+    runs_in_onnx = fallback == "onnx"
+    coverage_of(proto.graph, opsets, functions, converters, runs_in_onnx).require_supported(hint=_HINT)
     reader = TensorReader(opened.folder)
     names = Names(sanitize_input_names, "input", keywords=True)
     sizes = Sizes(_plain_names(proto.graph, shape_dict or {}))
@@ -101,7 +119,7 @@ def imported(
     declared = {} if shape_dict else _declared(proto.graph, sizes)
     builder = BlockBuilder()
     random = RandomNumbers(builder, seed)
-    world = World(builder, random, functions, reader, sizes, converters, declared)
+    world = World(builder, random, functions, reader, sizes, converters, declared, runs_in_onnx)
     scope = Scope(world, opsets)
     for name, contents in (fixed or {}).items():
         scope.values[name] = Value(array=np.asarray(contents))
@@ -112,7 +130,9 @@ def imported(
     for i, tensor in enumerate(proto.graph.initializer):
         scope.values[tensor.name] = weights.value(tensor.name, reader.read(tensor, opened.contents.get(i)))
     branches = has_branches(proto.graph, opsets, functions)
-    return _build(world.builder, scope, proto.graph, params, weights, branches)
+    module = _build(world.builder, scope, proto.graph, params, weights, branches)
+    warn_of_fallbacks(world.coverage, "onnx")
+    return module
 
 
 class _Weights:

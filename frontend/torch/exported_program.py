@@ -17,7 +17,7 @@ from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, UnsupportedOperators
 from ..importing.extras import require_torch
 from ..importing.random_numbers import RandomNumbers, Seed
-from ..importing.report import Coverage
+from ..importing.report import Coverage, warn_of_fallbacks
 from .arguments import dtype_name
 from .expansion import expanded
 from .fallback import as_pairs, is_complex
@@ -210,7 +210,7 @@ class _Importer:
             with self._reader.blocks():
                 self._reader.read(n for n in self._program.graph.nodes if n.op in ("call_function", "get_attr"))
                 self._reader.coverage.require_supported(hint=_HINT)
-                self._reader.warn_of_fallbacks()
+                warn_of_fallbacks(self._reader.coverage, "torch")
                 output = self._emit_output(unwrap, no_bind)
             bb.emit_func_output(output)
         mod = bb.get()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Protocol
 
 from ...diagnostics import UnsupportedError
@@ -26,16 +25,6 @@ class Reader(Protocol):
     def value(self, argument: Any) -> Any:
         """Return the value of a node's argument."""
         ...
-
-
-class FallbackWarning(UserWarning):
-    """Some operators of a model run in PyTorch."""
-
-
-def warning_text(operators: Iterable[str]) -> str:
-    """Return the line that says which operators run in PyTorch."""
-    names = ", ".join(sorted(operators))
-    return f"these operators run in PyTorch, as tirax has no code for them: {names}; fallback='error' refuses them"
 
 
 def is_complex(value: Any) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from copy import copy
@@ -19,7 +18,7 @@ from ..importing.report import Coverage, Status
 from .arguments import dtype_name, mapped, normalized, operator_name, plain_argument, takes_tensor
 from .control_flow import CONTROL_FLOW
 from .emitter import Emitter
-from .fallback import FallbackWarning, as_pairs, call_torch, is_complex, warning_text
+from .fallback import as_pairs, call_torch, is_complex
 from .places import location_of, place_of
 from .promotion import dtype_beside
 from .symbols import Symbols, is_symbolic
@@ -177,12 +176,6 @@ class GraphReader:
             return False
         self.coverage.add(target_name(node.target), Status.FALLBACK, place_of(node))
         return True
-
-    def warn_of_fallbacks(self) -> None:
-        """Warn of the operators that run in PyTorch, if there are any."""
-        names = [use.operator for use in self.coverage.fallbacks]
-        if names:
-            warnings.warn(warning_text(names), FallbackWarning, stacklevel=2)
 
     def _converted(self, node: Any) -> Any:
         value = node.meta.get("val")

@@ -1,0 +1,107 @@
+"""Operators without a converter as calls of onnx's reference implementation, when the program runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...dialects.sym.expr import SymExpr, as_expr
+from ...handles.relax.calls import call_pure_packed
+from ...handles.relax.expr import TupleGetItem
+from ...handles.struct_info import TensorStructInfo, TupleStructInfo
+from ...runtime.onnx_operators import name_of
+from ..block_builder import BlockBuilder
+from .sizes import Sizes
+from .tensors import dtype_name as onnx_dtype_name
+from .values import Result, Value
+
+if TYPE_CHECKING:
+    from onnx import NodeProto, TypeProto
+
+
+@cache
+def has_reference(domain: str, name: str, version: int) -> bool:
+    """Return whether the package onnx implements an operator."""
+    from onnx.reference.ops import load_op
+
+    try:
+        load_op(domain, name, version)
+    except Exception:  # noqa: BLE001 - what onnx raises for operators that it lacks is not specified
+        return False
+    return True
+
+
+def call_reference(
+    builder: BlockBuilder, sizes: Sizes, schema: Any, node: NodeProto, inputs: Sequence[Result], version: int
+) -> list[Any] | None:
+    """Return the outputs of a node as onnx computes them.
+
+    None if onnx has no implementation, if an input is no tensor or computed from others that a node's graphs use, or
+    if the type or the rank of an output cannot be inferred.
+    """
+    if schema is None or any(a.HasField("g") or a.graphs for a in node.attribute):
+        return None
+    if not has_reference(node.domain, node.op_type, version):
+        return None
+    names = [n for n in node.input if n]
+    values = [v for v in inputs if v is not None]
+    if len(values) != len(names) or not all(isinstance(v, Value) for v in values):
+        return None
+    infos = _inferred(sizes, schema, node, dict(zip(names, values, strict=True)), version)
+    return None if infos is None else _emitted(builder, node, version, values, infos)
+
+
+def _emitted(
+    builder: BlockBuilder, node: NodeProto, version: int, values: Sequence[Any], infos: Sequence[TensorStructInfo]
+) -> list[Any]:
+    unknown = [TensorStructInfo(ndim=info.ndim, dtype=info.dtype) for info in infos]
+    info = unknown[0] if len(unknown) == 1 else TupleStructInfo(unknown)
+    call = builder.emit(call_pure_packed(name_of(node, version), *(v.expr for v in values), sinfo_args=info))
+    fields = [call] if len(infos) == 1 else [TupleGetItem(call, i) for i in range(len(infos))]
+    results = iter([builder.match_cast(f, info) for f, info in zip(fields, infos, strict=True)])
+    return [next(results) if name else None for name in node.output]
+
+
+def _inferred(
+    sizes: Sizes, schema: Any, node: NodeProto, values: dict[str, Any], version: int
+) -> list[TensorStructInfo] | None:
+    """The struct info of the outputs that have names, by ONNX's own inference, None if it does not say all."""
+    from onnx import helper, numpy_helper
+    from onnx.shape_inference import InferenceError, infer_node_outputs
+
+    symbols: dict[str, SymExpr] = {}
+    types = {name: _type_proto(value, symbols) for name, value in values.items()}
+    known = {n: numpy_helper.from_array(v.array) for n, v in values.items() if v.array is not None}
+    opset = [helper.make_opsetid(node.domain, version)]
+    try:
+        outputs = infer_node_outputs(schema, node, types, known, opset_imports=opset)
+    except (InferenceError, RuntimeError):
+        return None
+    infos = [_info(outputs.get(name), symbols, sizes) for name in node.output if name]
+    return None if any(info is None for info in infos) else [i for i in infos if i is not None]
+
+
+def _type_proto(value: Any, symbols: dict[str, SymExpr]) -> TypeProto:
+    from onnx import helper
+
+    shape: list[int | str] = []
+    for dim in value.dims:
+        if dim.constant is not None:
+            shape.append(int(dim.constant))
+        else:
+            symbols.setdefault(f"d{len(symbols)}", dim)
+            shape.append(next(name for name, d in symbols.items() if d == dim))
+    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(np.dtype(value.dtype)), shape)
+
+
+def _info(proto: TypeProto | None, symbols: dict[str, SymExpr], sizes: Sizes) -> TensorStructInfo | None:
+    if proto is None or not proto.HasField("tensor_type") or not proto.tensor_type.HasField("shape"):
+        return None
+    dims = [
+        as_expr(d.dim_value) if d.HasField("dim_value") else symbols.get(d.dim_param) or sizes.fresh("s")
+        for d in proto.tensor_type.shape.dim
+    ]
+    return TensorStructInfo(dims, onnx_dtype_name(proto.tensor_type.elem_type, "an output"))
