@@ -33,7 +33,7 @@ Number = bool | int | float
 DTypeLike = str | Attribute
 
 
-def _type(dtype: DTypeLike) -> Attribute:
+def as_type(dtype: DTypeLike) -> Attribute:
     if dtype == "handle":
         return tir.HANDLE
     if isinstance(dtype, PointerType):
@@ -83,10 +83,10 @@ class PrimExpr:
         if isinstance(owner, tir.ConstOp) and not (isinstance(self.type, IntegerType) and self.type != i1):
             return owner
         if not isinstance(self.type, IntegerType):
-            return self.ssa if _is_closed(self.ssa) else self
+            return self.ssa if is_closed(self.ssa) else self
         expr = as_sym(self)
         if any(v.value is not None and isinstance(v.value.owner, Operation) for v in expr.free_vars()):
-            return self.ssa if _is_closed(self.ssa) else self
+            return self.ssa if is_closed(self.ssa) else self
         return expr.substitute({v: named_var(v) for v in expr.free_vars()})
 
     @property
@@ -229,7 +229,7 @@ def placeholder_value(dtype: Attribute, name: str | None = None) -> SSAValue:
     return value
 
 
-class _Free(Block):
+class FreeBlock(Block):
     """The owner of a variable's placeholder."""
 
 
@@ -242,7 +242,7 @@ class Var(PrimExpr):
     __slots__ = ()
 
     def __init__(self, name: str, dtype: DTypeLike = "int32"):
-        value = _Free(arg_types=[_type(dtype)]).args[0]
+        value = FreeBlock(arg_types=[as_type(dtype)]).args[0]
         set_name(value, name)
         super().__init__(value)
 
@@ -277,7 +277,7 @@ class SizeVar(PrimExpr):
 
     def __init__(self, name: str, dtype: DTypeLike = "int32", owner: SSAValue | None = None):
         self.name, self.owner = name, owner
-        integer = _type(dtype)
+        integer = as_type(dtype)
         if not isinstance(integer, IntegerType):
             raise DTypeError(
                 f"the symbolic variable '{name}' must be an integer", expected="int32 or int64", found=dtype
@@ -291,7 +291,7 @@ def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
         dtype, value = dtype or str(value.dtype), value.item()
     if dtype is None:
         dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
-    element = _type(dtype)
+    element = as_type(dtype)
     if isinstance(element, VectorType):
         scalar = const(value, scalar_of(element)).ssa
         return PrimExpr(tir.BroadcastOp(scalar, lanes_of(element), is_scalable(element)).result)
@@ -300,13 +300,13 @@ def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
             "the constant has a fraction that its dtype cannot hold", expected=dtype_name(element), found=value
         )
     if isinstance(element, IntegerType) and element != i1:
-        low, high = _integer_range(element)
+        low, high = integer_range(element)
         if not low <= int(value) <= high:
             raise DTypeError("the constant does not fit its dtype", expected=dtype_name(element), found=value)
     return PrimExpr(tir.ConstOp(value, element).result)
 
 
-def _integer_range(dtype: Attribute) -> tuple[int, int]:
+def integer_range(dtype: Attribute) -> tuple[int, int]:
     bits = bit_width(dtype)
     return (0, 2**bits - 1) if is_unsigned(dtype) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
@@ -317,18 +317,18 @@ _BFLOAT16_MAX = 3.3895313892515355e38
 
 def max_value(dtype: DTypeLike) -> PrimExpr:
     """Return the greatest finite value of a dtype."""
-    element = _type(dtype)
+    element = as_type(dtype)
     if is_float(element):
         return const(_FLOAT_MAX.get(dtype_name(element), _BFLOAT16_MAX), element)
-    return const(1, element) if element == i1 else const(_integer_range(element)[1], element)
+    return const(1, element) if element == i1 else const(integer_range(element)[1], element)
 
 
 def min_value(dtype: DTypeLike) -> PrimExpr:
     """Return the least finite value of a dtype."""
-    element = _type(dtype)
+    element = as_type(dtype)
     if is_float(element):
         return const(-_FLOAT_MAX.get(dtype_name(element), _BFLOAT16_MAX), element)
-    return const(0, element) if element == i1 else const(_integer_range(element)[0], element)
+    return const(0, element) if element == i1 else const(integer_range(element)[0], element)
 
 
 def infinity(dtype: DTypeLike) -> PrimExpr:
@@ -351,7 +351,7 @@ def convert(value: object, like: PrimExpr | None = None) -> PrimExpr:
 
 def cast(dtype: DTypeLike, value: ExprLike) -> PrimExpr:
     """Return `value` converted to `dtype`, lane by lane: constants at once, floats to integers by truncation."""
-    x, element = convert(value), _type(dtype)
+    x, element = convert(value), as_type(dtype)
     if lanes_of(x.type) == 1 < lanes_of(element):
         return PrimExpr(tir.BroadcastOp(cast(scalar_of(element), x).ssa, lanes_of(element)).result)
     element = tir.with_lanes(element, x.type) if lanes_of(element) == 1 else element
@@ -500,15 +500,15 @@ def logical_and(*args: ExprLike) -> PrimExpr:
 
 def all_of(*args: ExprLike, span: object = None) -> PrimExpr:
     """Return the conjunction. Raises `OperandError` for no operand, `DTypeError` for one that is not bool."""
-    return logical_and(*_booleans(args))
+    return logical_and(*booleans(args))
 
 
 def any_of(*args: ExprLike, span: object = None) -> PrimExpr:
     """Return the disjunction. Raises `OperandError` for no operand, `DTypeError` for one that is not bool."""
-    return logical_or(*_booleans(args))
+    return logical_or(*booleans(args))
 
 
-def _booleans(args: Sequence[ExprLike]) -> list[PrimExpr]:
+def booleans(args: Sequence[ExprLike]) -> list[PrimExpr]:
     if not args:
         raise OperandError("at least one condition is needed", expected="1 or more", found="0")
     conditions = list(map(convert, args))
@@ -537,7 +537,7 @@ def logical_not(value: ExprLike) -> PrimExpr:
 def call_intrin(dtype: DTypeLike, name: str, *args: ExprLike) -> PrimExpr:
     """Return a call of a pure intrinsic by TVM's name (a prefix `tir.` is dropped)."""
     values = [convert(a).ssa for a in args]
-    return PrimExpr(tir.intrinsic(name.removeprefix("tir."), values, _type(dtype)).result)
+    return PrimExpr(tir.intrinsic(name.removeprefix("tir."), values, as_type(dtype)).result)
 
 
 def _half_away(x: float) -> float:
@@ -605,7 +605,7 @@ def isinf(value: ExprLike) -> PrimExpr:
     x = convert(value)
     if not is_float(x.type):
         return const(False, i1)
-    return _and(equal(abs_(x), infinity(x.type)), logical_not(isnan(x)))
+    return BINARY["and"](equal(abs_(x), infinity(x.type)), logical_not(isnan(x)))
 
 
 def isfinite(value: ExprLike) -> PrimExpr:
@@ -614,7 +614,7 @@ def isfinite(value: ExprLike) -> PrimExpr:
     if not is_float(x.type):
         return const(True, i1)
     nan = isnan(x)
-    return _and(_or(not_equal(abs_(x), infinity(x.type)), nan), logical_not(nan))
+    return BINARY["and"](BINARY["or"](not_equal(abs_(x), infinity(x.type)), nan), logical_not(nan))
 
 
 def power(a: ExprLike, b: ExprLike) -> PrimExpr:
@@ -644,7 +644,7 @@ def _wrapped(value: int, dtype: Attribute) -> PrimExpr:
     """Return a constant wrapped to the bits of `dtype`."""
     if dtype == i1:
         return const(value & 1, dtype)
-    low, high = _integer_range(dtype)
+    low, high = integer_range(dtype)
     return const((value - low) % (high - low + 1) + low, dtype)
 
 
@@ -689,7 +689,7 @@ Select = select
 
 def if_then_else(condition: ExprLike, true_value: ExprLike, false_value: ExprLike) -> PrimExpr:
     """Return `true_value` if the condition, a bool, holds, else `false_value`; only the selected one is evaluated."""
-    (c,), (x, y) = _booleans([condition]), match_types(true_value, false_value)
+    (c,), (x, y) = booleans([condition]), match_types(true_value, false_value)
     if c.constant is not None:
         return x if c.constant else y
     sides = [Region(Block([tir.YieldOp(v.ssa)])) for v in (x, y)]
@@ -732,7 +732,7 @@ def same_tree(a: SSAValue, b: SSAValue) -> bool:
     a, b = origin(a), origin(b)
     if a is b:
         return True
-    if isinstance(a.type, IntegerType) and a.type == b.type and as_sym(a) == as_sym(b):
+    if isinstance(a.type, IntegerType) and a.type == b.type and sym_expr_of(a) == sym_expr_of(b):
         return True
     x, y = a.owner, b.owner
     if not isinstance(x, Operation) or not isinstance(y, Operation) or type(x) is not type(y):
@@ -746,17 +746,17 @@ def same_tree(a: SSAValue, b: SSAValue) -> bool:
 _INDEX_TYPES = (i32, i64)
 
 
-def _is_closed(value: SSAValue) -> bool:
+def is_closed(value: SSAValue) -> bool:
     """Return whether an expression consists of detached operations only and has no variables."""
     op = value.owner
     if not isinstance(op, Operation) or op.parent is not None or isinstance(op, ValueOp):
         return False
-    return all(map(_is_closed, op.operands))
+    return all(map(is_closed, op.operands))
 
 
 def is_free(value: SSAValue) -> bool:
     """Return whether a value is an integer `Var` that nothing defines."""
-    return isinstance(value.owner, _Free) and isinstance(value.type, IntegerType)
+    return isinstance(value.owner, FreeBlock) and isinstance(value.type, IntegerType)
 
 
 def with_names(expr: SymExpr) -> SymExpr:
