@@ -26,7 +26,7 @@ _WRITTEN = '"""Written by `python -m tirax.dev.reference`. Do not edit."""\n'
 _OPERATORS = """\
 from typing import Any
 
-from ...handles.relax.expr import Call
+from ...handles.relax.call import Call
 """
 _STEPS = '''\
 from collections.abc import Callable, Sequence

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...dialects.dtypes import dtype_name
-from ...handles.relax.expr import Op
+from ...handles.relax.op import Op
 from ...handles.struct_info import StructInfo
 from . import patterns as p
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...handles.relax.expr import Call
+from ...handles.relax.call import Call
 
 class builtin:
     @staticmethod
