@@ -42,7 +42,7 @@ def buffers_of(block: tir.BlockOp, side: str) -> list[SSAValue]:
     return st.buffers_read(block) if side == "read" else st.buffers_written(block)
 
 
-def chosen(block: tir.BlockOp, buffer: Sequence[Any]) -> SSAValue:
+def buffer_at(block: tir.BlockOp, buffer: Sequence[Any]) -> SSAValue:
     """Return the buffer denoted by `["write", 0]`. Raises `ScheduleError` if the index is out of range."""
     if isinstance(buffer, str) or len(buffer) != 2 or not isinstance(buffer[1], int):
         raise TiraxError("which buffer of the block?", expected='["read", k] or ["write", k]', found=buffer)
@@ -83,7 +83,7 @@ def with_index(name: str, side: str) -> Adapter:
     return adapt
 
 
-def both(*adapters: Adapter) -> Adapter:
+def compose(*adapters: Adapter) -> Adapter:
     """Return an adapter that applies these adapters in order."""
 
     def adapt(schedule: Schedule, arguments: Arguments) -> Arguments:
@@ -123,7 +123,7 @@ def with_layout(schedule: Schedule, arguments: Arguments) -> Arguments:
     """Convert `buffer`, `index_map` over its indices, and `pad_value`."""
     arguments = with_buffer(schedule, arguments)
     block = schedule.operation(arguments["block"])
-    buffer = chosen(block, arguments["buffer"])
+    buffer = buffer_at(block, arguments["buffer"])
     buffer_type, dtype = cast(tir.BufferType, buffer.type), index_dtype(block)
     mapping = typed_map(arguments["index_map"], dtype, buffer_type.rank, marked=True)
     padding = _padding(arguments["pad_value"], buffer, dtype, len(mapping.results))
@@ -136,7 +136,7 @@ def separators_of(schedule: Schedule, arguments: Arguments) -> list[int]:
     if not _is_function(function):
         return []
     block = schedule.operation(arguments["block"])
-    rank = cast(tir.BufferType, chosen(block, _buffer(block, arguments["buffer"])).type).rank
+    rank = cast(tir.BufferType, buffer_at(block, _buffer(block, arguments["buffer"])).type).rank
     return IndexMap.from_func_with_separators(function, rank, index_dtype=dtype_name(index_dtype(block)))[1]
 
 

@@ -90,7 +90,7 @@ def replace_writer(state: State, buffer: SSAValue, padding: Padding, shape: Sequ
     for op in accesses:
         op.operands = [*([op.value] if isinstance(op, tir.StoreOp) else []), buffer, *at]
     for store in stores:
-        _choose(store, padding, at)
+        _store_choice(store, padding, at)
     remove_dead(new)
     return new
 
@@ -102,10 +102,10 @@ def _writer(buffer: SSAValue) -> tir.BlockOp | None:
     block = scopes.pop() if len(scopes) == 1 else None
     if not isinstance(block, tir.BlockOp) or block.predicate is not None or guards(block):
         return None
-    return None if any(map(partial(_does_more, buffer), block.body.walk())) else block
+    return None if any(map(partial(_has_other_effects, buffer), block.body.walk())) else block
 
 
-def _does_more(buffer: SSAValue, op: Operation) -> bool:
+def _has_other_effects(buffer: SSAValue, op: Operation) -> bool:
     """Return whether an operation must not run for padding: a block, a store to another buffer, or a call."""
     elsewhere = isinstance(op, tir.StoreOp) and op.buffer is not buffer
     return elsewhere or isinstance(op, tir.BlockOp | tir.EvaluateOp)
@@ -226,7 +226,7 @@ def _widened(
     return new
 
 
-def _choose(store: tir.StoreOp, padding: Padding, indices: Sequence[SSAValue]) -> None:
+def _store_choice(store: tir.StoreOp, padding: Padding, indices: Sequence[SSAValue]) -> None:
     """Store the padding if the index is padded, otherwise the original value."""
     insert = rw.before(store)
     condition = Materializer(insert)(padding.condition(indices))

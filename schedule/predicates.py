@@ -281,7 +281,7 @@ def require_stored(block: tir.BlockOp, buffer: SSAValue, why: str, within: Opera
     return require_init(block, why)
 
 
-def carried(
+def copy_conditions(
     block: tir.BlockOp,
     conditions: Sequence[SSAValue],
     values: Values,
@@ -316,11 +316,11 @@ def carried(
     return out
 
 
-def require_too(block: tir.BlockOp, conditions: Sequence[SSAValue]) -> None:
+def add_conditions(block: tir.BlockOp, conditions: Sequence[SSAValue]) -> None:
     """Add conditions to a block's predicate; they are only evaluated if the previous predicate holds."""
     if conditions:
         insert, bounds = rw.before(block), rw.conditions(block)
-        rw.set_predicate(block, rw.joined([*bounds, *rw.guarded(bounds, conditions, insert)], insert))
+        rw.set_predicate(block, rw.conjunction([*bounds, *rw.guarded(bounds, conditions, insert)], insert))
         rw.erase_unused(conditions)
 
 
@@ -345,7 +345,7 @@ def first_steps(
         if kind is tir.IterKind.REDUCE
     }
     unsure = [c for c in conditions if not _holds_first(block, c, begin)]
-    return if_any_steps(block, carried(block, unsure, {**values, **begin}, insert), insert)
+    return if_any_steps(block, copy_conditions(block, unsure, {**values, **begin}, insert), insert)
 
 
 def if_any_steps(block: tir.BlockOp, conditions: Sequence[SSAValue], insert: rw.Insert) -> list[SSAValue]:
@@ -353,7 +353,7 @@ def if_any_steps(block: tir.BlockOp, conditions: Sequence[SSAValue], insert: rw.
     reducing = [e for e, kind in zip(block.extents, block.kinds, strict=True) if kind is tir.IterKind.REDUCE]
     unsure = [e for e in reducing if not Analyzer().can_prove(OPS["le"](Const(1, e.dtype), e))]
     build = Materializer(insert)
-    some = rw.joined([build(OPS["le"](Const(1, e.dtype), e)) for e in unsure], insert) if conditions else None
+    some = rw.conjunction([build(OPS["le"](Const(1, e.dtype), e)) for e in unsure], insert) if conditions else None
     if some is None:
         return list(conditions)
     choices = [rw.chosen(some, condition, otherwise=True) for condition in conditions]

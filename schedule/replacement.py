@@ -52,7 +52,7 @@ def replace_statement(
         place = pairs[old]
         module = cast(ModuleOp, copy) if kept is module else module
     now.update((op, None) for op in old.walk() if op is not module)
-    parts = _put(place, stmt, mapping)
+    parts = _insert_copies(place, stmt, mapping)
     now.update(_counterparts(old, new, parts, reused))
     return module, now
 
@@ -97,11 +97,11 @@ def _detach_copy(op: Operation, mapping: dict[SSAValue, SSAValue]) -> Operation:
         note(same, value)
     if op.parent is not None:
         op.parent.insert_op_before(copy, op)
-        _take_out(op)
+        _isolate(op)
     return copy
 
 
-def _take_out(op: Operation) -> None:
+def _isolate(op: Operation) -> None:
     """Move a statement to a separate block, with copies of its expressions."""
     above = cast(Operation, op.parent_op())
     op.detach()
@@ -112,7 +112,7 @@ def _take_out(op: Operation) -> None:
         remove_dead(above)
 
 
-def _put(place: Operation, new: Stmt, mapping: dict[SSAValue, SSAValue]) -> list[Operation]:
+def _insert_copies(place: Operation, new: Stmt, mapping: dict[SSAValue, SSAValue]) -> list[Operation]:
     """Replace an operation by copies of a statement's operations."""
     inside = IRBlock()
     ops = new.operations()
@@ -127,7 +127,7 @@ def _put(place: Operation, new: Stmt, mapping: dict[SSAValue, SSAValue]) -> list
         _set_body(place.regions[0].block, copies)
     else:
         cast(IRBlock, place.parent).insert_ops_before(copies, place)
-        _take_out(place)
+        _isolate(place)
     return [op for op in copies if not is_expression(op)]
 
 

@@ -233,10 +233,10 @@ def require(block: tir.BlockOp, more: Iterable[SSAValue]) -> None:
     partial = [c for c in parts if not _is_total(c)]
     if partial:
         total = [*(c for c in parts if c not in partial), *more]
-        set_predicate(block, joined([*total, *guarded(total, partial, insert)], insert))
+        set_predicate(block, conjunction([*total, *guarded(total, partial, insert)], insert))
         erase_unused(parts)
     else:
-        set_predicate(block, joined([*([block.predicate] if block.predicate is not None else ()), *more], insert))
+        set_predicate(block, conjunction([*([block.predicate] if block.predicate is not None else ()), *more], insert))
 
 
 def guarded(bounds: Sequence[SSAValue], parts: Iterable[SSAValue], insert: Insert) -> list[SSAValue]:
@@ -253,7 +253,7 @@ def _shares_variable(a: SSAValue, b: SSAValue) -> bool:
 
 
 def _guarded(bounds: Sequence[SSAValue], condition: SSAValue, insert: Insert) -> SSAValue:
-    bound = None if _is_total(condition) else joined(bounds, insert)
+    bound = None if _is_total(condition) else conjunction(bounds, insert)
     if bound is None:
         return condition
     insert(choice := chosen(bound, condition, otherwise=False))
@@ -349,7 +349,7 @@ def conditions(block: tir.BlockOp) -> list[SSAValue]:
     return [] if block.predicate is None else conjuncts(block.predicate)
 
 
-def joined(parts: Iterable[SSAValue], insert: Insert) -> SSAValue | None:
+def conjunction(parts: Iterable[SSAValue], insert: Insert) -> SSAValue | None:
     """Return the conjunction of `parts`, or None if there are none."""
     out: SSAValue | None = None
     for part in parts:

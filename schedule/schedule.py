@@ -216,10 +216,10 @@ class Schedule(Steps):
             return self._run(primitive, targets, decision)
         except Exception:
             self._state.replaced.clear()
-            self._put_back(self._checkpoint)
+            self._restore_state(self._checkpoint)
             raise
 
-    def _put_back(self, checkpoint: Checkpoint) -> None:
+    def _restore_state(self, checkpoint: Checkpoint) -> None:
         """Restore the state after the last step: restore the checkpoint, and replay the steps since then."""
         random = self._state.random.state
         self._checkpoint = None

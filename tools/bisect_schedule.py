@@ -19,7 +19,7 @@ from ..schedule.cpu.analysis.plan import Machine
 from ..schedule.cpu.library.merge_loops import merge_loops
 from ..schedule.cpu.policy.choices import AnyDecision
 from ..schedule.cpu.policy.decisions import Decisions
-from ..schedule.cpu.policy.default_schedule import DefaultSchedule, decided, take_sequences
+from ..schedule.cpu.policy.default_schedule import DefaultSchedule, decided, pop_sequences
 from ..schedule.schedule import ApplySchedule
 from ..script.mlir_text import reading_context
 from ..target import Target
@@ -63,7 +63,7 @@ class _Rules:
     def _decisions(self) -> tuple[ModuleOp, list[AnyDecision]]:
         """Return a copy, and the decisions for it, none of them applied."""
         module, machine = self.before.clone(), Machine.of(Target(self.target))
-        sequences = take_sequences(module)
+        sequences = pop_sequences(module)
         chosen = [
             decision
             for func in self._functions(module)

@@ -114,7 +114,7 @@ class _Part:
         for old, new in self.values(outer, inner_block.iter_vars, inner_block.body.block.add_op).items():
             old.replace_all_uses_with(new)
         rw.take_body(self.block, inner_block, state)
-        rw.set_predicate(inner_block, rw.joined(self.inner_conditions, rw.before(self.block)))
+        rw.set_predicate(inner_block, rw.conjunction(self.inner_conditions, rw.before(self.block)))
         rw.before(self.block)(inner_block)
         erase_with_tree(self.block)
         return inner_block
@@ -235,7 +235,7 @@ def _set_outer_predicate(outer: tir.BlockOp, parts: Sequence[SSAValue], anchor: 
     """Move the parts of the predicate that depend only on outer loops to the outer block, computed before `anchor`."""
     insert = rw.before(anchor)
     copy = Cloner(insert)
-    rw.set_predicate(outer, rw.joined([copy(c) for c in parts], insert))
+    rw.set_predicate(outer, rw.conjunction([copy(c) for c in parts], insert))
 
 
 def _move_init(part: _Part, init: tir.InitOp, outer: tir.BlockOp, highs: Sequence[SSAValue | None]) -> tir.BlockOp:
@@ -284,7 +284,7 @@ def _init_condition(
         if not of_steps or (condition in own and not inside.can_prove(e.substitute(first))):
             value = build(e.substitute(moved)) if set(e.free_vars()) & set(first) else copy(condition)
             kept += predicates.if_any_steps(part.block, [value], insert) if of_steps else [value]
-    return rw.joined(kept, insert)
+    return rw.conjunction(kept, insert)
 
 
 def _simplify_indices(inner: tir.BlockOp, outer: tir.BlockOp) -> None:

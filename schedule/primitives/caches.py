@@ -22,7 +22,7 @@ from .. import state as st
 from ..accesses import change_type
 from ..arguments import BufferIndex, nth, with_index
 from ..registry import primitive
-from ..rewrite import Insert, allocate, before, empty_block, insert_nest, joined, new_loop, refresh_regions
+from ..rewrite import Insert, allocate, before, conjunction, empty_block, insert_nest, new_loop, refresh_regions
 from ..state import BlockLike, State, fail
 
 Row = tuple[SymExpr, SymExpr]
@@ -130,7 +130,7 @@ def _written(block: tir.BlockOp, buffer: SSAValue, own: Operation) -> Under | No
 
     def under(element: Sequence[SymExpr], insert: Insert) -> list[SSAValue]:
         values = predicates.iterators_at(block, indices, element)
-        return predicates.carried(block, conditions, values, insert, shared)
+        return predicates.copy_conditions(block, conditions, values, insert, shared)
 
     return under
 
@@ -325,7 +325,7 @@ def copy_loops(
     known = _known(nest, offsets)
     bounds = [build(c) for c in moving if not checks.holds(c, nest, known)]
     element = [value + offset for value, offset in zip(values, offsets, strict=True)] if offsets else values
-    out = empty_block(name, iters, [f"v{k}" for k in range(len(iters))], joined(bounds, place))
+    out = empty_block(name, iters, [f"v{k}" for k in range(len(iters))], conjunction(bounds, place))
     conditions = [] if under is None else under(element, place)
     body = out.body.block
     shifted = [o + checks.iter_expr(v) for v, o in zip(out.iter_vars, offsets, strict=False)]
@@ -334,7 +334,7 @@ def copy_loops(
     body.add_op(load := tir.LoadOp(source, far if source is moved else list(out.iter_vars)))
     body.add_op(tir.StoreOp(load.result, target, far if target is moved else list(out.iter_vars)))
     place(out)
-    predicates.require_too(out, conditions)
+    predicates.add_conditions(out, conditions)
     refresh_regions(out)
     return out
 

@@ -263,12 +263,12 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
             e = known.simplify(sym_expr_of(start))
             used = [v for v in e.free_vars() if v.value in iters]
             width = size.constant if lenient else 1
-            domain = _solved(e, used[0], interval, width) if interval is not None and len(used) == 1 else None
+            domain = _solve(e, used[0], interval, width) if interval is not None and len(used) == 1 else None
             if domain is None:
                 composed += [(e, interval)] if used else []
             else:
                 _widen(domains, cast(SSAValue, used[0].value), domain)
-        solved = _inverted(block, composed)
+        solved = _invert(block, composed)
         for var, domain in solved.items():
             _widen(domains, var, domain)
         rest = {cast(SSAValue, v.value) for e, _ in composed for v in e.free_vars() if v.value in iters} - set(solved)
@@ -278,12 +278,12 @@ def _domains(block: tir.BlockOp, regions: Regions, *, lenient: bool) -> dict[SSA
     return {v: d for v, d in domains.items() if v not in unlimited}
 
 
-def _solved(e: SymExpr, var: Var, interval: Ends, width: int | None) -> Domain | None:
+def _solve(e: SymExpr, var: Var, interval: Ends, width: int | None) -> Domain | None:
     """Return the values of a variable for which `[e, e + width)` intersects an interval, if `e` is linear in the
     variable.
 
     Returns None if they cannot be determined. Steps greater than one with gaps between them are left to
-    `_inverted`.
+    `_invert`.
     """
     step = (e.substitute({var: var + 1}) - e).constant
     if not step or width is None:
@@ -301,10 +301,10 @@ def _solved(e: SymExpr, var: Var, interval: Ends, width: int | None) -> Domain |
 
 
 def _widen(domains: dict[SSAValue, Domain], var: SSAValue, domain: Domain) -> None:
-    domains[var] = _joined(domains[var], domain) if var in domains else domain
+    domains[var] = _hull(domains[var], domain) if var in domains else domain
 
 
-def _inverted(block: tir.BlockOp, indices: Sequence[tuple[SymExpr, Ends | None]]) -> dict[SSAValue, Domain]:
+def _invert(block: tir.BlockOp, indices: Sequence[tuple[SymExpr, Ends | None]]) -> dict[SSAValue, Domain]:
     """Return the domains of the iterators if `indices` are a bijective map of them; empty otherwise.
 
     (v // 15, v % 15) in ([i, i], [0, 14])              ->  v in [i * 15, i * 15 + 14]
@@ -336,7 +336,7 @@ def _vars(interval: Ends) -> list[Var]:
     return [v for e in interval for v in e.free_vars()]
 
 
-def _joined(a: Domain, b: Domain) -> Domain:
+def _hull(a: Domain, b: Domain) -> Domain:
     """Return the smallest domain that contains two domains."""
     if a == b:
         return a
@@ -362,7 +362,7 @@ def _move(
     units = checks.units(around)
     domains = {v: (first.substitute(units), extent.substitute(units)) for v, (first, extent) in domains.items()}
     rows = [
-        _limited(analyzer, domains.get(var), (least, extent))
+        _limit(analyzer, domains.get(var), (least, extent))
         for var, least, extent in zip(block.iter_vars, block.mins, block.extents, strict=True)
     ]
     old_parent = block.parent_op()
@@ -381,13 +381,13 @@ def _move(
     put = rw.insert_nest(loops, insert)
     sums = [first if lane is None else first + lane for first, lane in values]
     iters = dict(zip(map(checks.iter_expr, block.iter_vars), sums, strict=True))
-    carried = predicates.carried(block, own, iters, expressions.append)
+    carried = predicates.copy_conditions(block, own, iters, expressions.append)
     block.detach()
     _bind(block, values, _conditions(block, sums, rows, around, loops), put)
     for op in expressions:
         put(op)
     put(block)
-    predicates.require_too(block, carried)
+    predicates.add_conditions(block, carried)
     if isinstance(old_parent, tir.ForOp) and not st.children(old_parent.body.block):
         rw.remove(old_parent)
 
@@ -429,7 +429,7 @@ def _extent(extent: SymExpr, loop: tir.ForOp) -> SymExpr:
     return extent
 
 
-def _limited(analyzer: Analyzer, needed: Domain | None, full: Domain) -> Domain:
+def _limit(analyzer: Analyzer, needed: Domain | None, full: Domain) -> Domain:
     """Return the required part of a domain, or the full domain if that is unspecified or provably required.
 
     If all numbers are known, the part is clipped to the domain.
@@ -471,11 +471,11 @@ def _conditions(
         bounds = [(OPS["le"](least, at), OPS["le"](least, first)), (OPS["lt"](at, end), OPS["lt"](last, end))]
         for condition, stronger in bounds:
             if not (checks.holds(stronger, around, analyzer) or checks.holds(condition, inside, analyzer)):
-                out.append(_numbers_aside(condition))
+                out.append(_normalize_comparison(condition))
     return out
 
 
-def _numbers_aside(condition: SymExpr) -> SymExpr:
+def _normalize_comparison(condition: SymExpr) -> SymExpr:
     """`0 <= i - 16 -> 16 <= i`, as TVM writes comparisons with numbers."""
     a, b = cast(Op, condition).args
     number, other = (a, b) if a.constant is not None else (b, a)
@@ -495,4 +495,4 @@ def _bind(block: tir.BlockOp, values: Sequence[Binding], bounds: Sequence[SymExp
         return total.result
 
     bindings = [bound(v, cast(IntegerType, var.type)) for v, var in zip(values, block.iter_vars, strict=True)]
-    rw.set_operands(block, bindings, rw.joined([build(c) for c in bounds], put))
+    rw.set_operands(block, bindings, rw.conjunction([build(c) for c in bounds], put))

@@ -32,7 +32,7 @@ from ..accesses import (
     substitute_iters,
     windows_of,
 )
-from ..arguments import checked_map, chosen, index_dtype, separators_of, with_buffer, with_index_map, with_layout
+from ..arguments import buffer_at, checked_map, index_dtype, separators_of, with_buffer, with_index_map, with_layout
 from ..padding import Padding, PadFunction, fill, replace_writer
 from ..registry import primitive
 from ..state import State, fail
@@ -68,7 +68,7 @@ def transform_layout(
     injective or pads without `pad_value` (both unchecked with `assume_injective_transform`), if the buffer is a
     window, or if it has uses other than accesses of elements.
     """
-    target = chosen(block, buffer)
+    target = buffer_at(block, buffer)
     mapping, old = checked_map(block, index_map), cast(BufferType, target.type)
     if mapping.results == mapping.params and len(mapping.params) == old.rank:
         return
@@ -209,7 +209,7 @@ def set_axis_separator(state: State, block: tir.BlockOp, buffer: Sequence[Any], 
     Windows of the buffer get the same separators if they have its rank, otherwise as many before all axes. Raises
     `ScheduleError` if the separators are not ascending or not below the rank, or if the buffer is a window.
     """
-    target = chosen(block, buffer)
+    target = buffer_at(block, buffer)
     old, separators = cast(BufferType, target.type), [int(s) for s in axis_separators]
     if separators != sorted(separators) or any(not 0 <= s <= old.rank for s in separators):
         fail(

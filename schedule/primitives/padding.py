@@ -189,7 +189,7 @@ def _padded_copy(
     build = Materializer(body.add_op)
     pairs = zip(iters, old, new, strict=True)
     parts = [build(OPS["lt"](sym_expr_of(v), n)) for v, n, m in pairs if n != m]
-    condition = rw.joined(parts, body.add_op)
+    condition = rw.conjunction(parts, body.add_op)
     assert condition is not None
     sides = [tir.body_region(), tir.body_region()]
     sides[0].block.add_ops([load := tir.LoadOp(source, iters), tir.YieldOp(load.result)])
@@ -359,7 +359,7 @@ def _shrink(block: tir.BlockOp, padding: _Padding, inside: Sequence[tir.ForOp]) 
     extents = [high - low for low, high in zip(padding.lows, padding.highs, strict=True)]
     block.properties["dom_extents"] = dims_attr(extents)
     old = [] if block.predicate is None else [block.predicate]
-    rw.set_operands(block, bindings, rw.joined([*(build(c) for c in parts), *old], insert))
+    rw.set_operands(block, bindings, rw.conjunction([*(build(c) for c in parts), *old], insert))
     _move(padding, moved)
     rw.refresh_regions(block)
 

@@ -83,7 +83,7 @@ def _init_nest(block: tir.BlockOp, init: tir.InitOp, inside: list[tir.ForOp], in
     parts = [build(sym_expr_of(c).substitute(moved)) if _is_of(c, once) else copy(c) for c in spatial]
     parts += predicates.first_steps(block, of_steps, values, place)
     names = [name_of(var) for _, var in kept]
-    out = rw.empty_block(f"{st.name_of_block(block)}_init", [it for it, _ in kept], names, rw.joined(parts, place))
+    out = rw.empty_block(f"{st.name_of_block(block)}_init", [it for it, _ in kept], names, rw.conjunction(parts, place))
     inner = {old: new for (_, old), new in zip(kept, out.iter_vars, strict=True)}
     rw.copy_statements(init.body.block, out.body.block, inner)
     if block.annotations is not None:
@@ -531,7 +531,7 @@ def _combined(
     rows = [(_over(loop, mapping, IterKind.REDUCE), f"v{name_of(loop.loop_var)}")]
     rows += [((every[k][0], copy(every[k][1]), every[k][2]), name_of(block.iter_vars[k])) for k in spatial]
     others = [lp.loop_var for lp in loops if _reduces(block, lp)]
-    predicate = rw.joined([copy(c) for c in rw.conditions(block) if not rw.depends_on(c, others)], insert)
+    predicate = rw.conjunction([copy(c) for c in rw.conditions(block) if not rw.depends_on(c, others)], insert)
     out = rw.empty_block(st.name_of_block(block), [it for it, _ in rows], [name for _, name in rows], predicate)
     new = {block.iter_vars[k]: out.iter_vars[i + 1] for i, k in enumerate(spatial)}
     inside = out.body.block

@@ -20,7 +20,17 @@ from .. import checks, predicates
 from .. import rewrite as rw
 from .. import state as st
 from ..accesses import accesses_of, is_conditional, label, no_inverse, ranges_inside, refresh, set_indices, simplified
-from ..arguments import BufferIndex, both, buffers_of, checked_map, chosen, nth, with_buffer, with_index, with_index_map
+from ..arguments import (
+    BufferIndex,
+    buffer_at,
+    buffers_of,
+    checked_map,
+    compose,
+    nth,
+    with_buffer,
+    with_index,
+    with_index_map,
+)
 from ..loop_builder import Cloner
 from ..registry import primitive
 from ..state import BlockLike, State, fail
@@ -41,7 +51,7 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
     outside of the scope.
     """
     side = str(buffer[0])
-    target = chosen(block, buffer)
+    target = buffer_at(block, buffer)
     indices = _indices(block, target, side)
     iters = _used_iters(block, indices)
     scope, own = st.scope_of(block), statement_of(block)
@@ -58,13 +68,13 @@ def reindex(state: State, block: tir.BlockOp, buffer: Sequence[Any]) -> tir.Bloc
     insert = rw.insert_nest(loops, rw.before(own) if side == "read" else rw.after(own))
     rows, names = [lp.loop_var for lp in loops], [f"v{k}" for k in range(len(iters))]
     values = dict(zip(map(checks.iter_expr, iters), map(sym_expr_of, rows), strict=True))
-    predicate = rw.joined(predicates.carried(block, conditions, values, insert), insert)
+    predicate = rw.conjunction(predicates.copy_conditions(block, conditions, values, insert), insert)
     copy = stage.copy(rows, names, f"{label(written)}_reindex", side, insert, predicate)
     stage.use_copy()
     return copy
 
 
-@primitive(adapt=both(with_index_map, with_index("read_buffer_index", "read")))
+@primitive(adapt=compose(with_index_map, with_index("read_buffer_index", "read")))
 def reindex_cache_read(
     state: State, block: tir.BlockOp, read_buffer_index: BufferIndex, storage_scope: str, index_map: IndexMapAttr
 ) -> tir.BlockOp:
@@ -81,7 +91,7 @@ def reindex_cache_read(
     return _cache(block, target, storage_scope, checked_map(block, index_map), "read")
 
 
-@primitive(adapt=both(with_index_map, with_index("write_buffer_index", "write")))
+@primitive(adapt=compose(with_index_map, with_index("write_buffer_index", "write")))
 def reindex_cache_write(
     state: State, block: tir.BlockOp, write_buffer_index: BufferIndex, storage_scope: str, index_map: IndexMapAttr
 ) -> tir.BlockOp:
@@ -319,4 +329,4 @@ def _loops_of(
     for condition in conditions:
         if condition not in inside:
             predicates.refuse(block, condition, "that is of loops that do not drive what the block writes")
-    return insert, rows, rw.joined([copy(c) for c in inside], insert)
+    return insert, rows, rw.conjunction([copy(c) for c in inside], insert)

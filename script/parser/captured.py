@@ -68,7 +68,9 @@ def text_of(function: FunctionType) -> Text:
     return Text(source, matches[0].args, matches[0].body)
 
 
-def bound(text: Text, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any] | None:
+def bind_arguments(
+    text: Text, function: FunctionType, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """Return the values of the parameters, or None if the arguments do not match the signature."""
     a = text.arguments
     names, every = [p.arg for p in (*a.posonlyargs, *a.args)], [p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
@@ -106,13 +108,13 @@ def result(body: Sequence[ast.stmt], visit: Visit, define: Callable[[str, Any], 
             for target in statement.targets:
                 define(getattr(target, "id", ""), value)
         elif isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
-            define(statement.target.id, visit(_changed(statement, statement.target.id)))
+            define(statement.target.id, visit(_augmented_value(statement, statement.target.id)))
         elif not isinstance(statement, ast.Pass) and not _is_text(statement):
             raise NotSimpleError
     raise NotSimpleError
 
 
-def _changed(statement: ast.AugAssign, name: str) -> ast.expr:
+def _augmented_value(statement: ast.AugAssign, name: str) -> ast.expr:
     """Return `a + b` for the statement `a += b`."""
     before = ast.copy_location(ast.Name(name, ast.Load()), statement.target)
     return ast.copy_location(ast.BinOp(before, statement.op, statement.value), statement)

@@ -22,7 +22,7 @@ from ...dialects import relax
 from ...dialects.sym import IndexMapping
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.passes.limits import exceeded, limit
-from .captured import NotSimpleError, bound, lambda_text, result, surroundings, text_of
+from .captured import NotSimpleError, bind_arguments, lambda_text, result, surroundings, text_of
 from .folding import OPERATORS, SYMBOLS, UNARY, as_sym, fold, fold_symbolic, is_constant
 from .scope import BUILTIN_FUNCTIONS, Scope, is_missing, names_in, script_value, undefined_names
 from .source import ScriptError, Source
@@ -106,7 +106,7 @@ def inlined(p: Evaluator[Any], function: Any, site: CallSite) -> Any:
         )
     try:
         text = text_of(function)
-        arguments = bound(text, function, site.args, site.kwargs)
+        arguments = bind_arguments(text, function, site.args, site.kwargs)
         if arguments is None:
             raise site.error("wrong arguments", expected=ast.unparse(text.arguments))
         with p.elsewhere(Scope(surroundings(function)), text.source), p.scope.frame() as frame:

@@ -71,10 +71,10 @@ def _choose(source: Source, tree: ast.Module, programs: dict[str, Program], chos
         raise source.error(programs[last], message, expected=expected, found=", ".join(names))
     if chosen is not None and chosen not in programs:
         raise _no_such_program(source, tree, programs, chosen)
-    return with_named(programs, list(programs) if chosen is None else [chosen])
+    return with_referenced(programs, list(programs) if chosen is None else [chosen])
 
 
-def with_named(programs: dict[str, Program], chosen: Sequence[str]) -> list[Program]:
+def with_referenced(programs: dict[str, Program], chosen: Sequence[str]) -> list[Program]:
     """Return the programs with these names and the functions that they refer to, in source order."""
     functions = {name: node for name, node in programs.items() if isinstance(node, ast.FunctionDef)}
     selected = set(chosen)

@@ -86,11 +86,11 @@ def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any,
     if cls.ATTR_SPECS[name].kind is Kind.DTYPE:
         return as_dtype(p, value, site.node)
     if isinstance(value, OpResult) and isinstance(value.op, relax.StringOp):
-        return _taken(value.op)
+        return _unwrap(value.op)
     if isinstance(value := p.index_mapping(value), IndexMapping):
         return IndexMapAttr(value)
     if isinstance(value, OpResult) and isinstance(value.op, relax.PrimValueOp):
-        value = _taken(value.op)
+        value = _unwrap(value.op)
     value = plain_value(value)
     if name == "dst_vdevice" and cls.ATTR_SPECS[name].kind is not Kind.DEVICE:
         device = vdevice_of(p, value)
@@ -105,7 +105,7 @@ def _attribute(p: RelaxParser, cls: type[relax.Operator], name: str, value: Any,
     raise site.error(f"attribute '{name}' must be a constant", found=describe(value))
 
 
-def _taken(op: relax.StringOp | relax.PrimValueOp) -> Any:
+def _unwrap(op: relax.StringOp | relax.PrimValueOp) -> Any:
     """Return the value of `R.str(…)` or `R.prim_value(…)` in an attribute, and erase the op if it has no other use."""
     value = op.value.value.data if isinstance(op.value, FloatAttr) else op.value.data
     if op.result.first_use is None and name_of(op.result) is None:
@@ -205,11 +205,11 @@ def binary(p: RelaxParser, kind: str, a: Any, b: Any, node: ast.AST) -> Any:
     if name is None:
         raise p.error(node, f"operator '{kind}' is not defined on tensors", hint="write R.logical_and(…), …")
     site = CallSite(cast(ast.Call, node), f"operator '{name}'", [], {}, p.source)
-    operands = [v if isinstance(v, SSAValue) else _beside(p, v, tensors[0], site) for v in (a, b)]
+    operands = [v if isinstance(v, SSAValue) else _scalar_operand(p, v, tensors[0], site) for v in (a, b)]
     return call_operator(p, name, operands, {}, site)
 
 
-def _beside(p: RelaxParser, value: Any, tensor: SSAValue, site: CallSite) -> SSAValue:
+def _scalar_operand(p: RelaxParser, value: Any, tensor: SSAValue, site: CallSite) -> SSAValue:
     if is_constant(value) and isinstance(value, int | float) or isinstance(value, Imm):
         return _scalar_like(p, value, tensor, site)
     return as_value(p, value, site.node)

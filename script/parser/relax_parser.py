@@ -54,7 +54,7 @@ def parse_relax(
     symbolic = (v.name for v in free_symbolic_vars(signature.params) if isinstance(v.name, str))
     p.state.used_names = p.check_names(function, symbolic)
     body, ret, attrs = _function_body(p, function, signature)
-    _name_the_rest(p, body.block)
+    _name_nested_results(p, body.block)
     op = relax.FuncOp(function.name, body, ret, private=private, attrs=attrs, pure=signature.pure)
     op.location = p.source.attr(function)
     return op
@@ -107,7 +107,7 @@ def _result_type(p: RelaxParser, last: relax.ReturnOp, signature: Signature, fun
     return signature.ret
 
 
-def _name_the_rest(p: RelaxParser, block: Block) -> None:
+def _name_nested_results(p: RelaxParser, block: Block) -> None:
     """Name the results of nested calls as in normal form: `lv…` in dataflow blocks, `gv…` outside."""
     counters = {"lv": 0, "gv": 0}
     for op in block.walk():
@@ -132,7 +132,7 @@ def _local_function(p: RelaxParser, node: ast.FunctionDef) -> str:
     pure = _is_pure(p, node)
     with p.scope.frame():
         signature = read_signature(p, node, pure)
-        itself = _itself(p, node.name, signature)
+        itself = _self_reference(p, node.name, signature)
         body, ret, attrs = _function_body(p, node, signature)
     value = p.emit(relax.ClosureOp(body, ret, attrs=attrs, pure=pure), node)
     if itself is not None:
@@ -142,7 +142,7 @@ def _local_function(p: RelaxParser, node: ast.FunctionDef) -> str:
     return node.name
 
 
-def _itself(p: RelaxParser, name: str, signature: Signature) -> SSAValue | None:
+def _self_reference(p: RelaxParser, name: str, signature: Signature) -> SSAValue | None:
     """Return a placeholder for a local function in its own body, until it is created, if its result is declared."""
     if signature.ret is None:
         return None

@@ -49,7 +49,7 @@ _OPENING = ("attr", "launch_thread")
 def read_body(p: TirParser, statements: Sequence[ast.stmt]) -> None:
     """Read statements into the current block."""
     for i, statement in enumerate(statements):
-        opened = _opened(p, statement)
+        opened = _open_scope(p, statement)
         if opened is not None:
             with opened:
                 read_body(p, statements[i + 1 :])
@@ -57,7 +57,7 @@ def read_body(p: TirParser, statements: Sequence[ast.stmt]) -> None:
         p.statement(statement)
 
 
-def _opened(p: TirParser, statement: ast.stmt) -> AbstractContextManager[None] | None:
+def _open_scope(p: TirParser, statement: ast.stmt) -> AbstractContextManager[None] | None:
     """Return the context that `T.attr(…)` or `x = T.launch_thread(…)` without `with` opens for all following
     statements.
     """
@@ -75,7 +75,7 @@ def _opened(p: TirParser, statement: ast.stmt) -> AbstractContextManager[None] |
 @contextmanager
 def _attr(p: TirParser, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
     about, key, value = p.call_site(node, Ref("tir", "attr")).bind("node attr_key value")
-    on = _about(p, about, node)
+    on = _attr_node(p, about, node)
     if not isinstance(key, str):
         raise p.error(node, "the key of an attribute is a string", found=describe(key))
     if isinstance(value, str):
@@ -117,7 +117,7 @@ def _thread_name(p: TirParser, name: str, index: SSAValue) -> None:
     p.scope.define(name, index)
 
 
-def _about(p: TirParser, value: Any, node: ast.AST) -> Attribute | SSAValue | None:
+def _attr_node(p: TirParser, value: Any, node: ast.AST) -> Attribute | SSAValue | None:
     """Return the node of an attribute: a string, a dictionary or a value; None for 0."""
     if value in (0, None):
         return None

@@ -381,7 +381,7 @@ def _if_then_else(p: TirParser, node: ast.Call) -> SSAValue:
         raise p.error(node, "T.if_then_else takes a condition and two values", expected=3, found=len(node.args))
     cond = as_condition(p, p.visit(arguments[0]), arguments[0])
     sides = [_side(p, n) for n in arguments[1:]]
-    dtype = _joined(p, sides, node)
+    dtype = _common_type(p, sides, node)
     regions = [_finish(p, block, value, dtype, node) for block, value in sides]
     return p.emit(tir.IfThenElseOp(cond, *regions), node)
 
@@ -392,7 +392,7 @@ def _side(p: TirParser, node: ast.expr) -> tuple[Block, Any]:
         return p.block, load(p, value) if isinstance(value, Access) else value
 
 
-def _joined(p: TirParser, sides: list[tuple[Block, Any]], node: ast.AST) -> Attribute:
+def _common_type(p: TirParser, sides: list[tuple[Block, Any]], node: ast.AST) -> Attribute:
     """Return the common type of both operands."""
     types = [type_of(p, value, node) for _, value in sides]
     dtype = promote(element(types[0]), element(types[1]))

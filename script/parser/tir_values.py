@@ -295,7 +295,7 @@ def _vector_index(p: TirParser, value: Slice, dim: SymExpr, node: ast.AST) -> SS
     start, extent = span(p, value, dim, node)
     step = 1 if value.step is None else as_sym(value.step)
     stride = step.constant if isinstance(step, SymExpr) else step
-    reach, scalable = _reach(extent)
+    reach, scalable = _constant_length(extent)
     if reach is None or stride is None or stride < 1:
         raise p.error(
             node, "the length of a vector access must be a constant, or T.vscale() times one", found=str(extent)
@@ -309,7 +309,7 @@ def _vector_index(p: TirParser, value: Slice, dim: SymExpr, node: ast.AST) -> SS
     return p.emit(tir.RampOp(start, by, count, scalable), node)
 
 
-def _reach(extent: SymExpr) -> tuple[int | None, bool]:
+def _constant_length(extent: SymExpr) -> tuple[int | None, bool]:
     """Return the constant length, and whether it is multiplied by `T.vscale()`; None if it is not constant."""
     scales = [v for v in extent.free_vars() if v.value is not None and tir.is_vscale(v.value)]
     if not scales:

@@ -161,7 +161,7 @@ class Document:
         A private function that belongs to no module has no symbol, and prints as `main`. Raises `UnsupportedError`
         if the name is not a valid Python name.
         """
-        name = func.sym_name.data if self.in_module else _name_alone(func)
+        name = func.sym_name.data if self.in_module else _standalone_name(func)
         if not name.isidentifier() or keyword.iskeyword(name):
             message = f"a function called '{name}' has no form in TVMScript"
             raise UnsupportedError(message, location=location_of(func), expected="a name of Python", hint="rename it")
@@ -225,7 +225,7 @@ def _reference(key: str, number: int) -> str:
     return f'metadata["{key}"][{number}]'
 
 
-def _name_alone(func: relax.FuncOp | tir.FuncOp) -> str:
+def _standalone_name(func: relax.FuncOp | tir.FuncOp) -> str:
     """Return the name of a function that belongs to no module: its symbol."""
     if func.sym_visibility is not None:
         return "main"

@@ -53,7 +53,7 @@ def floating(value: float) -> str:
 _DTYPES = frozenset(DTYPES.values())
 _PACKED = {"float32": ("f", 6), "float16": ("e", 3)}
 """dtype -> its `struct` format, and the number of decimal digits that each of its values preserves."""
-_MOST = 1 << 16
+_MAX_DENOMINATOR = 1 << 16
 """The largest n for which a number is recognized as 1/n."""
 
 
@@ -67,7 +67,7 @@ def as_written(value: float, dtype: str) -> float:
     if not code or not math.isfinite(value):
         return value
     candidates = [float(f"{value:.{digits}g}")]
-    if 1 / _MOST < abs(value) < 1:
+    if 1 / _MAX_DENOMINATOR < abs(value) < 1:
         candidates.append(1 / round(1 / value))
     return next((c for c in candidates if struct.unpack(code, struct.pack(code, c))[0] == value), value)
 

@@ -248,7 +248,7 @@ def _binding(p: RelaxPrinter, op: Operation) -> None:
         p.doc.line(text, op)
         return
     declared = _declared(op)
-    hidden = (_hides_struct_info(op) and declared == result.type) or _says_struct_info(p, op)
+    hidden = (_specifies_struct_info(op) and declared == result.type) or _can_omit_struct_info(p, op)
     note = "" if hidden else ": " + struct_info(p, declared)
     p.doc.line(f"{p.define(result)}{note} = {text}", op)
     if isinstance(op, relax.ExternFuncOp):
@@ -264,12 +264,12 @@ def _declared(op: Operation) -> Attribute:
     return op.results[0].type if declared in (None, relax.OBJECT) else cast(Attribute, declared)
 
 
-def _hides_struct_info(op: Operation) -> bool:
+def _specifies_struct_info(op: Operation) -> bool:
     """Return whether the call itself specifies its struct info, so that the binding needs no annotation."""
     return isinstance(op, relax.CallDPSPackedOp) or (isinstance(op, relax.CallTIROp) and op.te_grad_name is None)
 
 
-def _says_struct_info(p: RelaxPrinter, op: Operation) -> bool:
+def _can_omit_struct_info(p: RelaxPrinter, op: Operation) -> bool:
     """Return whether the annotation may be omitted, because it was not requested and inference yields the same."""
     if p.doc.config.show_all_struct_info or not isinstance(op, relax.Operator):
         return False

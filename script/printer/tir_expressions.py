@@ -178,7 +178,7 @@ def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
     if op.address() is not None:
         return call(p.doc.tir(name), *args)
     row = tir.INTRINSICS.get(name)
-    if row is None or not _says_all(row, op):
+    if row is None or not _determines_result(row, op):
         return call(p.doc.tir("call_intrin"), dtype, atom(string(f"tir.{name}")), *args)
     return call(p.doc.tir(name), *([dtype] if row.result in _PRINTED_DTYPES else []), *args)
 
@@ -186,7 +186,7 @@ def _intrinsic(p: ExpressionPrinter, op: tir.CallIntrinOp) -> Expr:
 _PRINTED_DTYPES = frozenset({tir.HALF, tir.DOUBLE, tir.EXPLICIT})
 
 
-def _says_all(row: tir.Intrinsic, op: tir.CallIntrinOp) -> bool:
+def _determines_result(row: tir.Intrinsic, op: tir.CallIntrinOp) -> bool:
     """Return whether parsing a call with the intrinsic's name and these arguments yields the same result type."""
     types = [a.type for a in op.call_args]
     if len(types) != row.count or any(isinstance(t, tir.BufferType) for t in types):

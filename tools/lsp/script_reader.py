@@ -12,7 +12,7 @@ from typing import Any
 from ...diagnostics import TiraxError, register_source
 from ...ir.passes.transform import no_gc
 from ...script.parser.module import Function
-from ...script.parser.python_file import Head, Program, find_programs, with_named
+from ...script.parser.python_file import Head, Program, find_programs, with_referenced
 from ...script.parser.scope import Environment, header_names, nodes_of
 from ...script.parser.source import Source
 from ...script.parser.values import GlobalRef, Metadata, ModuleRef
@@ -175,7 +175,9 @@ class _Group:
 
 def _groups(programs: dict[str, Program]) -> dict[str, list[Program]]:
     """Return each class with the functions that it names, and all functions under the empty name."""
-    groups = {name: with_named(programs, [name]) for name, node in programs.items() if isinstance(node, ast.ClassDef)}
+    groups = {
+        name: with_referenced(programs, [name]) for name, node in programs.items() if isinstance(node, ast.ClassDef)
+    }
     functions: list[Program] = [node for node in programs.values() if isinstance(node, ast.FunctionDef)]
     return groups | ({"": functions} if functions else {})
 

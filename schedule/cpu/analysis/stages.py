@@ -286,7 +286,7 @@ def constant_slope(op: tir.LoadOp | tir.StoreOp, it: Iter) -> int | None:
 
 
 @contextmanager
-def remembered_slopes() -> Generator[None]:
+def cached_slopes() -> Generator[None]:
     """Cache slopes within the context, in which only newly created operations may change."""
     token = _slopes.set({})
     try:

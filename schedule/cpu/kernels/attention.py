@@ -197,7 +197,7 @@ class _Tile:
             self._several(*self._reach())
             self.queries.each_row(self.softmax.norm)
             self.mix.store()
-        self.mix.forget()
+        self.mix.erase_unread()
 
     def emit_part(self, number: SymExpr, row: SSAValue, gathered: _Gathered) -> None:
         """Iterate over the keys of a part, and store its results in a row. A part without keys has no `top`."""
@@ -244,7 +244,7 @@ class _Tile:
         queries.each_row(softmax.norm)
         extents, term = [*queries.each_lane, (parts, True)], scaled(mixed, gathered.mixed)
         write(extents, term, at(mixed, 2), begin_of(attention.mix), mix.result)
-        mix.forget()
+        mix.erase_unread()
 
     def _only(self, end: SymExpr) -> None:
         """Emit all keys as one tile."""

@@ -353,7 +353,7 @@ class Mix:
         """Store the result."""
         self.stages.write(self.queries.each_lane, *self.result)
 
-    def forget(self) -> None:
+    def erase_unread(self) -> None:
         """Erase the buffer of sums if nothing reads it, because results were stored immediately."""
         erase_if_unread(self.mixed)
 

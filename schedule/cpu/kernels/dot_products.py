@@ -64,7 +64,16 @@ from ..analysis.stages import (
 )
 from ..library import microkernel as mk
 from ..library.byte_pairs import BYTES
-from ..library.dot_form import is_reused, known_room, lane_of, moves_along, narrow, room, starts_at_zero, summed
+from ..library.dot_form import (
+    is_reused,
+    known_max_extent,
+    lane_of,
+    max_extent,
+    moves_along,
+    reduction_iters,
+    starts_at_zero,
+    strip_cast,
+)
 from ..library.dot_panels import DotPanels, add_products, dot_panels, packed_element
 from ..library.epilogue import Epilogue
 from ..library.fold_requantize import fold_requantize
@@ -157,13 +166,13 @@ def plan_dot_products(epilogue: Epilogue, machine: Machine) -> DotProductPlan | 
         return reject("it is no reduction C = combine(C, term)")
     if not isinstance(update.combiner, tir.AddOp) or not starts_at_zero(stage):
         return reject("it is no sum that starts at 0")
-    term, ks = update.term.owner, summed(stage)
+    term, ks = update.term.owner, reduction_iters(stage)
     if not isinstance(term, tir.MulOp) or not ks:
         return reject("it does not sum several products")
-    if any(k.extent.constant == 0 or room(k) is None for k in ks):
+    if any(k.extent.constant == 0 or max_extent(k) is None for k in ks):
         return reject("nothing is summed, or there is no bound of how much")
     for rows, columns in ((term.lhs, term.rhs), (term.rhs, term.lhs)):
-        plan = _plan(epilogue, update, narrow(rows), narrow(columns), ks, machine)
+        plan = _plan(epilogue, update, strip_cast(rows), strip_cast(columns), ks, machine)
         if plan is not None:
             return plan
     return None
@@ -296,7 +305,7 @@ class _Strip(PanelStrip):
     def _by_panel(self, turned: bool = False) -> None:
         """Fill a panel with all steps, then emit all tiles."""
         k, group, lanes, taps = self.plan.k, self.plan.dot.group, self.plan.lanes, self.plan.taps
-        panel = self.loops.scratch([*map(known_room, taps), self._room(), self.padded], self.packed)
+        panel = self.loops.scratch([*map(known_max_extent, taps), self._room(), self.padded], self.packed)
         done: SymExpr = Const(0, k.dtype)
         if turned:
             blocks, square_width = k.extent // (lanes * group), self.in_squares
@@ -315,7 +324,7 @@ class _Strip(PanelStrip):
     def _room(self) -> SymExpr:
         """Return an upper bound of the number of steps for each tap."""
         k, group = self.plan.k, self.plan.dot.group
-        most = known_room(k)
+        most = known_max_extent(k)
         if k.extent.constant is not None:
             return (most + (group - 1)) // group
         return most // group + (group - 1 if most.constant is not None else most % group)

@@ -149,7 +149,7 @@ class _Tile(Tile[Registers]):
         def store(c: SSAValue) -> None:
             cloner = self.loops.cloner({**self.where, self.plan.lane: self.loops.sum(self.first, c)})
             for result in self.plan.stores:
-                if not self._is_forgotten(result.buffer):
+                if not self._is_local(result.buffer):
                     cloner.store(result, self.loops.load(acc[result.buffer], [c]))
 
         self._along(store)
@@ -167,7 +167,7 @@ class _Tile(Tile[Registers]):
         for value, part in zip(values, parts.values(), strict=True):
             loops.store(value, part, [c])
 
-    def _is_forgotten(self, buffer: SSAValue) -> bool:
+    def _is_local(self, buffer: SSAValue) -> bool:
         """Return whether only the nest itself reads a buffer."""
         inside = set(self.plan.loads)
         return is_intermediate(buffer) and all(load in inside for load in loads_of(buffer))

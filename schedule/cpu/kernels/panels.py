@@ -149,7 +149,7 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
     if panels_of(stage, lane, lanes) is not None:
         return reject("the operand is packed in panels already")
     group, groups = _groups(epilogue, columns, lane, lanes, machine)
-    if not _pays(stage, operand, lane, group, rows, machine):
+    if not _is_profitable(stage, operand, lane, group, rows, machine):
         return reject("panels do not pay: few rows use them, or the operand is fast to read in place")
     width = lane.extent.constant
     vectors, tile = mk.tile_size(machine, width, lanes, rows[-1])
@@ -216,7 +216,9 @@ def stepped(width: int, lanes: int) -> int:
     return width - rest + (1 << (rest - 1).bit_length() if rest else 0)
 
 
-def _pays(stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows: list[Iter], machine: Machine) -> bool:
+def _is_profitable(
+    stage: Stage, operand: SSAValue, lane: Iter, group: Iter | None, rows: list[Iter], machine: Machine
+) -> bool:
     """Return whether enough rows use a panel, and the operand is slow to read in its layout."""
     count = product(it.extent for it in rows).constant
     if count is not None and count < MIN_PANEL_ROWS:

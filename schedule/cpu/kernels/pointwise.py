@@ -29,7 +29,7 @@ from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, constant_slope, element_type
 from ..library.epilogue import Epilogue
 from ..library.microkernel import pieces, tile_name
-from ..library.prefetch import can_be_streamed, pays_streamed, prefetch_load, rows_from_far, streamed
+from ..library.prefetch import can_be_streamed, prefetch_load, rows_from_far, should_stream, streamed
 from ..library.reciprocals import Reciprocals
 from ..policy.limits import LINE_BITS, STREAM_LINES_AHEAD
 
@@ -57,7 +57,7 @@ def plan_pointwise(epilogue: Epilogue, machine: Machine) -> PointwisePlan | None
     if stage.reduce or stage.init is not None:
         return reject("it reduces")
     lane = next((it for it in reversed(stage.iters) if _fits(stage, it)), None)
-    large = lane is not None and pays_streamed(stage, machine)
+    large = lane is not None and should_stream(stage, machine)
     return PointwisePlan(stage, lane, _STORES[large])
 
 

@@ -18,7 +18,7 @@ from ..policy.limits import MAX_BOUND, MAX_PANEL_WIDTH
 from .epilogue import Epilogue
 
 
-def room(it: Iter) -> SymExpr | None:
+def max_extent(it: Iter) -> SymExpr | None:
     """Return the maximal extent of an iterator, as a buffer extent; None if it has no bound at build time."""
     if all(v.value is None for v in it.extent.free_vars()):
         return it.extent
@@ -26,7 +26,7 @@ def room(it: Iter) -> SymExpr | None:
     return Const(int(most), it.dtype) if most < MAX_BOUND else None
 
 
-def summed(stage: Stage) -> list[Iter]:
+def reduction_iters(stage: Stage) -> list[Iter]:
     """Return the reduction iterators with several values; fused iterators are replaced by their two parts."""
     single = [part for it in stage.reduce for part in (it.parts or (it,))]
     return [it for it in single if it.extent.constant != 1]
@@ -37,7 +37,7 @@ def starts_at_zero(stage: Stage) -> bool:
     return isinstance(start, tir.ConstOp) and start.py_value == 0
 
 
-def narrow(value: SSAValue) -> SSAValue:
+def strip_cast(value: SSAValue) -> SSAValue:
     """Return the value before conversion to the type in which it is multiplied."""
     return value.owner.value if isinstance(value.owner, tir.CastOp) else value
 
@@ -78,7 +78,7 @@ def is_reused(columns: SSAValue, rows: tir.LoadOp, it: Iter) -> bool:
     return it.extent.constant != 1 and constant_slope(rows, it) != 0 and all(constant_slope(b, it) == 0 for b in loads)
 
 
-def known_room(it: Iter) -> SymExpr:
-    most = room(it)
+def known_max_extent(it: Iter) -> SymExpr:
+    most = max_extent(it)
     assert most is not None  # otherwise there is no plan
     return most

@@ -28,7 +28,7 @@ _ACCESSES = (tir.LoadOp, tir.ReadsOp, tir.WritesOp)
 _INDEX_ARITHMETIC = (tir.AddOp, tir.SubOp, tir.MulOp)
 
 
-def merged(epilogue: Epilogue) -> Epilogue:
+def fuse_iters(epilogue: Epilogue) -> Epilogue:
     """Return the same reduction or elementwise stage, and its epilogue, over fewer iterators."""
     iters = _with_pair(epilogue, [it for it in epilogue.stage.iters if not it.reduce])
     sums = _with_pair(epilogue, [it for it in epilogue.stage.iters if it.reduce])
@@ -41,13 +41,13 @@ def _with_pair(epilogue: Epilogue, iters: list[Iter]) -> list[Iter]:
     """Return `iters` with the innermost pair of fusable neighbours fused."""
     several = [it for it in iters if it.extent.constant != 1]
     for outer, inner in reversed(list(zip(several, several[1:], strict=False))):
-        if _as_one(epilogue, outer, inner):
+        if _fused(epilogue, outer, inner):
             pair = replace(inner, extent=mul(outer.extent, inner.extent), parts=(outer, inner))
             return [pair if it is inner else it for it in iters if it is not outer]
     return iters
 
 
-def _as_one(epilogue: Epilogue, outer: Iter, inner: Iter) -> bool:
+def _fused(epilogue: Epilogue, outer: Iter, inner: Iter) -> bool:
     if outer.dtype != inner.dtype or outer.parts or inner.parts:
         return False
     if inner.extent.constant is None and not _are_rows(epilogue, inner):

@@ -76,7 +76,7 @@ def _readers(stage: Stage, at: int, places: Mapping[Operation | None, int]) -> l
     return readers if all(place > at for place, _ in readers) else []
 
 
-def pays_inlined(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
+def is_profitable(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
     """Return whether inlining pays off: cheap elements may be recomputed, but not in a contraction; expensive ones
     never.
     """

@@ -192,7 +192,7 @@ STREAMED = "tirax_streamed"
 """The intrinsic that returns its argument, and marks it to be stored past the caches."""
 
 
-def pays_streamed(stage: Stage, machine: Machine) -> bool:
+def should_stream(stage: Stage, machine: Machine) -> bool:
     """Return whether a stage writes rows of a result that exceeds the caches."""
     size = size_in_bits(cast(BufferType, stage.buffer.type))
     return can_be_streamed(stage) and size >= 8 * min(machine.caches.l3, MAX_KEPT_BYTES)

@@ -21,7 +21,7 @@ from xdsl.ir import Attribute, Block, SSAValue
 
 from ....dialects import tir
 from ...loop_builder import Bindings, Cloner, LoopBuilder
-from ...rewrite import joined
+from ...rewrite import conjunction
 from ..analysis.stages import Iter, constant_slope, loads_below, tree
 
 _LARGEST: dict[type[Attribute], float] = {Float32Type: 2.0**126, Float64Type: 2.0**1022}
@@ -44,7 +44,7 @@ class Reciprocals:
     def emit(self, loops: LoopBuilder, where: Bindings, row: Callable[[Reciprocals | None], None]) -> None:
         """Emit a row with reciprocals if they are normal, otherwise with divisions."""
         cloner = loops.cloner(where)
-        good = joined((_is_normal(loops, cloner(op.rhs)) for op in self.divisions), loops.insert)
+        good = conjunction((_is_normal(loops, cloner(op.rhs)) for op in self.divisions), loops.insert)
         assert good is not None
         other = Block()
         with loops.inside(other):

@@ -27,7 +27,7 @@ from ....dialects.sym.expr import Const, SymExpr
 from ....ir.affine.values import conjuncts, is_fixed, sym_expr_of
 from ...checks import least_of, slack_of
 from ...loop_builder import Cloner, LoopBuilder
-from ...rewrite import joined
+from ...rewrite import conjunction
 from ..analysis.stages import Iter, Stage, tree
 
 Range = tuple[SymExpr, SymExpr]
@@ -79,7 +79,7 @@ class Interior:
             zero = loops.value(Const(0, bound.dtype), bound.dtype)
             return loops.op(tir.LeOp(zero, loops.value(bound, bound.dtype)))
 
-        return joined(map(positive, worst), loops.insert)
+        return conjunction(map(positive, worst), loops.insert)
 
     def select(self, cloner: Cloner, first: bool = True) -> None:
         """Replace every choice by its first branch, or by its second, in copies of `cloner`."""

@@ -17,9 +17,9 @@ from ...loop_builder import LoopBuilder
 from ...rewrite import erase_if_unread
 from ..analysis.plan import DecisionError, Machine
 from ..analysis.remarks import collect_remarks
-from ..analysis.stages import analyse, function_name, remembered_slopes
+from ..analysis.stages import analyse, cached_slopes, function_name
 from ..library.epilogue import Epilogue
-from ..library.fuse_iters import merged
+from ..library.fuse_iters import fuse_iters
 from .rules import RULES, AnyRule, P, StageRule
 
 logger = logging.getLogger("tirax.schedule")
@@ -78,7 +78,7 @@ def first_fit(rules: Sequence[AnyRule], epilogue: Epilogue, machine: Machine) ->
 
     Returns None if no rule fits.
     """
-    combined = merged(epilogue)
+    combined = fuse_iters(epilogue)
 
     def fit(first: int) -> AnyDecision | None:
         for at, rule in enumerate(rules[first:], first):
@@ -90,7 +90,7 @@ def first_fit(rules: Sequence[AnyRule], epilogue: Epilogue, machine: Machine) ->
                 return _decision(rule, plan, epilogue, rule.least, other)
         return None
 
-    with remembered_slopes():
+    with cached_slopes():
         return fit(0)
 
 
@@ -127,7 +127,7 @@ def follow(
 
     Raises `DecisionError` if they do not fit.
     """
-    combined = merged(epilogue)
+    combined = fuse_iters(epilogue)
     decision: AnyDecision | None = None
     for version in reversed(versions):
         rule = rules.get(version.rule)

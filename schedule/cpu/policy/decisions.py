@@ -17,7 +17,7 @@ from ..analysis.remarks import collect_remarks
 from ..analysis.stages import Stage
 from ..kernels.attention import emit_attention, plan_attention
 from ..library.epilogue import Epilogue, find_epilogue
-from ..library.inline import pays_inlined
+from ..library.inline import is_profitable
 from .choices import AnyDecision, Decision, first_fit, follow, is_no_stage, log_nest
 from .rules import NESTS, Nest, P, StageRule, rules
 
@@ -52,7 +52,7 @@ class Decisions:
         block = stage.block.name_hint
         inlines = self._is_next(INLINE, block)
         if inlines is None:
-            inlines = pays_inlined(stage, readers)
+            inlines = is_profitable(stage, readers)
         elif inlines:
             self._pop_directive(block)
         if inlines:
@@ -96,14 +96,14 @@ class Decisions:
         op = self._pop_directive(block)
         if op is None:
             return plan
-        with _placed(op):
+        with _located(op):
             return plan.with_numbers(rule.decides, op.versions[0].numbers)
 
     def choose(self, stage: Stage, later: list[Stage]) -> AnyDecision | None:
         """Return the decision for a stage and its epilogue among the later stages, or None if no rule fits."""
         op = self._pop_directive(stage.block.name_hint)
         if op is not None:
-            with _placed(op):
+            with _located(op):
                 return follow(op.versions, self._by_name, _named_epilogue(op, stage, later), self._machine)
         epilogue = find_epilogue(stage, later) if stage.reduce else Epilogue(stage)
         if epilogue.consumer is not None and epilogue.consumer.block.name_hint in self._rules_of_block:
@@ -161,7 +161,7 @@ def _named_epilogue(op: RuleOp, stage: Stage, later: list[Stage]) -> Epilogue:
 
 
 @contextmanager
-def _placed(op: RuleOp) -> Iterator[None]:
+def _located(op: RuleOp) -> Iterator[None]:
     """Add the location of `op` to errors raised within the context."""
     try:
         yield

@@ -53,7 +53,7 @@ class DefaultSchedule(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = Machine.of(Target(self.target))
-        sequences = take_sequences(op)
+        sequences = pop_sequences(op)
         for func in functions(op):
             if is_scheduled(func):
                 widen_accumulators(func)
@@ -66,7 +66,7 @@ class DefaultSchedule(Pass):
                 remove_dead(func)
 
 
-def take_sequences(module: ModuleOp) -> dict[str, SequenceOp]:
+def pop_sequences(module: ModuleOp) -> dict[str, SequenceOp]:
     """Remove and return the sequences of the module that name a function.
 
     Raises an error if there is no such function, or if it is already scheduled.
