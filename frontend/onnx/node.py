@@ -76,6 +76,11 @@ class Node:
         self.graph = graph
         self._attributes = attributes
 
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes by name, with the defaults of ONNX's schema."""
+        return self._attributes
+
     def attr(self, name: str, default: Any = None) -> Any:
         """Return an attribute, else its default in ONNX's schema, else `default`."""
         return self._attributes.get(name, default)

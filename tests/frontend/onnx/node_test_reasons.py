@@ -28,7 +28,6 @@ REASONS = {
     "test_image_decoder_*": _IMAGES,
     "test_not_?d": _OLD,
     "test_loop16_seq_none": _RUNNER,
-    "test_ai_onnx_ml_[abt]*": "the domain ai.onnx.ml, of trees and features, is not read",
     "test_tfidfvectorizer_*": "counts of n-grams are not written yet",
     "test_cast_e8m0_*": "float8_e8m0fnu, a scale without a sign, is no dtype of tensors here",
     "test_dft_inverse*": "the expected numbers are rounded to 2e-7 where 0 is right, and may differ by 1e-7",
