@@ -5,7 +5,8 @@ from __future__ import annotations
 from ..diagnostics import DTypeError, NameLookupError, ShapeError, TiraxError, UnsupportedError, unknown_name
 
 __all__ = [
-    "AbiError", "ArgumentError", "AssertionFailedError", "DTypeError", "DamagedFileError", "DeviceError",
+    "AbiError", "ArgumentDeviceError", "ArgumentError", "AssertionFailedError", "DTypeError", "DamagedFileError",
+    "DeviceError",
     "ExecutableFileError", "ForeignFileError", "IncompatibleFileError", "LibraryError", "LoadError", "NameLookupError",
     "NewerFileError", "OutOfMemoryError", "OutsideError", "RegistryError", "ShapeError", "StackError", "TiraxError",
     "UnsupportedError", "unknown_name",
@@ -34,6 +35,10 @@ class AssertionFailedError(TiraxError, AssertionError):
 
 class DeviceError(TiraxError, RuntimeError):
     """A device that is not available, or data on another device."""
+
+
+class ArgumentDeviceError(ArgumentError, DeviceError):
+    """An argument lies on another device."""
 
 
 class RegistryError(TiraxError, ValueError):

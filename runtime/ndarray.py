@@ -18,7 +18,7 @@ from . import torch_tensors
 from .capsules import Checked, mark_bfloat16
 from .devices import CPU, Device, dlpack_device_name, require_cpu
 from .dtypes import DTYPES, describe_dtype, dtype_name, to_dtype
-from .errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from .errors import ArgumentDeviceError, ArgumentError, DTypeError, ShapeError
 
 ALIGNMENT = 64
 """Alignment in bytes of the data of arrays created here: a cache line, the widest vector."""
@@ -199,7 +199,9 @@ def as_ndarray(source: Any) -> np.ndarray:
         raise ArgumentError("__dlpack_device__ is wrong", expected="(device type, number)", found=where)
     if int(where[0]) != CPU.device_type:
         name = dlpack_device_name(where)
-        raise DeviceError("the data lies on another device", expected="cpu(0)", found=name, hint="copy it to the CPU")
+        raise ArgumentDeviceError(
+            "the data lies on another device", expected="cpu(0)", found=name, hint="copy it to the CPU"
+        )
     return _checked(_import(source))
 
 

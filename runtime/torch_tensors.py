@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .errors import ArgumentError, DeviceError
+from .errors import ArgumentDeviceError, ArgumentError
 
 
 def is_tensor(source: Any) -> bool:
@@ -19,7 +19,7 @@ def is_tensor(source: Any) -> bool:
 
 
 def require_plain(tensor: Any, name: str | None = None) -> None:
-    """Raise `DeviceError` or `ArgumentError` for a tensor, called `name`, whose elements are not in plain CPU
+    """Raise `ArgumentError` for a tensor, called `name`, whose elements are not in plain CPU
     memory.
     """
     torch = sys.modules["torch"]
@@ -27,7 +27,7 @@ def require_plain(tensor: Any, name: str | None = None) -> None:
     device, kind = tensor.device.type, type(tensor)
     if device != "cpu":
         hint = "give it values first" if device == "meta" else "copy it to the CPU: x.cpu()"
-        raise DeviceError(f"the tensor{place} lies on another device", expected="cpu", found=device, hint=hint)
+        raise ArgumentDeviceError(f"the tensor{place} lies on another device", expected="cpu", found=device, hint=hint)
     if kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__ or torch._is_functional_tensor(tensor):
         hint = "pass a plain tensor with its elements"
         raise ArgumentError(f"the tensor{place} has no memory of its own", found=kind.__name__, hint=hint)
