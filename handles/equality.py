@@ -37,7 +37,8 @@ from .tir.block_views import BlockBase, BlockRealize
 from .tir.buffers import Buffer, Stmt
 from .tir.dims import is_extent_var
 from .tir.domains import BufferRegion, Range
-from .tir.prim_expr import PrimExpr, const, named_var
+from .tir.placeholders import named_var
+from .tir.prim_expr import PrimExpr, const
 from .tir.stmt import operations_of
 
 

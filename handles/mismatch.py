@@ -20,8 +20,10 @@ from .tir.buffers import Buffer, Stmt
 from .tir.dims import ExtentInt
 from .tir.domains import BufferRegion, IterVar, MatchBufferRegion, Range
 from .tir.expr_kinds import class_name, named_parts
-from .tir.prim_expr import PrimExpr, SizeVar, is_free
+from .tir.placeholders import is_free
+from .tir.prim_expr import PrimExpr
 from .tir.prim_func import PrimFunc
+from .tir.variables import SizeVar
 
 Paths = tuple[ObjectPath, ObjectPath]
 """The paths on both sides."""

@@ -32,7 +32,7 @@ from ..ir.struct_info import (
 from .array import Array
 from .tir.dims import Dim, dim_of, dim_value, prim_type_of
 from .tir.prim_expr import PrimExpr, const
-from .tir.prim_expr import Var as TirVar
+from .tir.variables import Var as TirVar
 from .types import Type, type_of_attribute
 
 

@@ -24,7 +24,8 @@ from ..dialects.sym.expr import Const, SymExpr, Var
 from ..dialects.sym.index_map import Inverse
 from ..dialects.sym.operators import logical_not
 from ..dialects.tir import BufferType, IterKind
-from ..handles.tir.prim_expr import PrimExpr, SizeVar
+from ..handles.tir.prim_expr import PrimExpr
+from ..handles.tir.variables import SizeVar
 from ..ir.affine.values import Materializer, sym_expr_of
 from ..transforms.tir.walk import erase_with_tree, functions, remove_dead
 from . import checks

@@ -8,41 +8,27 @@ func = te.create_prim_func([A, B])
 from __future__ import annotations
 
 from ..handles.tir.index_map import IndexMap
-from ..handles.tir.prim_expr import (
-    PrimExpr,
-    Select,
-    SizeVar,
-    Var,
+from ..handles.tir.limits import infinity, max_value, min_value
+from ..handles.tir.math_functions import (
     abs_,
     acos,
     acosh,
-    all_of,
-    any_of,
     asin,
     asinh,
     atan,
     atanh,
-    cast,
     ceil,
-    const,
     cos,
     cosh,
-    div,
     erf,
     exp,
     floor,
-    floordiv,
-    floormod,
-    if_then_else,
-    infinity,
     isfinite,
     isinf,
     isnan,
     log,
     log2,
     log10,
-    max_value,
-    min_value,
     nearbyint,
     power,
     round_,
@@ -54,9 +40,22 @@ from ..handles.tir.prim_expr import (
     tan,
     tanh,
     trunc,
+)
+from ..handles.tir.prim_expr import (
+    PrimExpr,
+    Select,
+    all_of,
+    any_of,
+    cast,
+    const,
+    div,
+    floordiv,
+    floormod,
+    if_then_else,
     truncdiv,
     truncmod,
 )
+from ..handles.tir.variables import SizeVar, Var
 from . import broadcast as broadcast
 from .axis import IterVar, reduce_axis, size_var, thread_axis, var
 from .create import create_prim_func

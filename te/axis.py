@@ -14,7 +14,9 @@ from ..dialects.sym.expr import Const, SymExpr
 from ..handles.array import Array
 from ..handles.tir.domains import IterVar as Thread
 from ..handles.tir.domains import Range
-from ..handles.tir.prim_expr import PrimExpr, SizeVar, Var, as_sym, placeholder_value, with_names
+from ..handles.tir.placeholders import placeholder_value, with_names
+from ..handles.tir.prim_expr import PrimExpr, as_sym
+from ..handles.tir.variables import SizeVar, Var
 
 DimLike = int | PrimExpr | SymExpr
 _INDEX_TYPE: ContextVar[IntegerType] = ContextVar("index_type", default=i32)

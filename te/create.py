@@ -17,9 +17,10 @@ from ..dialects.sym import ValueOp
 from ..dialects.sym.expr import Const, SymExpr, Var
 from ..dialects.sym.rebuild import retyped
 from ..handles.tir.place import place
-from ..handles.tir.prim_expr import PrimExpr, SizeVar
-from ..handles.tir.prim_expr import Var as FreeVar
+from ..handles.tir.prim_expr import PrimExpr
 from ..handles.tir.prim_func import PrimFunc
+from ..handles.tir.variables import SizeVar
+from ..handles.tir.variables import Var as FreeVar
 from ..ir.buffers.regions import infer_regions
 from ..ir.rewriting.edit import replace_op
 from .axis import IterVar

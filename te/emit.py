@@ -15,7 +15,7 @@ from ..dialects.attributes import function_attrs
 from ..dialects.names import name_of
 from ..dialects.sym.expr import SymExpr, Var
 from ..handles.tir.prim_expr import PrimExpr, const, from_sym
-from ..handles.tir.prim_expr import Var as FreeVar
+from ..handles.tir.variables import Var as FreeVar
 from .axis import index_type
 from .create import add_scalar_params, build_func, undetermined_vars
 from .tensor import Tensor, compute, placeholder

@@ -22,7 +22,8 @@ from ..dialects.names import set_name
 from ..dialects.sym.expr import Const, SymExpr
 from ..handles.tir.buffers import Stmt
 from ..handles.tir.place import place
-from ..handles.tir.prim_expr import ExprLike, PrimExpr, cast, const, convert, is_free, load, placeholder_value
+from ..handles.tir.placeholders import is_free, placeholder_value
+from ..handles.tir.prim_expr import ExprLike, PrimExpr, cast, const, convert, load
 from ..handles.tir.stmt import add_to, operations_of
 from .tensor import ExternOp, Tensor
 

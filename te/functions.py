@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from ..diagnostics import DTypeError
 from ..dialects.dtypes import is_float
-from ..handles.tir.prim_expr import (
-    ExprLike,
-    PrimExpr,
-    add,
-    call_intrin,
-    convert,
-    exp,
-    floordiv,
-    floormod,
-    log,
-    match_types,
-)
+from ..handles.tir.math_functions import exp, log
+from ..handles.tir.prim_expr import ExprLike, PrimExpr, add, call_intrin, convert, floordiv, floormod, match_types
 
 
 def _float_pair(name: str, a: ExprLike, b: ExprLike) -> tuple[PrimExpr, PrimExpr]:

@@ -11,20 +11,9 @@ from xdsl.ir import Attribute
 
 from ..diagnostics import TiraxError
 from ..dialects.dtypes import is_float
-from ..handles.tir.prim_expr import (
-    ExprLike,
-    PrimExpr,
-    Var,
-    add,
-    const,
-    convert,
-    if_then_else,
-    max_value,
-    maximum,
-    min_value,
-    minimum,
-    multiply,
-)
+from ..handles.tir.limits import max_value, min_value
+from ..handles.tir.prim_expr import ExprLike, PrimExpr, add, const, convert, if_then_else, maximum, minimum, multiply
+from ..handles.tir.variables import Var
 from .axis import IterVar
 
 Values = tuple[PrimExpr, ...]

@@ -17,15 +17,9 @@ from ..dialects.dtypes import dtype_name, dtype_of
 from ..dialects.names import set_name
 from ..dialects.sym.expr import Const, SymExpr
 from ..dialects.tir import BufferType, LoadOp
-from ..handles.tir.prim_expr import (
-    PrimExpr,
-    children,
-    const,
-    convert,
-    from_sym,
-    load,
-    placeholder_value,
-)
+from ..handles.tir.expr_trees import children
+from ..handles.tir.placeholders import placeholder_value
+from ..handles.tir.prim_expr import PrimExpr, const, convert, from_sym, load
 from .axis import DimLike, IterVar, shape_dims
 from .reduction import Reduce
 

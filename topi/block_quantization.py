@@ -11,6 +11,7 @@ from xdsl.ir import Attribute
 from ..dialects.block_formats import BlockFormat, block_format
 from ..dialects.dtypes import ui16, ui32
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.intrinsics import copysign, reinterpret
 from ..handles.tir.prim_expr import PrimExpr
@@ -168,7 +169,7 @@ def rounded_to_bytes(x: Tensor, together: int) -> tuple[Tensor, Tensor]:
     i = IterVar("i", Const(0, k.dtype), Const(together, k.dtype), is_reduction=True)
 
     def largest(*at: PrimExpr) -> PrimExpr:
-        return red.max(tx.abs_(x(*at[:-1], at[-1] * together + i).astype(f32)), axis=i)
+        return red.max(math_functions.abs_(x(*at[:-1], at[-1] * together + i).astype(f32)), axis=i)
 
     most = compute([*outer, k // together], largest, "largest")
     scale = over_axes(most.dims, lambda at: most(*at) / tx.const(127, f32) + most(*at) * tx.const(0, f32), "scale")
@@ -177,7 +178,7 @@ def rounded_to_bytes(x: Tensor, together: int) -> tuple[Tensor, Tensor]:
         step = scale(*at[:-1], tx.floordiv(at[-1], together))
         one, zero, half = (tx.const(v, f32) for v in (1, 0, 0.5))
         ratio = x(*at).astype(f32) * tx.select(tx.equal(step, zero), zero, tx.div(one, step))
-        return tx.trunc(ratio + copysign(half, ratio)).astype(i8)
+        return math_functions.trunc(ratio + copysign(half, ratio)).astype(i8)
 
     return over_axes(x.dims, byte, "bytes"), scale
 

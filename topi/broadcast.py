@@ -7,6 +7,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import i1
 
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import ExprLike, PrimExpr
 from ..te.axis import shape_dims
@@ -37,7 +38,7 @@ def _logical_xor(a: ExprLike, b: ExprLike) -> PrimExpr:
 floor_divide = broadcasting("floor_divide", tx.floordiv)
 mod = broadcasting("mod", tx.truncmod)
 floor_mod = broadcasting("floor_mod", tx.floormod)
-power = broadcasting("power", tx.power)
+power = broadcasting("power", math_functions.power)
 maximum = broadcasting("maximum", tx.maximum)
 minimum = broadcasting("minimum", tx.minimum)
 equal = broadcasting("equal", tx.equal)

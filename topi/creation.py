@@ -8,6 +8,7 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from ..dialects.dtypes import dtype_of
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import ExprLike, PrimExpr
 from ..te.axis import shape_dims
@@ -76,7 +77,7 @@ def hamming_window(shape: Any, periodic: ExprLike, alpha: ExprLike, beta: ExprLi
 
     def element(i: tuple[PrimExpr, ...]) -> PrimExpr:
         angle = tx.div(i[0].astype(wide) * tx.const(2 * math.pi, wide), period)
-        value = tx.convert(alpha).astype(wide) - tx.convert(beta).astype(wide) * tx.cos(angle)
+        value = tx.convert(alpha).astype(wide) - tx.convert(beta).astype(wide) * math_functions.cos(angle)
         return tx.select(single, tx.const(1.0, wide), value).astype(dtype)
 
     return over_axes([extent], element, "hamming_window")

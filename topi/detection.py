@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import f32, i64
 
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir import limits, math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te.extern_body import Array, Cell, Statements, filled
@@ -132,7 +133,7 @@ def roi_align(
             counts = b.array("counts", i64, 2)
             for k, column in enumerate((1, 0)):
                 _part(b, rois, bounds, counts, r, k, column, size[k], ratio, scale, half_pixel)
-            total = b.cell("total", f32, 0.0 if mode == "avg" else tx.min_value(f32))
+            total = b.cell("total", f32, 0.0 if mode == "avg" else limits.min_value(f32))
             with b.loop("u", counts(tx.const(0, i64))) as u, b.loop("v", counts(tx.const(1, i64))) as v:
                 at = [
                     bounds(tx.const(2 * k, i64))
@@ -175,7 +176,7 @@ def _part(
     length = tx.div(size, tx.const(float(parts), f32))
     bounds.set(tx.const(2 * k, i64), start)
     bounds.set(tx.const(2 * k + 1, i64), length)
-    counts.set(tx.const(k, i64), tx.const(ratio, i64) if ratio else tx.ceil(length).astype(i64))
+    counts.set(tx.const(k, i64), tx.const(ratio, i64) if ratio else math_functions.ceil(length).astype(i64))
 
 
 def _samples(
@@ -188,7 +189,7 @@ def _samples(
         last = from_sym(extent - 1)
         inside += [tx.less_equal(tx.const(-1.0, f32), x), tx.less_equal(x, from_sym(extent).astype(f32))]
         place = tx.maximum(x, tx.const(0.0, f32))
-        low = tx.minimum(tx.floor(place).astype(extent.dtype), last)
+        low = tx.minimum(math_functions.floor(place).astype(extent.dtype), last)
         weight = tx.select(tx.less(low, last), place - low.astype(f32), tx.const(0.0, f32))
         taps.append([(low, 1.0 - weight), (tx.minimum(low + 1, last), weight)])
     there = tx.logical_and(*inside)

@@ -11,6 +11,7 @@ from xdsl.ir import Attribute
 
 from ..diagnostics import ShapeError
 from ..dialects.dtypes import dtype_of, is_float, is_unsigned
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import ExprLike, PrimExpr
 from ..te.axis import shape_dims
@@ -41,20 +42,28 @@ def _sign(x: PrimExpr) -> PrimExpr:
     return tx.select(x > zero, one, minus)
 
 
-abs = _unary("abs", tx.abs_)
-acos, acosh = _unary("acos", tx.acos), _unary("acosh", tx.acosh)
-asin, asinh = _unary("asin", tx.asin), _unary("asinh", tx.asinh)
-atan, atanh = _unary("atan", tx.atan), _unary("atanh", tx.atanh)
-cos, cosh = _unary("cos", tx.cos), _unary("cosh", tx.cosh)
-sin, sinh = _unary("sin", tx.sin), _unary("sinh", tx.sinh)
-tan, tanh = _unary("tan", tx.tan), _unary("tanh", tx.tanh)
-ceil, floor, trunc = _unary("ceil", tx.ceil), _unary("floor", tx.floor), _unary("trunc", tx.trunc)
-round = _unary("round", tx.nearbyint)
-exp, log = _unary("exp", tx.exp), _unary("log", tx.log)
-log2, log10 = _unary("log2", tx.log2), _unary("log10", tx.log10)
-erf, sigmoid = _unary("erf", tx.erf), _unary("sigmoid", tx.sigmoid)
-sqrt, rsqrt = _unary("sqrt", tx.sqrt), _unary("rsqrt", tx.rsqrt)
-isfinite, isinf, isnan = _unary("isfinite", tx.isfinite), _unary("isinf", tx.isinf), _unary("isnan", tx.isnan)
+abs = _unary("abs", math_functions.abs_)
+acos, acosh = _unary("acos", math_functions.acos), _unary("acosh", math_functions.acosh)
+asin, asinh = _unary("asin", math_functions.asin), _unary("asinh", math_functions.asinh)
+atan, atanh = _unary("atan", math_functions.atan), _unary("atanh", math_functions.atanh)
+cos, cosh = _unary("cos", math_functions.cos), _unary("cosh", math_functions.cosh)
+sin, sinh = _unary("sin", math_functions.sin), _unary("sinh", math_functions.sinh)
+tan, tanh = _unary("tan", math_functions.tan), _unary("tanh", math_functions.tanh)
+ceil, floor, trunc = (
+    _unary("ceil", math_functions.ceil),
+    _unary("floor", math_functions.floor),
+    _unary("trunc", math_functions.trunc),
+)
+round = _unary("round", math_functions.nearbyint)
+exp, log = _unary("exp", math_functions.exp), _unary("log", math_functions.log)
+log2, log10 = _unary("log2", math_functions.log2), _unary("log10", math_functions.log10)
+erf, sigmoid = _unary("erf", math_functions.erf), _unary("sigmoid", math_functions.sigmoid)
+sqrt, rsqrt = _unary("sqrt", math_functions.sqrt), _unary("rsqrt", math_functions.rsqrt)
+isfinite, isinf, isnan = (
+    _unary("isfinite", math_functions.isfinite),
+    _unary("isinf", math_functions.isinf),
+    _unary("isnan", math_functions.isnan),
+)
 identity = _unary("identity", tx.convert)
 sign = _unary_over_axes("sign", _sign)
 logical_not = _unary_over_axes("logical_not", tx.logical_not)

@@ -14,6 +14,7 @@ from functools import reduce
 from xdsl.dialects.builtin import f32, i32
 
 from ..dialects import tir
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr
 from ..te.broadcast import over_axes
@@ -43,17 +44,17 @@ _ERF = (
 
 def fast_exp(x: Tensor) -> Tensor:
     """Return e**x, by a polynomial of degree 6 and a power of 2."""
-    return _elementwise("fast_exp", x, _exp, tx.exp)
+    return _elementwise("fast_exp", x, _exp, math_functions.exp)
 
 
 def fast_tanh(x: Tensor) -> Tensor:
     """Return the hyperbolic tangent, by a rational approximation."""
-    return _elementwise("fast_tanh", x, lambda v: _odd(v, _TANH_LIMIT, _TANH), tx.tanh)
+    return _elementwise("fast_tanh", x, lambda v: _odd(v, _TANH_LIMIT, _TANH), math_functions.tanh)
 
 
 def fast_erf(x: Tensor) -> Tensor:
     """Return the error function, by a rational approximation."""
-    return _elementwise("fast_erf", x, lambda v: _odd(v, _ERF_LIMIT, _ERF), tx.erf)
+    return _elementwise("fast_erf", x, lambda v: _odd(v, _ERF_LIMIT, _ERF), math_functions.erf)
 
 
 def _elementwise(
@@ -84,7 +85,7 @@ def _odd(value: PrimExpr, limit: float, quotient: tuple[Sequence[float], Sequenc
 
 def _exp(value: PrimExpr) -> PrimExpr:
     x = _clamped(value, _EXP_LOW, _EXP_HIGH)
-    exponent = tx.floor(x * _number(_LOG2_E) + _number(0.5))
+    exponent = math_functions.floor(x * _number(_LOG2_E) + _number(0.5))
     r = x - exponent * _number(_LN2[0]) - exponent * _number(_LN2[1])
     bits = tx.cast(i32, exponent + _number(127.0)) << 23
     power = PrimExpr(tir.ReinterpretOp(bits.ssa, f32).result)

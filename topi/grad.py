@@ -9,6 +9,7 @@ from typing import Any
 from ..dialects.dtypes import is_float
 from ..dialects.relax.layout import arranged
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir import limits
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
@@ -58,7 +59,7 @@ def _first(data: Tensor, out_dims: Sequence[SymExpr], places: Places, windows: W
         points = _points(at, offsets, windows)
         value, number = padded(*arranged(places, [batch, channel, *points])), _flat(offsets, size)
         is_match = tx.logical_and(_is_best(value, best(*i)), *_inside(points, data, places, padding))
-        return red.min(tx.select(is_match, number, tx.max_value(number.type)), axis=offsets)
+        return red.min(tx.select(is_match, number, limits.max_value(number.type)), axis=offsets)
 
     return over_axes(out_dims, element, "pool_first", "")
 

@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import f32, f64
 from xdsl.ir import Attribute
 
 from ..dialects.sym.expr import SymExpr
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te.tensor import Tensor, compute
@@ -66,11 +67,11 @@ def _coordinate(
 
 _EPSILON = 1e-5
 ROUNDINGS: dict[str, Callable[[PrimExpr], PrimExpr]] = {
-    "round": tx.round_,
-    "round_prefer_floor": lambda x: tx.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: tx.floor(x + 0.5),
-    "floor": lambda x: tx.floor(x + _EPSILON),
-    "ceil": lambda x: tx.ceil(x - _EPSILON),
+    "round": math_functions.round_,
+    "round_prefer_floor": lambda x: math_functions.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: math_functions.floor(x + 0.5),
+    "floor": lambda x: math_functions.floor(x + _EPSILON),
+    "ceil": lambda x: math_functions.ceil(x - _EPSILON),
 }
 
 
@@ -90,7 +91,7 @@ def _taps(at: PrimExpr, extent: SymExpr, how: Resizing) -> list[Tap]:
     """Return the elements of a dimension that contribute to the value at a position, with their weights."""
     if how.method == "nearest_neighbor":
         return [(clamped(ROUNDINGS[how.rounding](at), extent), _number(1))]
-    low = tx.floor(at)
+    low = math_functions.floor(at)
     t = at - low
     if how.method == "linear":
         return [(clamped(low, extent), 1.0 - t), (clamped(low + 1.0, extent), t)]

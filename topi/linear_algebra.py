@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from ..diagnostics import ShapeError, TiraxError
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir import limits, math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr
 from ..te import reduction as red
@@ -113,10 +114,12 @@ def quantize(
     data: Tensor, scale: Tensor | PrimExpr, zero_point: Tensor | PrimExpr, axis: int, dtype: Attribute
 ) -> Tensor:
     """Return round(data / scale) + zero_point, saturated to the range of `dtype`."""
-    low, high = (tx.const(float(bound(dtype).constant or 0), data.type) for bound in (tx.min_value, tx.max_value))
+    low, high = (
+        tx.const(float(bound(dtype).constant or 0), data.type) for bound in (limits.min_value, limits.max_value)
+    )
 
     def element(*i: PrimExpr) -> PrimExpr:
-        scaled = tx.round_(tx.div(data(*i), parameter(scale, i, axis).astype(data.type)))
+        scaled = math_functions.round_(tx.div(data(*i), parameter(scale, i, axis).astype(data.type)))
         shifted = scaled + parameter(zero_point, i, axis).astype(data.type)
         return tx.maximum(tx.minimum(shifted, high), low).astype(dtype)
 
@@ -160,7 +163,11 @@ def determinant(x: Tensor) -> Tensor:
 def _pivot_row_first(b: Statements, work: Tensor, out: Tensor, i: Indices, k: PrimExpr, n: SymExpr) -> None:
     """Swap row `k` with the row from `k` on that has the greatest magnitude in column `k`; a swap changes the sign."""
     best = b.cell("best", i64, k)
-    with b.loop("r", n) as r, b.when(r > k), b.when(tx.abs_(work(*i, r, k)) > tx.abs_(work(*i, best.value, k))):
+    with (
+        b.loop("r", n) as r,
+        b.when(r > k),
+        b.when(math_functions.abs_(work(*i, r, k)) > math_functions.abs_(work(*i, best.value, k))),
+    ):
         best.set(r)
     with b.when(tx.not_equal(best.value, k)):
         b.store(out, i, out(*i) * -1.0)

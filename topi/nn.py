@@ -12,6 +12,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.sym.expr import Const, SymExpr, mul, product
 from ..dialects.sym.operators import maximum
+from ..handles.tir import limits, math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
@@ -78,7 +79,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
 
     def element(*i: PrimExpr) -> PrimExpr:
         scaled = tx.const(beta, x.type) * x(*i)
-        smooth = tx.const(1.0 / beta, x.type) * tx.log(tx.const(1.0, x.type) + tx.exp(scaled))
+        smooth = tx.const(1.0 / beta, x.type) * math_functions.log(tx.const(1.0, x.type) + math_functions.exp(scaled))
         return tx.select(scaled > tx.const(threshold, x.type), x(*i), smooth)
 
     return compute(x.dims, element, "compute", "elemwise")
@@ -142,7 +143,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     top, k = _max_along(x, at), _along(x, at)
 
     def power(*i: PrimExpr) -> PrimExpr:
-        return tx.exp(x(*i).astype(wide) - top(*_without(i, at)).astype(wide))
+        return math_functions.exp(x(*i).astype(wide) - top(*_without(i, at)).astype(wide))
 
     powers = compute(x.dims, power, "T_softmax_exp")
     total = compute(top.dims, lambda *i: red.sum(powers(*_with(i, at, k)), axis=k), "T_softmax_expsum")
@@ -161,11 +162,11 @@ def log_softmax(x: Tensor, axis: int = -1) -> Tensor:
     def below(i: Sequence[PrimExpr], outer: Sequence[PrimExpr]) -> PrimExpr:
         return x(*i).astype(wide) - top(*outer).astype(wide)
 
-    total = compute(top.dims, lambda *o: red.sum(tx.exp(below(_with(o, at, k), o)), axis=k), "compute")
+    total = compute(top.dims, lambda *o: red.sum(math_functions.exp(below(_with(o, at, k), o)), axis=k), "compute")
 
     def element(*i: PrimExpr) -> PrimExpr:
         outer = _without(i, at)
-        return (below(i, outer) - tx.log(total(*outer))).astype(x.type)
+        return (below(i, outer) - math_functions.log(total(*outer))).astype(x.type)
 
     return compute(x.dims, element, "compute", "log_softmax_output", {"axis": at})
 
@@ -204,7 +205,7 @@ def layer_norm(
     def element(i: Indices) -> PrimExpr:
         o = [v for n, v in enumerate(i) if n not in axes]
         inner = [i[a] for a in listed]
-        deviation = tx.rsqrt(tx.div(squares(*o), count) + tx.const(epsilon, wide))
+        deviation = math_functions.rsqrt(tx.div(squares(*o), count) + tx.const(epsilon, wide))
         out = (value(i) - means(*o)) * deviation
         factors = [None if p is None else p(*inner) for p in (gamma, beta)]
         return affine(out.astype(data.type) if rounds_first else out, factors[0], factors[1], data.type)
@@ -282,11 +283,13 @@ def _banded_softmax(scores: Tensor, band: Band) -> Tensor:
         low, high = band(i[1])
         return tx.logical_and(low <= i[2], i[2] < high)
 
-    least, zero = tx.min_value(scores.type), tx.const(0, scores.type)
+    least, zero = limits.min_value(scores.type), tx.const(0, scores.type)
     masked = compute(scores.dims, lambda *i: tx.select(in_band(i), scores(*i), least), "masked")
     top = rd.at_least_lowest(masked, 2, keepdims=True)
     powers = compute(
-        scores.dims, lambda *i: tx.select(in_band(i), tx.exp(masked(*i) - top(i[0], i[1], 0)), zero), "powers"
+        scores.dims,
+        lambda *i: tx.select(in_band(i), math_functions.exp(masked(*i) - top(i[0], i[1], 0)), zero),
+        "powers",
     )
     total = rd.sum(powers, 2, keepdims=True)
 
@@ -339,7 +342,7 @@ def _attend(
 
     scores = batch_matmul(by_head(query), by_head(key), wide)
     if scale is None:
-        scores = bc.divide(scores, tx.sqrt(from_sym(size).astype(wide)))
+        scores = bc.divide(scores, math_functions.sqrt(from_sym(size).astype(wide)))
     else:
         scores = bc.multiply(scores, tx.const(scale, wide))
     if bias is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..dialects.sym.expr import Const, SymExpr, product
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
@@ -64,7 +65,7 @@ def grouped_norm(
 
     def element(i: Indices) -> PrimExpr:
         o = [tx.floordiv(i[n], from_sym(each)) if kc and n == channel else i[n] for n in outer]
-        deviation = tx.rsqrt(tx.div(squares(*o), count) + tx.const(epsilon, wide))
+        deviation = math_functions.rsqrt(tx.div(squares(*o), count) + tx.const(epsilon, wide))
         out = (value(i) - means(*o)) * deviation
         factors = [None if p is None else p(i[channel]) for p in (gamma, beta)]
         return affine(out.astype(data.type) if rounds_first else out, factors[0], factors[1], data.type)
@@ -95,7 +96,7 @@ def batch_norm(
 
     def element(i: Indices) -> PrimExpr:
         c = i[axis]
-        spread = tx.sqrt(variance(c).astype(wide) + tx.const(epsilon, wide))
+        spread = math_functions.sqrt(variance(c).astype(wide) + tx.const(epsilon, wide))
         out = tx.div(data(*i).astype(wide) - mean(c).astype(wide), spread)
         out = out if gamma is None else out * gamma(c).astype(wide)
         return (out if beta is None else out + beta(c).astype(wide)).astype(data.type)
@@ -125,7 +126,9 @@ def rms_norm(data: Tensor, weight: Tensor, axes: Sequence[int], epsilon: float) 
         return value * value
 
     sums = over_axes(dims, lambda o: red.sum(square(o), axis=ks), "T_multiply_red", "comm_reduce")
-    factors = over_axes(dims, lambda o: tx.rsqrt(tx.div(sums(*o), count) + tx.const(epsilon, wide)), "rsqrt")
+    factors = over_axes(
+        dims, lambda o: math_functions.rsqrt(tx.div(sums(*o), count) + tx.const(epsilon, wide)), "rsqrt"
+    )
 
     def element(i: Indices) -> PrimExpr:
         scaled = factors(*(i[n] for n in outer)) * data(*i).astype(wide)

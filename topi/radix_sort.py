@@ -9,6 +9,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.dtypes import bit_width, is_float, ui8, ui16, ui32, ui64
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.intrinsics import reinterpret
 from ..handles.tir.prim_expr import PrimExpr, from_sym
@@ -52,7 +53,7 @@ def ordered_bits(x: PrimExpr, descending: bool) -> PrimExpr:
         stored = reinterpret(IntegerType(bits), x).astype(i64)
         magnitude = stored & ~sign
         signed = tx.select(tx.less(stored, 0), tx.const(0, i64) - magnitude, magnitude)
-        key = tx.select(tx.isnan(x), ~sign, signed) ^ sign
+        key = tx.select(math_functions.isnan(x), ~sign, signed) ^ sign
     elif x.type in (ui8, ui16, ui32, ui64):
         key = reinterpret(i64, x) if bits == 64 else x.astype(i64)
     else:

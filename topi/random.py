@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.dtypes import bit_width, dtype_name, ui64
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.intrinsics import reinterpret
 from ..handles.tir.prim_expr import PrimExpr, from_sym
@@ -29,8 +30,8 @@ class _TirArithmetic:
     """Arithmetic on tir expressions, within the statements of a block."""
 
     where = staticmethod(tx.select)
-    sqrt = staticmethod(tx.sqrt)
-    absolute = staticmethod(tx.abs_)
+    sqrt = staticmethod(math_functions.sqrt)
+    absolute = staticmethod(math_functions.abs_)
 
     def __init__(self, statements: Statements):
         self._statements = statements

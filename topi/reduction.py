@@ -12,6 +12,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.dtypes import is_float
 from ..dialects.sym.expr import Const, SymExpr, product
+from ..handles.tir import limits
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
@@ -123,7 +124,7 @@ def _arg_combiner(
 
     def identity(types: Sequence[Attribute]) -> Values:
         index, value = types
-        first = tx.const(-1, index) if like_tvm or earlier is tx.greater else tx.max_value(index)
+        first = tx.const(-1, index) if like_tvm or earlier is tx.greater else limits.max_value(index)
         return first, worst(value)
 
     return Combiner(combine, identity, name)
@@ -132,8 +133,8 @@ def _arg_combiner(
 _EARLIER = {False: tx.less, True: tx.greater}
 _ARGMAX = {last: _arg_combiner(tx.greater, red.least_of, e, "argmax") for last, e in _EARLIER.items()}
 _ARGMIN = {last: _arg_combiner(tx.less, red.greatest_of, e, "argmin") for last, e in _EARLIER.items()}
-TVM_ARGMAX = _arg_combiner(tx.greater, tx.min_value, tx.less, "argmax", like_tvm=True)
-TVM_ARGMIN = _arg_combiner(tx.less, tx.max_value, tx.less, "argmin", like_tvm=True)
+TVM_ARGMAX = _arg_combiner(tx.greater, limits.min_value, tx.less, "argmax", like_tvm=True)
+TVM_ARGMIN = _arg_combiner(tx.less, limits.max_value, tx.less, "argmin", like_tvm=True)
 
 FIRST_GREATEST = _ARGMAX[False]
 """The combiner of argmax on pairs (position, value)."""

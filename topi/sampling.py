@@ -11,6 +11,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.relax.layout import arranged
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
@@ -93,12 +94,12 @@ class _Sampling:
         x = tx.div((at + 1.0) * (self.size - 1.0 if self.aligned else self.size), self.number(2.0))
         x = x if self.aligned else x - 0.5
         if method == "nearest":
-            return [(tx.nearbyint(self.clamped(x)), one)]
+            return [(math_functions.nearbyint(self.clamped(x)), one)]
         if method == "bilinear":
             x = self.clamped(x)
-            low = tx.floor(x)
+            low = math_functions.floor(x)
             return [(low, one - (x - low)), (low + 1.0, x - low)]
-        low = tx.floor(x)
+        low = math_functions.floor(x)
         points = [self.clamped(low + float(k)) for k in (-1, 0, 1, 2)]
         return list(zip(points, cubic_weights(x - low, tx.const(-0.75, self.dtype)), strict=True))
 
@@ -120,10 +121,10 @@ class _Sampling:
         first = self.number(0.0 if self.aligned else -0.5)
         span = self.size - 1.0 if self.aligned else self.size
         safe = tx.select(self.number(0.0) < span, span, self.number(1.0))
-        distance = tx.abs_(x - first)
-        flips = tx.floor(tx.div(distance, safe))
+        distance = math_functions.abs_(x - first)
+        flips = math_functions.floor(tx.div(distance, safe))
         rest = distance - flips * safe
-        even = tx.equal(flips - tx.floor(flips * 0.5) * 2.0, self.number(0.0))
+        even = tx.equal(flips - math_functions.floor(flips * 0.5) * 2.0, self.number(0.0))
         return tx.select(self.number(0.0) < span, first + tx.select(even, rest, safe - rest), self.number(0.0))
 
 
@@ -153,8 +154,8 @@ def crop_and_resize(
 
     def taps(at: PrimExpr, extent: SymExpr) -> list[Tap]:
         if method == "nearest_neighbor":
-            return [(clamped(tx.round_(at), extent), tx.const(1.0, wide))]
-        low = tx.floor(at)
+            return [(clamped(math_functions.round_(at), extent), tx.const(1.0, wide))]
+        low = math_functions.floor(at)
         return [(clamped(low, extent), 1.0 - (at - low)), (clamped(low + 1.0, extent), at - low)]
 
     def element(*i: PrimExpr) -> PrimExpr:
@@ -223,7 +224,13 @@ def deformable_convolution(
 def _between(data: Tensor, lead: Sequence[PrimExpr], at: Sequence[PrimExpr]) -> PrimExpr:
     """Return the interpolated value at a position between pixels; 0 outside the data."""
     extents = data.dims[len(lead) :]
-    taps = [[(tx.floor(x), 1.0 - (x - tx.floor(x))), (tx.floor(x) + 1.0, x - tx.floor(x))] for x in at]
+    taps = [
+        [
+            (math_functions.floor(x), 1.0 - (x - math_functions.floor(x))),
+            (math_functions.floor(x) + 1.0, x - math_functions.floor(x)),
+        ]
+        for x in at
+    ]
     value: PrimExpr = tx.const(0.0, f32)
     for corner in itertools.product(*taps):
         inside = tx.logical_and(*(_inside(x, e) for (x, _), e in zip(corner, extents, strict=True)))

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.dtypes import is_float
 from ..dialects.sym.expr import Const, SymExpr, product
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
@@ -188,7 +189,9 @@ class _Sorting:
         less = tx.less(low, high)
         if not is_float(a.type):
             return less
-        return tx.logical_or(less, tx.logical_and(tx.isnan(high), tx.logical_not(tx.isnan(low))))
+        return tx.logical_or(
+            less, tx.logical_and(math_functions.isnan(high), tx.logical_not(math_functions.isnan(low)))
+        )
 
 
 def _extent_vector(x: Tensor, axis: int, count: SymExpr | None) -> list[SymExpr]:

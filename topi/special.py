@@ -8,6 +8,7 @@ from functools import reduce
 
 from xdsl.dialects.builtin import f64
 
+from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import ExprLike, PrimExpr
 from ..te.tensor import Tensor, compute
@@ -48,19 +49,19 @@ def _where(condition: ExprLike, a: ExprLike, b: ExprLike) -> PrimExpr:
 
 def _off_integer(x: PrimExpr) -> PrimExpr:
     """Return the signed distance of x from the nearest integer: sin and tan of pi * x depend on it alone."""
-    return _where(tx.equal(x, _number(0)), x, x - tx.nearbyint(x))
+    return _where(tx.equal(x, _number(0)), x, x - math_functions.nearbyint(x))
 
 
 def _erfinv(x: PrimExpr) -> PrimExpr:
     """Compute erfinv by Giles' approximation and a Newton step."""
-    w = _number(0) - tx.log1p(_number(0) - x * x)
-    far = tx.sqrt(tx.maximum(w, _number(0))) - 3.0
+    w = _number(0) - math_functions.log1p(_number(0) - x * x)
+    far = math_functions.sqrt(tx.maximum(w, _number(0))) - 3.0
     guess = _where(tx.less(w, _number(5)), _polynomial(_NEAR, w - 2.5), _polynomial(_FAR, far)) * x
-    slope = tx.exp(_number(0) - guess * guess) * (2 / math.sqrt(math.pi))
-    better = guess - tx.div(tx.erf(guess) - x, slope)
-    edge = tx.equal(tx.abs_(x), _number(1))
-    close = _where(tx.less(tx.abs_(x), _number(1 - 1e-9)), better, guess)
-    return _where(edge, x * math.inf, _where(tx.greater(tx.abs_(x), _number(1)), _number(math.nan), close))
+    slope = math_functions.exp(_number(0) - guess * guess) * (2 / math.sqrt(math.pi))
+    better = guess - tx.div(math_functions.erf(guess) - x, slope)
+    edge = tx.equal(math_functions.abs_(x), _number(1))
+    close = _where(tx.less(math_functions.abs_(x), _number(1 - 1e-9)), better, guess)
+    return _where(edge, x * math.inf, _where(tx.greater(math_functions.abs_(x), _number(1)), _number(math.nan), close))
 
 
 def _lgamma_above(x: PrimExpr) -> PrimExpr:
@@ -70,17 +71,19 @@ def _lgamma_above(x: PrimExpr) -> PrimExpr:
     for i, coefficient in enumerate(_LANCZOS[1:], 1):
         total = total + tx.div(_number(coefficient), z + float(i))
     t = z + 7.5
-    return (z + 0.5) * (tx.log(t) - 1.0) - 7.0 + 0.5 * math.log(2 * math.pi) + tx.log(total)
+    return (z + 0.5) * (math_functions.log(t) - 1.0) - 7.0 + 0.5 * math.log(2 * math.pi) + math_functions.log(total)
 
 
 def _lgamma(x: PrimExpr) -> PrimExpr:
     """Compute lgamma; below 1/2 by reflection: gamma(x) * gamma(1 - x) = pi / sin(pi * x)."""
     low = tx.less(x, _number(0.5))
     above = _lgamma_above(_where(low, _number(1) - x, x))
-    sine = tx.sin(_off_integer(x) * math.pi)
-    tiny = tx.less(tx.abs_(x), _number(1e-300))  # here pi * x has few significant digits, and sin(pi x) / pi is x
+    sine = math_functions.sin(_off_integer(x) * math.pi)
+    tiny = tx.less(
+        math_functions.abs_(x), _number(1e-300)
+    )  # here pi * x has few significant digits, and sin(pi x) / pi is x
     factor = _where(tiny, _number(0), _number(math.log(math.pi)))
-    value = _where(low, factor - tx.log(tx.abs_(_where(tiny, x, sine))) - above, above)
+    value = _where(low, factor - math_functions.log(math_functions.abs_(_where(tiny, x, sine))) - above, above)
     zero = tx.logical_or(tx.equal(x, _number(1)), tx.equal(x, _number(2)))
     value = _where(zero, _number(0), value)
     is_pole = tx.less_equal(x, _number(-(2.0**52)))
@@ -93,11 +96,11 @@ def _digamma_above(x: PrimExpr) -> PrimExpr:
     for k in range(_SHIFTS):
         small = tx.less(x, _number(_SHIFTS - k))
         steps = steps + _where(small, tx.div(_number(1), x + float(k)), _number(0))
-    raised = x + tx.maximum(_number(0), tx.ceil(_number(_SHIFTS) - x))
+    raised = x + tx.maximum(_number(0), math_functions.ceil(_number(_SHIFTS) - x))
     inverse = tx.div(_number(1), raised)
     square = inverse * inverse
     series = _polynomial((*reversed(_DIGAMMA), 0.0), square)
-    return tx.log(raised) - 0.5 * inverse - series - steps
+    return math_functions.log(raised) - 0.5 * inverse - series - steps
 
 
 def _digamma(x: PrimExpr) -> PrimExpr:
@@ -105,7 +108,7 @@ def _digamma(x: PrimExpr) -> PrimExpr:
     low = tx.less(x, _number(0.5))
     above = _digamma_above(_where(low, _number(1) - x, x))
     off = _off_integer(x)
-    reflected = above - tx.div(_number(math.pi), tx.tan(off * math.pi))
+    reflected = above - tx.div(_number(math.pi), math_functions.tan(off * math.pi))
     pole = tx.logical_and(tx.equal(off, _number(0)), tx.less(x, _number(0)))
     infinite = tx.equal(x, _number(math.inf))
     return _where(infinite, x, _where(pole, _number(math.nan), _where(low, reflected, above)))
@@ -127,7 +130,7 @@ def _intrinsic(name: str, function: Callable[[ExprLike], PrimExpr]) -> Callable[
     return apply
 
 
-expm1, log1p = _intrinsic("expm1", tx.expm1), _intrinsic("log1p", tx.log1p)
+expm1, log1p = _intrinsic("expm1", math_functions.expm1), _intrinsic("log1p", math_functions.log1p)
 erfinv = _elementwise("erfinv", _erfinv)
 lgamma = _elementwise("lgamma", _lgamma)
 digamma = _elementwise("digamma", _digamma)

@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.dtypes import is_float
 from ..dialects.sym.expr import Const, SymExpr, add, product
+from ..handles.tir import limits, math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te.broadcast import Indices, broadcast_shapes, broadcasting, element_of, over_axes
@@ -34,12 +35,12 @@ def argmin(x: Tensor, axis: int | None = None, keepdims: bool = False) -> Tensor
 
 def _floor_divide(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     x, y = tx.match_types(a, b)
-    return tx.floor(tx.div(x, y)) if is_float(x.type) else tx.floordiv(x, y)
+    return math_functions.floor(tx.div(x, y)) if is_float(x.type) else tx.floordiv(x, y)
 
 
 def _floor_mod(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     x, y = tx.match_types(a, b)
-    return x - tx.floor(tx.div(x, y)) * y if is_float(x.type) else tx.floormod(x, y)
+    return x - math_functions.floor(tx.div(x, y)) * y if is_float(x.type) else tx.floormod(x, y)
 
 
 floor_divide = broadcasting("floor_divide", _floor_divide)
@@ -145,7 +146,9 @@ def dequantize(
         value = moved.astype(wide) * parameter(scale, i, axis).astype(wide)
         if not narrow:
             return value
-        low, high = (tx.const(float(bound(dtype).constant or 0), wide) for bound in (tx.min_value, tx.max_value))
+        low, high = (
+            tx.const(float(bound(dtype).constant or 0), wide) for bound in (limits.min_value, limits.max_value)
+        )
         return tx.maximum(tx.minimum(value, high), low).astype(dtype)
 
     return compute(data.dims, element, "dequantized", "injective")

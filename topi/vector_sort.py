@@ -20,6 +20,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.dtypes import bit_width, is_float, ui32, ui64
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir import limits
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.expr_kinds import CLASSES
 from ..handles.tir.intrinsics import call_llvm_pure_intrin, reinterpret
@@ -234,7 +235,7 @@ def _count(lanes: PrimExpr) -> PrimExpr:
 
 
 def _range(integer: IntegerType) -> tuple[PrimExpr, PrimExpr]:
-    return tx.min_value(integer), tx.max_value(integer)
+    return limits.min_value(integer), limits.max_value(integer)
 
 
 @dataclass(frozen=True)
@@ -255,7 +256,7 @@ class _Part:
     @property
     def highest(self) -> PrimExpr:
         """The greatest value of the key type."""
-        return tx.max_value(self.low.type)
+        return limits.max_value(self.low.type)
 
 
 _NAMES = tuple(f.name for f in fields(_Part))

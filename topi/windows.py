@@ -12,6 +12,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.relax.layout import arranged
 from ..dialects.sym.expr import Const, SymExpr
+from ..handles.tir import limits
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te import reduction as red
@@ -386,9 +387,9 @@ def places_of_greatest(
         shifted = window_places(i[2:], window, strides, dilation)
         at = [v - b for v, (b, _) in zip(shifted, padding, strict=True)]
         there = tx.logical_and(*(tx.logical_and(v >= 0, v < from_sym(e)) for v, e in zip(at, extents, strict=True)))
-        least = tx.min_value(data.type)
+        least = limits.min_value(data.type)
         value = tx.if_then_else(there, data(*i[:2], *at), least)
-        position = tx.if_then_else(there, place(i, at), tx.max_value(i64))
+        position = tx.if_then_else(there, place(i, at), limits.max_value(i64))
         return red.make_reduce(FIRST_GREATEST, (position, value), window)
 
     return compute(out_shape, element, "pool_places")[0]

@@ -34,6 +34,9 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "Programs": (
         "handles.module",
         "handles.tir.prim_expr",
+        "handles.tir.variables",
+        "handles.tir.math_functions",
+        "handles.tir.limits",
         "script",
         "interpreter",
         "te",

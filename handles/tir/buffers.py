@@ -18,7 +18,8 @@ from ...ir.origins import origin
 from ...ir.side_table import SideTable
 from ..array import Array
 from .dims import Dim, dim_of, dim_value
-from .prim_expr import PrimExpr, Var
+from .prim_expr import PrimExpr
+from .variables import Var
 
 _ADDRESSES: SideTable[SSAValue, PrimExpr | None] = SideTable("address")
 """The data variables that detached buffers were declared with."""

@@ -17,9 +17,11 @@ from ...dialects.relax.types import PrimType
 from ...dialects.sym.expr import Const, SymExpr, Var, as_expr
 from ...ir.locations import location_of
 from ...ir.python_text import python_tree
-from .prim_expr import PrimExpr, SizeVar, as_sym, const, named_var
-from .prim_expr import Var as TirVar
+from .placeholders import named_var
+from .prim_expr import PrimExpr, as_sym, const
 from .symbolic_nodes import SymbolicNodes
+from .variables import SizeVar
+from .variables import Var as TirVar
 
 Dim = int | PrimExpr
 

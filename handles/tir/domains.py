@@ -11,6 +11,7 @@ from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.sym.expr import Const, SymExpr
 from . import prim_expr as tx
+from . import variables
 from .buffers import Buffer
 from .expr_kinds import dim_node, expr_node
 from .prim_expr import ExprLike, PrimExpr, as_sym
@@ -76,7 +77,7 @@ class IterVar(PrimExpr):
     ):
         self.dom = dom if dom is None or isinstance(dom, Range) else Range(*dom)
         dtype = "int32" if self.dom is None else self.dom.extent.type
-        self.var = tx.Var(var, dtype) if isinstance(var, str) else var
+        self.var = variables.Var(var, dtype) if isinstance(var, str) else var
         self.iter_type, self.thread_tag = iter_type, thread_tag
         super().__init__(self.var.ssa)
 

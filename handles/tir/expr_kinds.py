@@ -24,6 +24,7 @@ from ...dialects.sym.expr import Var as SymVar
 from ...ir.origins import note
 from ..array import Array
 from . import prim_expr as tx
+from . import variables
 from .buffers import Buffer, Param
 from .dims import ExtentInt, extent_int
 from .predicates import check_predicate, only_index
@@ -375,7 +376,7 @@ def _class_of(op: Operation) -> _Kind | None:
 
 def class_name(expr: PrimExpr) -> str:
     """Return the name of TVM's class of an expression."""
-    if isinstance(expr, tx.SizeVar):
+    if isinstance(expr, variables.SizeVar):
         return "SizeVar"
     op = expr.ssa.owner
     kind = _class_of(op) if isinstance(op, Operation) else None

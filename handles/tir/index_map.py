@@ -16,7 +16,9 @@ from ...dialects.sym.rebuild import retyped
 from ...ir.passes.limits import check_limit
 from ..array import Array
 from .dims import dim_of
-from .prim_expr import PrimExpr, SizeVar, as_sym, from_sym, named_var
+from .placeholders import named_var
+from .prim_expr import PrimExpr, as_sym, from_sym
+from .variables import SizeVar
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 

@@ -15,11 +15,12 @@ from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, lanes_
 from ...ir.llvm_names import base_name, is_llvm_intrinsic
 from .buffers import Buffer
 from .expr_kinds import CLASSES, CallOp, argument
+from .math_functions import power
+from .placeholders import placeholder_value
 from .prim_expr import (
     DTypeLike,
     ExprLike,
     PrimExpr,
-    Var,
     add,
     bitwise_and,
     bitwise_not,
@@ -34,12 +35,11 @@ from .prim_expr import (
     maximum,
     minimum,
     multiply,
-    placeholder_value,
-    power,
     shift_left,
     shift_right,
     subtract,
 )
+from .variables import Var
 
 _Call = CLASSES["Call"]
 pow = power

@@ -19,6 +19,7 @@ from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.dtypes import dtype_of
 from ...dialects.sym.expr import SymExpr
+from . import placeholders, variables
 from . import prim_expr as tx
 from .buffers import Buffer, Stmt, decl_buffer
 from .control_flow import AttrStmt, For, ForKind, IfThenElse, While
@@ -134,12 +135,12 @@ class IRBuilder:
     @contextmanager
     def for_range(
         self, begin: ExprLike, end: ExprLike, name: str = "i", dtype: str | None = None, kind: str = "serial"
-    ) -> Generator[tx.Var]:
+    ) -> Generator[variables.Var]:
         """Open a loop from `begin` up to `end`; `kind` is serial, parallel, vectorize or unroll."""
         if kind not in _KINDS:
             raise TiraxError(f"there are no loops of the kind '{kind}'", expected=", ".join(_KINDS))
         first, last = tx.match_types(begin, end)
-        var = tx.Var(name, dtype or last.type)
+        var = variables.Var(name, dtype or last.type)
         extent = tx.simplified(last - first)
         with self._frame(lambda body: For(var, first.astype(var.type), extent.astype(var.type), _KINDS[kind], body)):
             yield var
@@ -167,10 +168,10 @@ class IRBuilder:
         """Annotate everything that follows in the scope."""
         self.emit(lambda body: AttrStmt(node, attr_key, value, body))
 
-    def let(self, var_name: str, value: ExprLike) -> tx.Var:
+    def let(self, var_name: str, value: ExprLike) -> variables.Var:
         """Bind a name to a value, for everything that follows in the scope."""
         bound = tx.convert(value)
-        var = tx.Var(var_name, bound.type)
+        var = variables.Var(var_name, bound.type)
         self.emit(lambda body: LetStmt(var, bound, body))
         return var
 
@@ -180,13 +181,15 @@ class IRBuilder:
         """Allocate memory for everything that follows in the scope."""
         sizes = list(shape) if isinstance(shape, tuple | list) else [shape]
         buffer = decl_buffer(sizes, dtype, name, scope=scope)
-        address = PrimExpr(tx.placeholder_value(tir.HandleType(dtype_of(dtype), StringAttr(scope)), name))
+        address = PrimExpr(placeholders.placeholder_value(tir.HandleType(dtype_of(dtype), StringAttr(scope)), name))
         self.emit(lambda body: Allocate(address, dtype, sizes, True, _with_alias(buffer, body, address)))
         return BufferVar(self, buffer)
 
     def pointer(self, content_type: str, name: str = "ptr", scope: str = "global") -> BufferVar:
         """Return a pointer to a number of elements chosen by the caller, `<name>_size`: a parameter of `PrimFunc`."""
-        return BufferVar(self, decl_buffer([tx.SizeVar(f"{name}_size", "int32")], content_type, name, scope=scope))
+        return BufferVar(
+            self, decl_buffer([variables.SizeVar(f"{name}_size", "int32")], content_type, name, scope=scope)
+        )
 
     def buffer_ptr(self, buf: Buffer, shape: object = None) -> BufferVar:
         """Return access to a buffer by its elements."""

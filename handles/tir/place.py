@@ -9,7 +9,8 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from ...dialects import tir
 from ...dialects.sym import ValueOp
 from ...ir.affine.values import operands_first
-from .prim_expr import PrimExpr, as_sym, cast, is_free, promoted, simplified, with_names
+from .placeholders import is_free, with_names
+from .prim_expr import PrimExpr, as_sym, cast, promoted, simplified
 
 
 def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:

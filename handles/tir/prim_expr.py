@@ -20,16 +20,16 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from ...diagnostics import DTypeError, TiraxError
 from ...dialects import tir
 from ...dialects.dtypes import bit_width, dtype_name, dtype_of, is_float, is_scalable, is_unsigned, lanes_of, scalar_of
-from ...dialects.names import name_of, set_name
-from ...dialects.sym import ValueOp
-from ...dialects.sym import expr as sym
 from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.operations import COMPARISONS, OPERATIONS
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.origins import origin
-from ..types import PointerType, PrimType, Type
+from ..types import PointerType, PrimType
+from .expr_trees import is_closed, same_tree
+from .placeholders import named_var
 
 Number = bool | int | float
+
 DTypeLike = str | Attribute
 
 
@@ -222,69 +222,6 @@ class _Computed(PrimExpr):
 ExprLike = PrimExpr | Number
 
 
-def placeholder_value(dtype: Attribute, name: str | None = None) -> SSAValue:
-    """Return a placeholder of `dtype` for a value defined later: the argument of a block of its own."""
-    value = Block(arg_types=[dtype]).args[0]
-    set_name(value, name)
-    return value
-
-
-class FreeBlock(Block):
-    """The owner of a variable's placeholder."""
-
-
-class Var(PrimExpr):
-    """A variable: a placeholder that `place` replaces by its mapping, else by the symbolic variable.
-
-    An integer variable may be negative; in an extent it is the symbolic variable of its name, which may not.
-    """
-
-    __slots__ = ()
-
-    def __init__(self, name: str, dtype: DTypeLike = "int32"):
-        value = FreeBlock(arg_types=[as_type(dtype)]).args[0]
-        set_name(value, name)
-        super().__init__(value)
-
-    @classmethod
-    def of(cls, placeholder: SSAValue) -> Var:
-        """Return the variable of a placeholder."""
-        var = cls.__new__(cls)
-        var.ssa = placeholder
-        return var
-
-    @property
-    def name(self) -> str:
-        return name_of(self.ssa) or ""
-
-    @property
-    def type_annotation(self) -> Type:
-        """The type: a scalar's, or a pointer's."""
-        t = self.ssa.type
-        if not isinstance(t, tir.HandleType) or t.element is None:
-            return PrimType("handle" if isinstance(t, tir.HandleType) else dtype_name(t))
-        return PointerType(PrimType("void" if t.element == tir.VOID else dtype_name(t.element)), t.scope.data)
-
-
-class SizeVar(PrimExpr):
-    """A symbolic variable by name, as in shapes; its run-time value is `sym.value`.
-
-    `owner` is the value whose shape has the variable: functions may have variables of equal names, and it belongs to
-    the owner's function.
-    """
-
-    __slots__ = ("name", "owner")
-
-    def __init__(self, name: str, dtype: DTypeLike = "int32", owner: SSAValue | None = None):
-        self.name, self.owner = name, owner
-        integer = as_type(dtype)
-        if not isinstance(integer, IntegerType):
-            raise DTypeError(
-                f"the symbolic variable '{name}' must be an integer", expected="int32 or int64", found=dtype
-            )
-        super().__init__(ValueOp(sym.Var(name, integer)).result)
-
-
 def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
     """Return a constant. By default a numpy scalar keeps its dtype; Python values are float32, int32 or bool."""
     if isinstance(value, np.generic):
@@ -309,31 +246,6 @@ def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
 def integer_range(dtype: Attribute) -> tuple[int, int]:
     bits = bit_width(dtype)
     return (0, 2**bits - 1) if is_unsigned(dtype) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-
-
-_FLOAT_MAX = {"float64": 1.7976931348623157e308, "float32": 3.4028234663852886e38, "float16": 65504.0}
-_BFLOAT16_MAX = 3.3895313892515355e38
-
-
-def max_value(dtype: DTypeLike) -> PrimExpr:
-    """Return the greatest finite value of a dtype."""
-    element = as_type(dtype)
-    if is_float(element):
-        return const(_FLOAT_MAX.get(dtype_name(element), _BFLOAT16_MAX), element)
-    return const(1, element) if element == i1 else const(integer_range(element)[1], element)
-
-
-def min_value(dtype: DTypeLike) -> PrimExpr:
-    """Return the least finite value of a dtype."""
-    element = as_type(dtype)
-    if is_float(element):
-        return const(-_FLOAT_MAX.get(dtype_name(element), _BFLOAT16_MAX), element)
-    return const(0, element) if element == i1 else const(integer_range(element)[0], element)
-
-
-def infinity(dtype: DTypeLike) -> PrimExpr:
-    """Return positive infinity of a floating point dtype."""
-    return const(math.inf, dtype)
 
 
 def convert(value: object, like: PrimExpr | None = None) -> PrimExpr:
@@ -407,8 +319,11 @@ class OperandError(TiraxError, ValueError):
 
 
 _DIVISIONS = frozenset({"div", "truncmod", "floordiv", "floormod"})
+
 _RIGHT_NEUTRAL: dict[str, Number] = {"add": 0, "sub": 0, "mul": 1, "div": 1, "floordiv": 1, "and": True, "or": False}
+
 _LEFT_NEUTRAL: dict[str, Number] = {"add": 0, "mul": 1, "and": True, "or": False}
+
 _ABSORBING: dict[str, Number] = {"mul": 0, "and": False, "or": True}
 
 
@@ -457,12 +372,18 @@ _MEANINGS = {
     "or": "a or b",
     **{kind: f"a {OPERATIONS[kind].symbol} b" for kind in COMPARISONS},
 }
+
 BINARY = {name: _binary(name, meaning) for name, meaning in _MEANINGS.items()}
 """The binary operations on operands of one type, by the names of scalar operations."""
+
 add, subtract, multiply, truncmod = (BINARY[n] for n in ("add", "sub", "mul", "truncmod"))
+
 minimum, maximum = BINARY["min"], BINARY["max"]
+
 equal, not_equal, less, less_equal, greater, greater_equal = (BINARY[n] for n in ("eq", "ne", "lt", "le", "gt", "ge"))
+
 floordiv, floormod = BINARY["floordiv"], BINARY["floormod"]
+
 _div, _and, _or = (BINARY[n] for n in ("div", "and", "or"))
 
 
@@ -540,89 +461,6 @@ def call_intrin(dtype: DTypeLike, name: str, *args: ExprLike) -> PrimExpr:
     return PrimExpr(tir.intrinsic(name.removeprefix("tir."), values, as_type(dtype)).result)
 
 
-def _half_away(x: float) -> float:
-    """Round x to the nearest integer, halves away from 0."""
-    return math.copysign(math.floor(abs(x) + 0.5), x)
-
-
-_ROUNDED: dict[str, Callable[[float], float]] = {
-    "floor": lambda x: float(math.floor(x)),
-    "ceil": lambda x: float(math.ceil(x)),
-    "trunc": lambda x: float(math.trunc(x)),
-    "nearbyint": lambda x: float(round(x)),
-    "round": _half_away,
-}
-
-
-def _unary_intrinsic(name: str, integers: str = "float32") -> Callable[[ExprLike], PrimExpr]:
-    """Return a function that builds an intrinsic; `integers` is the dtype that integer operands become, or `same`."""
-
-    def build(x: ExprLike) -> PrimExpr:
-        e = convert(x)
-        if not is_float(e.type):
-            if integers == "same":
-                return e
-            e = cast(integers, e)
-        known = e.constant
-        if integers == "same" and isinstance(known, float) and math.isfinite(known):
-            return const(_ROUNDED[name](known), e.type)
-        return call_intrin(e.type, name, e)
-
-    build.__name__, build.__doc__ = name, f"{name}(x), element by element."
-    return build
-
-
-exp, exp2, exp10, expm1 = (_unary_intrinsic(n) for n in ("exp", "exp2", "exp10", "expm1"))
-log, log2, log10, log1p = (_unary_intrinsic(n) for n in ("log", "log2", "log10", "log1p"))
-sin, cos, tan, sinh, cosh, tanh = (_unary_intrinsic(n) for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh"))
-asin, acos, atan = (_unary_intrinsic(n) for n in ("asin", "acos", "atan"))
-asinh, acosh, atanh = (_unary_intrinsic(n) for n in ("asinh", "acosh", "atanh"))
-erf, sqrt, rsqrt, sigmoid = (_unary_intrinsic(n) for n in ("erf", "sqrt", "rsqrt", "sigmoid"))
-floor, ceil, trunc = (_unary_intrinsic(n, "same") for n in ("floor", "ceil", "trunc"))
-nearbyint = _unary_intrinsic("nearbyint", "same")
-round_ = _unary_intrinsic("round", "same")
-
-
-def abs_(value: ExprLike) -> PrimExpr:
-    """Return |x|."""
-    x = convert(value)
-    if is_float(x.type):
-        return call_intrin(x.type, "fabs", x)
-    return x if is_unsigned(x.type) else select(x >= 0, x, const(0, x.type) - x)
-
-
-def isnan(value: ExprLike) -> PrimExpr:
-    """Return whether x is NaN, as an expression; never for integers."""
-    x = convert(value)
-    truth = tir.with_lanes(i1, x.type)
-    if not is_float(scalar_of(x.type)):
-        return cast(truth, const(False, i1))
-    return call_intrin(truth, "isnan", cast("float32", x) if bit_width(scalar_of(x.type)) < 32 else x)
-
-
-def isinf(value: ExprLike) -> PrimExpr:
-    """Return whether x is infinite, as an expression; never for integers."""
-    x = convert(value)
-    if not is_float(x.type):
-        return const(False, i1)
-    return BINARY["and"](equal(abs_(x), infinity(x.type)), logical_not(isnan(x)))
-
-
-def isfinite(value: ExprLike) -> PrimExpr:
-    """Return whether x is neither infinite nor NaN, as an expression; always for integers."""
-    x = convert(value)
-    if not is_float(x.type):
-        return const(True, i1)
-    nan = isnan(x)
-    return BINARY["and"](BINARY["or"](not_equal(abs_(x), infinity(x.type)), nan), logical_not(nan))
-
-
-def power(a: ExprLike, b: ExprLike) -> PrimExpr:
-    """Return a to the power b."""
-    x, y = match_types(a, b)
-    return call_intrin(x.type, "pow", x, y)
-
-
 _BITWISE: dict[str, Callable[[int, int], int]] = {
     "shift_left": operator.lshift,
     "shift_right": operator.rshift,
@@ -664,7 +502,9 @@ def _integer_intrinsic(name: str) -> Callable[[ExprLike, ExprLike], PrimExpr]:
 
 
 shift_left, shift_right = _integer_intrinsic("shift_left"), _integer_intrinsic("shift_right")
+
 bitwise_and, bitwise_or = _integer_intrinsic("bitwise_and"), _integer_intrinsic("bitwise_or")
+
 bitwise_xor = _integer_intrinsic("bitwise_xor")
 
 
@@ -713,63 +553,7 @@ def index_of(value: ExprLike) -> PrimExpr:
     return expr if conversion is None else PrimExpr(conversion.result)
 
 
-def children(value: SSAValue) -> list[SSAValue]:
-    """Return the operands that define a value, in evaluation order; the sides of a branch follow its condition."""
-    owner = value.owner
-    if not isinstance(owner, Operation):
-        return []
-    out = list(owner.operands)
-    for region in owner.regions:
-        out += [v for op in region.block.ops for v in op.operands]
-    return out
-
-
-_EXPRESSIONS = frozenset((*tir.EXPRESSION_OPS, ValueOp))
-
-
-def same_tree(a: SSAValue, b: SSAValue) -> bool:
-    """Return whether two values are the same expression tree; buffers and lets only equal themselves."""
-    a, b = origin(a), origin(b)
-    if a is b:
-        return True
-    if isinstance(a.type, IntegerType) and a.type == b.type and sym_expr_of(a) == sym_expr_of(b):
-        return True
-    x, y = a.owner, b.owner
-    if not isinstance(x, Operation) or not isinstance(y, Operation) or type(x) is not type(y):
-        return False
-    if type(x) not in _EXPRESSIONS or x.properties != y.properties or a.type != b.type:
-        return False
-    left, right = children(a), children(b)
-    return len(left) == len(right) and all(map(same_tree, left, right))
-
-
 _INDEX_TYPES = (i32, i64)
-
-
-def is_closed(value: SSAValue) -> bool:
-    """Return whether an expression consists of detached operations only and has no variables."""
-    op = value.owner
-    if not isinstance(op, Operation) or op.parent is not None or isinstance(op, ValueOp):
-        return False
-    return all(map(is_closed, op.operands))
-
-
-def is_free(value: SSAValue) -> bool:
-    """Return whether a value is an integer `Var` that nothing defines."""
-    return isinstance(value.owner, FreeBlock) and isinstance(value.type, IntegerType)
-
-
-def with_names(expr: SymExpr) -> SymExpr:
-    """Return the expression with `Var`s replaced by symbolic variables of their names."""
-    free = {v: named_var(v) for v in expr.free_vars() if v.value is not None and is_free(v.value)}
-    return expr.substitute(free) if free else expr
-
-
-def named_var(var: sym.Var) -> sym.Var:
-    """Return the variable by its name, also if it refers to an SSA value (`tir.Var("n", "int64")`)."""
-    if isinstance(var.name, str):
-        return var
-    return sym.Var(name_of(var.name) or "n", var.dtype)
 
 
 def _named(expr: PrimExpr) -> SymExpr:

@@ -25,8 +25,9 @@ from . import prim_expr as tx
 from .attributes import attr_of
 from .buffers import Buffer, Param, Stmt
 from .ir_builder import BufferVar
-from .prim_expr import PrimExpr, SizeVar, as_sym
+from .prim_expr import PrimExpr, as_sym
 from .stmt import add_to, body_of, operations_of, stmt_of
+from .variables import SizeVar
 
 
 class PrimFunc(BaseFunc):

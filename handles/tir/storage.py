@@ -16,6 +16,7 @@ from ...dialects.relax.data import TensorDataAttr
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.rewriting.substitute import mentions_symbol, substitute_symbols
+from . import placeholders, variables
 from . import prim_expr as tx
 from .buffers import Buffer, Param, Stmt
 from .expr_kinds import dim_node, expr_node
@@ -76,7 +77,7 @@ class LetStmt(ScopeStmt):
         result = self.op.results[0]
         set_name(result, name_of(var.ssa))
         self._with_body(body, {var.ssa: result})
-        if isinstance(var, tx.SizeVar):
+        if isinstance(var, variables.SizeVar):
             self._put_in(cast(Var, as_sym(var)), as_sym(bound))
 
     def _put_in(self, size: Var, value: SymExpr) -> None:
@@ -121,7 +122,7 @@ class Allocate(ScopeStmt):
         if tx.convert(condition).constant not in (1, True):
             raise TiraxError("memory cannot be allocated under a condition", found=str(condition))
         scope = buffer_var.type.scope.data if isinstance(buffer_var.type, tir.HandleType) else "global"
-        sizes = [tx.with_names(as_sym(tx.convert(e))) for e in extents]
+        sizes = [placeholders.with_names(as_sym(tx.convert(e))) for e in extents]
         self._set(lambda block: tir.AllocateOp(sizes, dtype_of(dtype), scope, annotations=attributes_of(annotations)))
         set_name(self.op.results[0], name_of(buffer_var.ssa))
         self._with_body(body, {buffer_var.ssa: self.op.results[0]})

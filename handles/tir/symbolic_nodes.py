@@ -7,7 +7,8 @@ from typing import cast
 
 from ...dialects.sym import expr as sym
 from ...dialects.sym.writing import signed_parts
-from .prim_expr import BINARY, PrimExpr, SizeVar, add, const, logical_not, multiply, select, subtract, truncdiv
+from .prim_expr import BINARY, PrimExpr, add, const, logical_not, multiply, select, subtract, truncdiv
+from .variables import SizeVar
 
 
 class SymbolicNodes(sym.Algebra[PrimExpr]):

@@ -18,8 +18,8 @@ from ... import te
 from ...dialects.sym.expr import Const
 from ...frontend.nn import op, spec
 from ...frontend.nn.tensor import Tensor
-from ...handles.tir.prim_expr import SizeVar
 from ...handles.tir.prim_func import PrimFunc
+from ...handles.tir.variables import SizeVar
 from ...script import parse_source
 from ...te.axis import index_type
 from ...te.create import build_func

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import f32, i64
 
 from ...diagnostics import ShapeError
 from ...dialects.sym.expr import Const, SymExpr, floordiv, mul
+from ...handles.tir import limits, math_functions
 from ...handles.tir import prim_expr as tx
 from ...handles.tir.prim_expr import PrimExpr, from_sym
 from ...te.axis import reduce_axis
@@ -35,8 +36,8 @@ def angles(starts: Tensor, frequencies: Tensor, length: SymExpr, magnitude: floa
     def scaled(x: PrimExpr) -> PrimExpr:
         return x if magnitude == 1.0 else x * tx.const(magnitude, x.type)
 
-    cosines = compute(dims, lambda *i: scaled(tx.cos(angle(*i))), "cosines")
-    return [cosines, compute(dims, lambda *i: scaled(tx.sin(angle(*i))), "sines")]
+    cosines = compute(dims, lambda *i: scaled(math_functions.cos(angle(*i))), "cosines")
+    return [cosines, compute(dims, lambda *i: scaled(math_functions.sin(angle(*i))), "sines")]
 
 
 def rotate(x: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
@@ -121,17 +122,17 @@ def _capped(score: PrimExpr, softcap: float | None) -> PrimExpr:
     if softcap is None:
         return score
     most = tx.const(softcap, score.type)
-    return most * tx.tanh(tx.div(score, most))
+    return most * math_functions.tanh(tx.div(score, most))
 
 
 def _masked_softmax(scores: Tensor, allowed: Callable[[Sequence[PrimExpr]], PrimExpr]) -> Tensor:
     """Return the softmax over the allowed elements of each row, and 0 for the others."""
-    least, zero = tx.min_value(scores.type), tx.const(0, scores.type)
+    least, zero = limits.min_value(scores.type), tx.const(0, scores.type)
     axis = scores.ndim - 1
     masked = compute(scores.dims, lambda *i: tx.select(allowed(i), scores(*i), least), "masked")
     top = rd.at_least_lowest(masked, axis, keepdims=True)
     powers = compute(
-        scores.dims, lambda *i: tx.select(allowed(i), tx.exp(masked(*i) - top(*i[:-1], 0)), zero), "powers"
+        scores.dims, lambda *i: tx.select(allowed(i), math_functions.exp(masked(*i) - top(*i[:-1], 0)), zero), "powers"
     )
     total = rd.sum(powers, axis, keepdims=True)
 

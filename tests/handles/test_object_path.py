@@ -4,7 +4,7 @@ import pytest
 
 from tirax.handles.equality import get_first_structural_mismatch
 from tirax.handles.object_path import ArrayIndexPath, ObjectPath, RootPath
-from tirax.handles.tir.prim_expr import Var
+from tirax.handles.tir.variables import Var
 
 ROOT = ObjectPath.root()
 TEXTS = [

@@ -20,8 +20,8 @@ from tirax.handles.struct_info import (
     type_of,
 )
 from tirax.handles.tir.dims import dim_of
-from tirax.handles.tir.prim_expr import Var as TirVar
 from tirax.handles.tir.prim_expr import const
+from tirax.handles.tir.variables import Var as TirVar
 from tirax.tvm_api.handles.from_script import from_mlir, from_source
 
 

@@ -33,7 +33,7 @@ from tirax.handles.struct_info import (
     struct_info_lca,
     tir_vars_in_struct_info,
 )
-from tirax.handles.tir.prim_expr import Var as TirVar
+from tirax.handles.tir.variables import Var as TirVar
 from tirax.handles.types import (
     FuncType,
     ObjectType,

@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import FileLineColLoc, VectorType, i1, i32, i64
 from tirax.dialects import tir
 from tirax.dialects.names import name_of
 from tirax.dialects.sym.expr import Const, Var
-from tirax.handles.tir.prim_expr import SizeVar, const
+from tirax.handles.tir.prim_expr import const
+from tirax.handles.tir.variables import SizeVar
 from tirax.script import ScriptError, parse_function, parse_source, print_script
 
 SIGNATURE = '@T.prim_func\ndef f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):\n'

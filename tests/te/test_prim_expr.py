@@ -18,6 +18,7 @@ from tirax.dialects import tir
 from tirax.dialects.names import name_of
 from tirax.dialects.sym.expr import Const
 from tirax.handles.tir import buffers as tir_handles
+from tirax.handles.tir import limits, math_functions, variables
 from tirax.handles.tir import prim_expr as tx
 from tirax.handles.tir.expr_kinds import CLASSES
 from tirax.handles.tir.place import place
@@ -39,20 +40,20 @@ from tirax.handles.types import PointerType, PrimType
     ],
 )
 def test_promotion(left: str, right: str, expected: str) -> None:
-    a, b = tx.Var("a", left), tx.Var("b", right)
+    a, b = variables.Var("a", left), variables.Var("b", right)
     assert (a + b).dtype == (b + a).dtype == expected
     assert (a < b).dtype == "bool"
 
 
 def test_a_number_takes_the_dtype_of_the_other_side() -> None:
-    half, small = tx.Var("h", "float16"), tx.Var("s", "int8")
+    half, small = variables.Var("h", "float16"), variables.Var("s", "int8")
     assert (half * 2).dtype == "float16"
     assert (1.5 - half).dtype == "float16"
     assert (small + 1).dtype == "int8"
     assert (small * 0.5).dtype == "float32"
 
 
-_X, _Y, _K = tx.Var("x"), tx.Var("y"), tx.Var("k", "int64")
+_X, _Y, _K = variables.Var("x"), variables.Var("y"), variables.Var("k", "int64")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +61,7 @@ _X, _Y, _K = tx.Var("x"), tx.Var("y"), tx.Var("k", "int64")
     [
         (lambda: _X + 1 < _Y, "x + 1 < y"),
         (lambda: _X + 1 >= _Y, "x + 1 >= y"),
-        (lambda: tx.SizeVar("n") * 2 == _X, "n * 2 == x"),
+        (lambda: variables.SizeVar("n") * 2 == _X, "n * 2 == x"),
         (lambda: _K + 1, "k + T.int64(1)"),
         (lambda: _X < 3, "x < 3"),
         (lambda: _K < 3, "k < T.int64(3)"),
@@ -96,7 +97,7 @@ def test_vectors_of_different_lengths_do_not_meet() -> None:
 
 
 def test_folding() -> None:
-    x = tx.Var("x", "int64")
+    x = variables.Var("x", "int64")
     assert (x + 0).value is x.value
     assert (1 * x).value is x.value
     assert (x // 1).value is x.value
@@ -108,24 +109,24 @@ def test_folding() -> None:
     assert (tx.const(3) < 4).constant is True
     assert tx.minimum(x, x).value is x.value
     assert tx.select(True, x, 0).value is x.value
-    f = tx.Var("f", "float32")
+    f = variables.Var("f", "float32")
     assert (f * 0).constant is None  # NaN and infinities are not 0
 
 
 @pytest.mark.parametrize("kind", [tx.div, tx.floordiv, tx.floormod, tx.truncmod])
 def test_a_division_by_0_is_refused_where_it_is_written(kind) -> None:
-    for value in (tx.const(1), tx.Var("a")):
+    for value in (tx.const(1), variables.Var("a")):
         with pytest.raises(ValueError, match="Divide by zero"):
             kind(value, 0)
-    assert kind(tx.Var("x", "float32"), 0.0).dtype == "float32"
+    assert kind(variables.Var("x", "float32"), 0.0).dtype == "float32"
 
 
 def test_integers_are_shifted_by_no_more_than_their_bits() -> None:
     for shift in (tx.shift_left, tx.shift_right):
         for by in (-1, 32):
             with pytest.raises(ValueError, match="non-negative and less than 32"):
-                shift(tx.Var("a"), by)
-        assert str(shift(tx.Var("a"), 31)).endswith("(a, 31)")
+                shift(variables.Var("a"), by)
+        assert str(shift(variables.Var("a"), 31)).endswith("(a, 31)")
 
 
 def test_operations_on_the_bits_of_constants_are_done() -> None:
@@ -141,9 +142,14 @@ def test_operations_on_the_bits_of_constants_are_done() -> None:
 def test_roundings_of_constants_are_done() -> None:
     for x in (-2.5, -0.5, 0.4, 1.5, 2.5, 3.55):
         known = tx.const(x, "float64")
-        for mine, theirs in ((tx.floor, np.floor), (tx.ceil, np.ceil), (tx.trunc, np.trunc), (tx.nearbyint, np.rint)):
+        for mine, theirs in (
+            (math_functions.floor, np.floor),
+            (math_functions.ceil, np.ceil),
+            (math_functions.trunc, np.trunc),
+            (math_functions.nearbyint, np.rint),
+        ):
             assert mine(known).constant == theirs(x)
-    assert [tx.round_(tx.const(x)).constant for x in (-2.5, 2.5)] == [-3.0, 3.0]
+    assert [math_functions.round_(tx.const(x)).constant for x in (-2.5, 2.5)] == [-3.0, 3.0]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "uint64", "float16", "float64", "bool"])
@@ -155,17 +161,17 @@ def test_broadcasts_are_converted_by_their_element() -> None:
     wide = tx.cast("float32x4", tx.cast("int32x4", tx.const(3)))
     assert str(wide) == "T.Broadcast(T.float32(3.0), 4)"
     with pytest.raises(DTypeError, match="Can't cast a handle"):
-        tx.cast("int32", tx.Var("h", "handle"))
+        tx.cast("int32", variables.Var("h", "handle"))
 
 
 def test_division_of_integers_must_say_how() -> None:
     with pytest.raises(DTypeError, match="could round either way") as error:
-        tx.Var("a") / tx.Var("b")
+        variables.Var("a") / variables.Var("b")
     assert error.value.hint is not None and "//" in error.value.hint
 
 
 def test_truth() -> None:
-    n, m = tx.SizeVar("n", "int64"), tx.SizeVar("m", "int64")
+    n, m = variables.SizeVar("n", "int64"), variables.SizeVar("m", "int64")
     assert n + n == 2 * n
     assert not n == m  # noqa: SIM201  (the operator `==`)
     assert n != m
@@ -177,7 +183,7 @@ def test_an_index_must_be_known() -> None:
     assert list(range(3))[tx.const(1)] == 1
     assert int(tx.const(4, "int64")) == 4
     with pytest.raises(TiraxError, match="symbolic"):
-        range(tx.SizeVar("n"))  # pyright: ignore[reportArgumentType]
+        range(variables.SizeVar("n"))  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(("value", "dtype"), [(300, "uint8"), (-1, "uint32"), (1 << 31, "int32"), (1.5, "int32")])
@@ -187,13 +193,13 @@ def test_constants_that_do_not_fit(value: float, dtype: str) -> None:
 
 
 def test_limits() -> None:
-    assert tx.min_value("int8").constant == -128
-    assert tx.max_value("uint16").constant == 65535
-    assert tx.max_value("float16").constant == 65504.0
+    assert limits.min_value("int8").constant == -128
+    assert limits.max_value("uint16").constant == 65535
+    assert limits.max_value("float16").constant == 65504.0
 
 
 def test_symbolic_form_and_back() -> None:
-    i, n = tx.Var("i", "int64"), tx.SizeVar("n", "int64")
+    i, n = variables.Var("i", "int64"), variables.SizeVar("n", "int64")
     e = (i + n * 2) * 4 - i * 4
     assert str(tx.as_sym(e)) == "n * 8"
     assert tx.simplified(i + 4 - 4).value is i.value
@@ -206,7 +212,7 @@ _SIZES = {"n": 7, "m": 3}
 
 
 def _leaf(name: str) -> Case:
-    return tx.SizeVar(name, "int64"), _SIZES[name]
+    return variables.SizeVar(name, "int64"), _SIZES[name]
 
 
 def _combined(kind: str, a: Case, b: Case) -> Case:
@@ -239,7 +245,7 @@ def test_arithmetic_means_what_python_means(case: Case) -> None:
 
 
 def test_place_substitutes_and_shares() -> None:
-    i = tx.Var("i", "int64")
+    i = variables.Var("i", "int64")
     shared = i * i
     block = Block(arg_types=[i64])
     value = place(shared + shared, block, {i.value: block.args[0]})
@@ -248,7 +254,7 @@ def test_place_substitutes_and_shares() -> None:
 
 
 def test_place_puts_the_sides_of_a_branch_into_it() -> None:
-    i = tx.Var("i", "int64")
+    i = variables.Var("i", "int64")
     block = Block(arg_types=[i64])
     value = place(tx.if_then_else(i < 3, i * 2, 0), block, {i.value: block.args[0]})
     assert isinstance(value.owner, tir.IfThenElseOp)
@@ -257,38 +263,43 @@ def test_place_puts_the_sides_of_a_branch_into_it() -> None:
 
 
 def test_place_widens_indices() -> None:
-    i = tx.Var("i", "int32")
+    i = variables.Var("i", "int32")
     block = Block(arg_types=[i64])
     value = place(i + 1, block, {i.value: block.args[0]})
     assert value.type == i64
 
 
 def test_names() -> None:
-    assert name_of(tx.Var("i_0").value) == "i_0"
+    assert name_of(variables.Var("i_0").value) == "i_0"
 
 
 def test_conditions_are_booleans() -> None:
-    a, b = tx.Var("a", "bool"), tx.Var("b", "bool")
+    a, b = variables.Var("a", "bool"), variables.Var("b", "bool")
     assert [str(kind(a, b)) for kind in (tx.all_of, tx.any_of)] == ["a and b", "a or b"]
     assert tx.all_of(a, True).same_as(a) and tx.any_of(False, a).same_as(a)
     for kind in (tx.all_of, tx.any_of):
         with pytest.raises(ValueError, match="at least one condition"):
             kind()
         with pytest.raises(DTypeError, match="must be bool"):
-            kind(a, tx.Var("n"))
+            kind(a, variables.Var("n"))
     with pytest.raises(DTypeError, match="must be bool"):
-        tx.if_then_else(tx.Var("n"), 1, 2)
+        tx.if_then_else(variables.Var("n"), 1, 2)
     with pytest.raises(ValueError, match="truth of a symbolic"):
         bool(a)
 
 
 def test_the_type_of_a_variable() -> None:
     pointer = PointerType(PrimType("float"), "local")
-    assert tx.Var("p", pointer).type_annotation == pointer and tx.Var("p", pointer).dtype == "handle"
-    assert tx.Var("n", "int64").type_annotation == PrimType("int64")
+    assert variables.Var("p", pointer).type_annotation == pointer and variables.Var("p", pointer).dtype == "handle"
+    assert variables.Var("n", "int64").type_annotation == PrimType("int64")
     anywhere = PointerType(PrimType("float32"))
-    assert tx.Var("p", anywhere).type_annotation == anywhere == PointerType(PrimType("float32"), "global") != pointer
-    assert tx.Var("p", anywhere).type_annotation.storage_scope == "global"
+    assert (
+        variables.Var("p", anywhere).type_annotation
+        == anywhere
+        == PointerType(PrimType("float32"), "global")
+        != pointer
+    )
+    assert variables.Var("p", anywhere).type_annotation.storage_scope == "global"
 
 
 def test_predicates_of_accesses() -> None:

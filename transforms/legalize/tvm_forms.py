@@ -30,7 +30,7 @@ from ...dialects.names import set_name
 from ...dialects.quick import operations
 from ...dialects.relax.creation import Arange
 from ...dialects.relax.operator import Operator
-from ...handles.tir.prim_expr import max_value, min_value
+from ...handles.tir.limits import max_value, min_value
 from ...ir.rewriting.edit import insert_before, replace_op
 from ...target import Target
 from ...te.tensor import Tensor

@@ -20,7 +20,8 @@ from ...dialects.sym.expr import SymExpr
 from ...handles.array import Array
 from ...handles.tir.buffers import Buffer, Param, Stmt
 from ...handles.tir.domains import BufferRegion, Range
-from ...handles.tir.prim_expr import PrimExpr, from_sym, same_tree
+from ...handles.tir.expr_trees import same_tree
+from ...handles.tir.prim_expr import PrimExpr, from_sym
 from ...ir.buffers.regions import Accessed, accesses_by_kind
 from ...ir.functions.effects import first_effect
 from ...ir.origins import origin

@@ -24,7 +24,7 @@ from ...dialects.quick import operations
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import Const, SymExpr, Var, terms_of
 from ...dialects.tir import BufferType, ForKind
-from ...handles.tir.prim_expr import same_tree
+from ...handles.tir.expr_trees import same_tree
 from ...ir.affine.values import sym_expr_of
 from ...ir.passes.transform import Pass
 from .walk import bound_expr, erase_with_tree, functions, integer_type, memory_bits

@@ -32,7 +32,7 @@ from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var, i1, i32, i64
 from ...dialects.sym.operators import OPS, logical_not
 from ...dialects.sym.rebuild import Rebuild
-from ...handles.tir.prim_expr import same_tree
+from ...handles.tir.expr_trees import same_tree
 from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.functions.bounds import bind_bounds, extents_of_buffers
 from ...ir.functions.symbolic_vars import mentioned_by

@@ -28,7 +28,8 @@ from ...dialects.dtypes import dtype_name, lanes_of, numpy_dtype, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.quick import operations
 from ...handles.tir.place import place
-from ...handles.tir.prim_expr import PrimExpr, placeholder_value
+from ...handles.tir.placeholders import placeholder_value
+from ...handles.tir.prim_expr import PrimExpr
 from ...ir.locations import location_of
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.edit import erase, inline_before, set_type

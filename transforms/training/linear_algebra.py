@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from ...dialects.relax.linear_algebra import Einsum
 from ...dialects.sym.operators import maximum
 from ...handles.relax.expr import Expr
-from ...handles.tir import prim_expr
+from ...handles.tir import limits
 from .expressions import Dims, broadcast, call, dims, number, permute, prim, rank, shape, tensor, total, where
 from .gradient_rules import Gradients, Site, gradient
 
@@ -110,5 +110,5 @@ def _masked(s: Site, scores: Expr) -> Expr:
         seen = call("tril", seen, prim(offset))
     if window is not None:
         seen = call("triu", seen, prim(offset - (window - 1)))
-    lowest = prim_expr.min_value(cast(Attribute, tensor(scores).element)).constant
+    lowest = limits.min_value(cast(Attribute, tensor(scores).element)).constant
     return where(seen > number(0.0, scores), scores, number(cast(float, lowest), scores))

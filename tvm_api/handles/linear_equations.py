@@ -16,7 +16,7 @@ from ...dialects.sym.linear import linear_in
 from ...dialects.sym.operators import ge, lt
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import ExprLike, PrimExpr, const
-from ...handles.tir.prim_expr import Var as VarView
+from ...handles.tir.variables import Var as VarView
 from .arith.analyzer import IntervalSet, IntSet, domain_of
 from .arith.ranges import ends_of, to_sym, to_view, variable
 from .solver import clip_bounds, deduced_set, solved

@@ -18,9 +18,10 @@ from ...handles.tir.block_views import BLOCK_HEAD, BlockRealize
 from ...handles.tir.buffers import Buffer, Param, Stmt
 from ...handles.tir.domains import BufferRegion, IterVar, MatchBufferRegion
 from ...handles.tir.expr_kinds import class_name, expr_node, parts_of
-from ...handles.tir.prim_expr import PrimExpr, SizeVar, as_sym
+from ...handles.tir.prim_expr import PrimExpr, as_sym
 from ...handles.tir.prim_func import PrimFunc
 from ...handles.tir.stmt import Evaluate, SeqStmt, add_to, opens_scope, operations_of, sequence, statements_in, stmt_of
+from ...handles.tir.variables import SizeVar
 from ...ir.rewriting.copy import Copier, is_expression
 from ...ir.rewriting.substitute import SymbolSubstitution
 

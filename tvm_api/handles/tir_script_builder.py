@@ -24,6 +24,7 @@ from ...dialects.names import set_name
 from ...handles.array import Array
 from ...handles.base_func import BaseFunc
 from ...handles.tir import prim_expr as tx
+from ...handles.tir import variables
 from ...handles.tir.block_views import Block, BlockRealize
 from ...handles.tir.buffers import Buffer, Stmt, decl_buffer
 from ...handles.tir.control_flow import AssertStmt, AttrStmt, For, ForKind, IfThenElse
@@ -102,8 +103,8 @@ class IRBuilder:
     @staticmethod
     def name(s: str, v: Any) -> Any:
         """Name a variable or a buffer `s`, and return it; a symbolic size is replaced by a new one."""
-        if isinstance(v, tx.SizeVar):
-            return tx.SizeVar(s, v.type)
+        if isinstance(v, variables.SizeVar):
+            return variables.SizeVar(s, v.type)
         set_name(v.ssa, s)
         return v
 
@@ -237,9 +238,9 @@ def alloc_buffer(shape: Any, dtype: str = "float32", **options: Any) -> Buffer:
 
 
 @contextmanager
-def _loop(kind: ForKind, start: ExprLike, stop: ExprLike | None, **options: Any) -> Generator[tx.Var]:
+def _loop(kind: ForKind, start: ExprLike, stop: ExprLike | None, **options: Any) -> Generator[variables.Var]:
     low, high = tx.match_types(0 if stop is None else start, start if stop is None else stop)
-    var = tx.Var("v", low.type)
+    var = variables.Var("v", low.type)
     thread = options.pop("thread", None)
     extent = tx.simplified(high - low)
     binding = None if thread is None else IterVar(Range(0, extent), var, 1, thread)
@@ -324,7 +325,7 @@ def While(condition: ExprLike) -> AbstractContextManager[None]:  # noqa: N802 (T
 
 def handle(dtype: str = "void", storage_scope: str = "global", **kwargs: Any) -> PrimExpr:
     """Return a pointer, as a parameter."""
-    return tx.Var("handle", "handle")
+    return variables.Var("handle", "handle")
 
 
 @contextmanager
@@ -395,7 +396,7 @@ class axis:  # noqa: N801 (TVM's name)
         ends = dom if isinstance(dom, tuple | list) else (0, dom)
         like = binding if isinstance(binding, PrimExpr) else None
         low, high = (tx.convert(e, like) for e in ends)
-        var = tx.Var("v", dtype or high.type)
+        var = variables.Var("v", dtype or high.type)
         frame.iters.append(IterVar(Range(low.astype(var.type), high.astype(var.type)), var, kind))
         frame.values.append(tx.convert(binding, var).astype(var.type))
         return var
@@ -444,7 +445,7 @@ def Assert(condition: ExprLike, message: str) -> Generator[None]:  # noqa: N802 
 def LetStmt_(value: ExprLike, var: PrimExpr | None = None) -> Generator[PrimExpr]:  # noqa: N802 (TVM's name)
     """Open a scope of statements in which a variable has a value."""
     bound = tx.convert(value)
-    name = tx.Var("v", bound.type) if var is None else var
+    name = variables.Var("v", bound.type) if var is None else var
     with IRBuilder.current().body(lambda body: _emit(LetStmt(name, bound, body))):
         yield name
 
@@ -461,7 +462,7 @@ def allocate(
     extents: Sequence[ExprLike], dtype: str, scope: str = "global", condition: ExprLike = True, annotations: Any = None
 ) -> Generator[PrimExpr]:
     """Open a scope of statements with allocated memory."""
-    address = tx.Var("data", "handle")
+    address = variables.Var("data", "handle")
     with IRBuilder.current().body(lambda body: _emit(Allocate(address, dtype, extents, condition, body, annotations))):
         yield address
 

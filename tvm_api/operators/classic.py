@@ -7,6 +7,7 @@ from typing import Any
 from xdsl.ir import Attribute
 
 from ...dialects.sym.expr import Const, product
+from ...handles.tir import math_functions
 from ...handles.tir import prim_expr as tx
 from ...handles.tir.prim_expr import PrimExpr, from_sym
 from ...te import reduction as red
@@ -36,7 +37,7 @@ def lrn(data: Tensor, size: int, axis: int, alpha: float, beta: float, bias: flo
 
     total = over_axes(data.dims, square, "tensor")
     a, b, c, n = (tx.const(v, data.type) for v in (alpha, beta, bias, float(size)))
-    factor = over_axes(data.dims, lambda i: tx.power(c + tx.div(a * total(*i), n), b), "tensor")
+    factor = over_axes(data.dims, lambda i: math_functions.power(c + tx.div(a * total(*i), n), b), "tensor")
     return bc.divide(data, factor)
 
 

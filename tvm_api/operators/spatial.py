@@ -10,6 +10,7 @@ from xdsl.ir import Attribute
 from ...diagnostics import ShapeError, unknown_name
 from ...dialects.relax.layout import arranged, windows
 from ...dialects.sym.expr import Const, SymExpr, product
+from ...handles.tir import limits
 from ...handles.tir import prim_expr as tx
 from ...handles.tir.prim_expr import PrimExpr, from_sym
 from ...te import reduction as red
@@ -183,7 +184,7 @@ def dilation2d(
     """Return the maximum of data + kernel in each window. `kernel_places`: channel, window."""
     channels, *extents = (kernel.dims[p] for p in kernel_places)
     spatial = _windows(data, extents, places, padding, strides, dilation)
-    least = float(tx.min_value(data.type).constant or 0)
+    least = float(limits.min_value(data.type).constant or 0)
     padded = padded_places(data, places, padding, least, "pad_temp")
     window = [IterVar(f"r{c}", Const(0, k.dtype), k, is_reduction=True) for c, k in zip("yx", extents, strict=True)]
 

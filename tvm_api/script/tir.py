@@ -17,10 +17,12 @@ from ...dialects.dtypes import DTYPES
 from ...dialects.tir.types import DEFAULT_ALIGN
 from ...handles.tir import expr_kinds as _kinds
 from ...handles.tir import intrinsics as _intrinsics
+from ...handles.tir import math_functions as _math_functions
 from ...handles.tir import prim_expr as _prim_expr
 from ...handles.tir.buffers import Buffer as _Buffer
 from ...handles.tir.buffers import decl_buffer
-from ...handles.tir.prim_expr import OperandError, PrimExpr, SizeVar, Var, const
+from ...handles.tir.prim_expr import OperandError, PrimExpr, const
+from ...handles.tir.variables import SizeVar, Var
 from ..handles import tir_script_builder as _script_builder
 from ..handles.from_script import function_decorator
 from . import _in_scripts
@@ -110,7 +112,7 @@ def __getattr__(name: str) -> Any:
     if name in _intrinsics.__all__:
         return getattr(_intrinsics, name)
     if name in _FUNCTIONS:
-        return getattr(_prim_expr, name)
+        return getattr(_math_functions, name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 

@@ -98,7 +98,7 @@ from ...handles.tir.prim_expr import select as Select
 class Shuffle(PrimExpr):
     """Lanes of vectors by number."""
     def __init__(self, vectors: Any, indices: Any) -> None: ...
-from ...handles.tir.prim_expr import SizeVar as SizeVar
+from ...handles.tir.variables import SizeVar as SizeVar
 from ...te.extern_body import Statements as Statements
 class StringImm(PrimExpr):
     """A string as an argument of a call."""
@@ -109,8 +109,8 @@ class Sub(PrimExpr):
 from ...tvm_api.script._in_scripts import target as Target
 from ...te.tensor import Tensor as Tensor
 from ...te.tensor import TensorSlice as TensorSlice
-from ...handles.tir.prim_expr import Var as Var
-from ...handles.tir.prim_expr import abs_ as abs
+from ...handles.tir.variables import Var as Var
+from ...handles.tir.math_functions import abs_ as abs
 def acos(x: Any) -> Any:
     """acos(x), element by element."""
 def acosh(x: Any) -> Any:
@@ -252,7 +252,7 @@ from ...handles.tir.prim_expr import if_then_else as if_then_else
 from ...handles.tir.intrinsics import ignore_loop_partition as ignore_loop_partition
 from ...te.functions import indexdiv as indexdiv
 from ...te.functions import indexmod as indexmod
-from ...handles.tir.prim_expr import infinity as infinity
+from ...handles.tir.limits import infinity as infinity
 from ...tvm_api.script._in_scripts import init as init
 def inline(func: Any = None, *, hygienic: Any = True) -> Any:
     """Define a macro: its call in a prim_func is replaced by its body, with parameters replaced by arguments."""
@@ -274,9 +274,9 @@ class int64(PrimExpr):
 class int8(PrimExpr):
     """A scalar of int8, or a variable of it where no value is given."""
     def __init__(self, value: Any = None, **kwargs: Any) -> None: ...
-from ...handles.tir.prim_expr import isfinite as isfinite
-from ...handles.tir.prim_expr import isinf as isinf
-from ...handles.tir.prim_expr import isnan as isnan
+from ...handles.tir.math_functions import isfinite as isfinite
+from ...handles.tir.math_functions import isinf as isinf
+from ...handles.tir.math_functions import isnan as isnan
 from ...handles.tir.intrinsics import isnullptr as isnullptr
 from ...tvm_api.script._in_scripts import iter_var as iter_var
 from ...tvm_api.script._in_scripts import launch_thread as launch_thread
@@ -301,13 +301,13 @@ def macro(func: Any = None, *, hygienic: Any = True) -> Any:
 from ...tvm_api.script._in_scripts import match_buffer as match_buffer
 def max(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
     """The greatest value over axes, or the greater of two values."""
-from ...handles.tir.prim_expr import max_value as max_value
+from ...handles.tir.limits import max_value as max_value
 def maximum(a: Any, b: Any) -> Any:
     """The greater."""
 from ...tvm_api.script._in_scripts import meta_var as meta_var
 def min(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
     """The least value over axes, or the lesser of two values."""
-from ...handles.tir.prim_expr import min_value as min_value
+from ...handles.tir.limits import min_value as min_value
 def minimum(a: Any, b: Any) -> Any:
     """The lesser."""
 def multiply(a: Any, b: Any) -> Any:
@@ -319,8 +319,8 @@ def nextafter(x1: Any, x2: Any) -> Any:
 from ...tvm_api.script._in_scripts import parallel as parallel
 from ...te.tensor import placeholder as placeholder
 from ...te.functions import popcount as popcount
-from ...handles.tir.prim_expr import power as pow
-from ...handles.tir.prim_expr import power as power
+from ...handles.tir.math_functions import power as pow
+from ...handles.tir.math_functions import power as power
 def prod(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
     """The product over axes."""
 from ...handles.tir.intrinsics import q_multiply_shift as q_multiply_shift

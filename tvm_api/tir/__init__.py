@@ -43,16 +43,15 @@ _NAMES = NamesOnly(
             q_multiply_shift q_multiply_shift_per_axis reinterpret shift_left shift_right tvm_access_ptr
             type_annotation undef vectorcombine vectorhigh vectorlow vscale
         """,
-        "handles.tir.prim_expr": """
-            add const convert exp10 exp2 log1p logical_and logical_not logical_or multiply PrimExpr SizeVar
-            subtract Var
-        """,
+        "handles.tir.math_functions": "exp10 exp2 log1p",
+        "handles.tir.prim_expr": "add const convert logical_and logical_not logical_or multiply PrimExpr subtract",
         "handles.tir.prim_func": "PrimFunc",
         "handles.tir.block_views": "Block BlockRealize",
         "handles.tir.control_flow": "AssertStmt AttrStmt For ForKind IfThenElse While",
         "handles.tir.domains": "BufferRegion IterVar MatchBufferRegion",
         "handles.tir.stmt": "Evaluate SeqStmt",
         "handles.tir.storage": "Allocate AllocateConst BufferStore DeclBuffer LetStmt",
+        "handles.tir.variables": "SizeVar Var",
         "handles.tir.ir_builder": "stmt_list stmt_seq",
         "te.tensor": "ProducerLoad",
         "schedule.schedule": "Schedule",

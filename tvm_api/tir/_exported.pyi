@@ -118,7 +118,7 @@ from ...handles.tir.stmt import SeqStmt as SeqStmt
 class Shuffle(PrimExpr):
     """Lanes of vectors by number."""
     def __init__(self, vectors: Any, indices: Any) -> None: ...
-from ...handles.tir.prim_expr import SizeVar as SizeVar
+from ...handles.tir.variables import SizeVar as SizeVar
 from ...handles.tir.buffers import Stmt as Stmt
 from ...schedule.trace import StmtSRef as StmtSRef
 class StringImm(PrimExpr):
@@ -132,7 +132,7 @@ def TVMBackendAllocWorkspace(*args: Any, **kwargs: Any) -> Any:
 def TVMBackendFreeWorkspace(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `TVMBackendFreeWorkspace`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
 from ...schedule.tensor_intrin import TensorIntrin as TensorIntrin
-from ...handles.tir.prim_expr import Var as Var
+from ...handles.tir.variables import Var as Var
 from ...handles.tir.control_flow import While as While
 def add(a: Any, b: Any) -> Any:
     """a + b"""
@@ -210,7 +210,7 @@ def multiply(a: Any, b: Any) -> Any:
     """a * b"""
 def nextafter(x1: Any, x2: Any) -> Any:
     """nextafter(x1, x2)"""
-from ...handles.tir.prim_expr import power as pow
+from ...handles.tir.math_functions import power as pow
 def ptx_arrive_barrier(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `ptx_arrive_barrier`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
 def ptx_arrive_barrier_expect_tx(*args: Any, **kwargs: Any) -> Any:

@@ -11,6 +11,7 @@ from ...dialects.dtypes import dtype_of
 from ...dialects.relax.indexing import Slice, slice_of
 from ...dialects.sym.expr import Const, SymExpr
 from ...handles.tir import prim_expr as tx
+from ...handles.tir import variables
 from ...handles.tir.prim_expr import PrimExpr, as_sym, from_sym
 from ...te import reduction as red
 from ...te.axis import IterVar, dim, shape_dims
@@ -183,7 +184,9 @@ def strided_slice(
     """
     if isinstance(begin, Tensor):
         by = strides if isinstance(strides, Tensor) else _topi.full([a.ndim], begin.dtype, 1)
-        return dynamic_strided_slice(a, begin, end, by, [dim(tx.SizeVar(f"s{n}", "int64")) for n in range(a.ndim)])
+        return dynamic_strided_slice(
+            a, begin, end, by, [dim(variables.SizeVar(f"s{n}", "int64")) for n in range(a.ndim)]
+        )
     slices = _slices(a, begin, end, strides, axes, slice_mode, assume_inbound)
     name = None if axes is not None else "T_strided_slice"
     return _indexing.strided_slice(a, slices, name)

@@ -8,7 +8,7 @@ from ....dialects.dtypes import is_float
 from ....dialects.relax.layout import windows, windows_begun
 from ....dialects.sym.expr import SymExpr, product
 from ....handles.relax.expr import Expr
-from ....handles.tir import prim_expr as tx
+from ....handles.tir import limits
 from ....topi import windows as topi_windows
 from ....topi.regions import roi_pool
 from ..node import Node
@@ -21,7 +21,7 @@ from .windows import LAYOUTS, Window, padded, spatial_rank, window_of
 def _least(x: Value) -> Any:
     element = x.type.element
     assert element is not None
-    return float("-inf") if is_float(element) else tx.min_value(element).constant
+    return float("-inf") if is_float(element) else limits.min_value(element).constant
 
 
 def _pooled(node: Node, kind: str, x: Value, window: Window, padding: list[int], **more: Any) -> Expr:

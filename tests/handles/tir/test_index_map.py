@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tirax.diagnostics import ShapeError, TiraxError
-from tirax.handles.tir.prim_expr import PrimExpr, Var
+from tirax.handles.tir.prim_expr import PrimExpr
+from tirax.handles.tir.variables import Var
 from tirax.tvm_api import arith, ir, te, tir
 from tirax.tvm_api.tir import IndexMap
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tirax.handles.tir.prim_expr import same_tree
+from tirax.handles.tir.expr_trees import same_tree
 from tirax.tvm_api import arith, te, tir
 from tirax.tvm_api.script import tir as T
 

@@ -20,7 +20,7 @@ from ....dialects.sym import int_set as _sets
 from ....dialects.sym.bounds import EVERYTHING, Interval
 from ....dialects.sym.expr import Const, SymExpr, Var, i1
 from ....dialects.sym.operators import OPS
-from ....handles.tir import prim_expr
+from ....handles.tir import prim_expr, variables
 from ....handles.tir.domains import Range
 from ....handles.tir.prim_expr import ExprLike, PrimExpr, from_sym
 from ....ir.affine.boxes import exact_box
@@ -157,7 +157,7 @@ def _reaches(first: _sets.SymInterval, second: _sets.SymInterval, known: _sym.An
     return known.can_prove(OPS["le"](second.low, first.high + 1))
 
 
-_POS_INF, _NEG_INF = (prim_expr.Var(name, "int64") for name in ("pos_inf", "neg_inf"))
+_POS_INF, _NEG_INF = (variables.Var(name, "int64") for name in ("pos_inf", "neg_inf"))
 
 
 def pos_inf() -> PrimExpr:

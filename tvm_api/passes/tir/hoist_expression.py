@@ -28,7 +28,7 @@ from xdsl.traits import is_side_effect_free
 from ....diagnostics import unknown_name
 from ....dialects import tir
 from ....dialects.names import name_of, set_name
-from ....handles.tir.prim_expr import same_tree
+from ....handles.tir.expr_trees import same_tree
 from ....ir.affine.values import sym_expr_of
 from ....ir.passes.transform import Pass, configured
 from ....ir.rewriting.copy import copied_tree

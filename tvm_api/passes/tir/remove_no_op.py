@@ -13,7 +13,7 @@ from ....dialects import tir
 from ....dialects.sym.analyzer import Analyzer
 from ....dialects.sym.expr import SymExpr
 from ....dialects.sym.operators import OPS, logical_not
-from ....handles.tir.prim_expr import same_tree
+from ....handles.tir.expr_trees import same_tree
 from ....ir.affine.values import sym_expr_of
 from ....ir.passes.transform import Pass, configured
 from ....ir.rewriting.edit import insert_before, inserter

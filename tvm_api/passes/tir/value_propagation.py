@@ -17,7 +17,8 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from ....dialects import tir
 from ....dialects.dtypes import is_scalable, lanes_of
-from ....handles.tir.prim_expr import from_sym, placeholder_value
+from ....handles.tir.placeholders import placeholder_value
+from ....handles.tir.prim_expr import from_sym
 from ....transforms.tir.walk import bound_expr
 from ...handles.arith.terms import FALSE, TRUE, Term, build, const, mentions, raw, substituted, term_of
 

@@ -6,7 +6,8 @@ import random
 import pytest
 
 from tirax.handles.tir import expr_kinds as k
-from tirax.handles.tir.prim_expr import Var, logical_and, logical_not, logical_or
+from tirax.handles.tir.prim_expr import logical_and, logical_not, logical_or
+from tirax.handles.tir.variables import Var
 from tirax.tvm_api.handles.arith.analyzer import Analyzer
 from tirax.tvm_api.handles.arith.junctions import conjunction
 from tirax.tvm_api.handles.arith.rewrite import RewriteSimplifier

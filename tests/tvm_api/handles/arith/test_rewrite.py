@@ -12,19 +12,10 @@ from tirax.diagnostics import TiraxError
 from tirax.handles.equality import structural_equal
 from tirax.handles.tir import expr_kinds as k
 from tirax.handles.tir.intrinsics import bitwise_and, clz, shift_left, shift_right, vscale
-from tirax.handles.tir.prim_expr import (
-    SizeVar,
-    Var,
-    const,
-    floordiv,
-    floormod,
-    if_then_else,
-    logical_and,
-    maximum,
-    minimum,
-)
+from tirax.handles.tir.prim_expr import const, floordiv, floormod, if_then_else, logical_and, maximum, minimum
 from tirax.handles.tir.prim_expr import truncdiv as tdiv
 from tirax.handles.tir.prim_expr import truncmod as tmod
+from tirax.handles.tir.variables import SizeVar, Var
 from tirax.tvm_api.handles.arith import rewrite_rules
 from tirax.tvm_api.handles.arith.analyzer import Analyzer, ConstIntBound
 from tirax.tvm_api.handles.arith.rewrite import RewriteSimplifier

@@ -6,7 +6,7 @@ import pytest
 from tirax.diagnostics import TiraxError
 from tirax.handles.module import IRModule
 from tirax.handles.struct_info import TensorStructInfo
-from tirax.handles.tir.prim_expr import Var
+from tirax.handles.tir.variables import Var
 from tirax.interpreter import interpret
 from tirax.script import parse_source
 from tirax.tvm_api.passes.params.bind_symbolic_vars import BindSymbolicVars
