@@ -63,10 +63,18 @@ class BindingGraph:
         binders: dict[Var, int] = {}
         for i, op in enumerate(self.ops):
             if binders:
-                after = [binders[v] for v in mentioned_in(op) if v in binders]
+                after = [binders[v] for v in self._mentioned(op) if v in binders]
                 self.producers[i] = list(dict.fromkeys((*self.producers[i], *after)))
             if isinstance(op, relax.MatchCastOp):
                 binders.update(dict.fromkeys(free_symbolic_vars([op.result.type]), i))
+
+    def _mentioned(self, op: Operation) -> Iterator[Var]:
+        """Yield the symbolic variables that an op or its inline operands, such as a shape, mention."""
+        yield from mentioned_in(op)
+        for operand in operands_of(op):
+            owner = operand.owner
+            if isinstance(owner, Operation) and relax.is_inline(owner):
+                yield from self._mentioned(owner)
 
 
 def binding_patterns(graph: BindingGraph, functions: Callable[[str], tir.FuncOp | None]) -> list[OpPattern]:

@@ -52,6 +52,7 @@ OF_DATA: dict[str, tuple[Any, list[list[Any]]]] = {
     "slice": (lambda x, n: x[: n.item()], _numbers(1, 4)),
     "select": (lambda x, n: x[n.item()], _numbers(1, 4)),
     "a float": (lambda x, n: x * n.item(), _numbers(2.5, -1.5)),
+    "an integer after another operator": (lambda x, n: x.exp() * n.item(), _numbers(2, 3)),
     "a float beside integers": (
         lambda x, n: torch.arange(3) * n.item(),
         [[torch.zeros(1), torch.tensor(v, dtype=torch.float64)] for v in (2.5, -1.5)],
