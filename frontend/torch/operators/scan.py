@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ....dialects.dtypes import is_float
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
+from ....handles.tir import limits, math_functions
 from ....handles.tir import prim_expr as tx
 from ....handles.tir.prim_expr import PrimExpr
 from ....te.tensor import Tensor
@@ -28,20 +29,20 @@ def _less(a: PrimExpr, b: PrimExpr) -> PrimExpr:
 
 
 def _or_nan(condition: PrimExpr, x: PrimExpr) -> PrimExpr:
-    return tx.logical_or(condition, tx.isnan(x)) if is_float(x.type) else condition
+    return tx.logical_or(condition, math_functions.isnan(x)) if is_float(x.type) else condition
 
 
 def _log_of_sum(a: PrimExpr, b: PrimExpr) -> PrimExpr:
     most, least = _greater(a, b), _less(a, b)
-    return tx.select(tx.isinf(most), most, most + tx.log1p(tx.exp(least - most)))
+    return tx.select(math_functions.isinf(most), most, most + math_functions.log1p(math_functions.exp(least - most)))
 
 
 def _least(x: Tensor) -> PrimExpr:
-    return -tx.infinity(x.type) if is_float(x.type) else tx.min_value(x.type)
+    return -limits.infinity(x.type) if is_float(x.type) else limits.min_value(x.type)
 
 
 def _greatest(x: Tensor) -> PrimExpr:
-    return tx.infinity(x.type) if is_float(x.type) else tx.max_value(x.type)
+    return limits.infinity(x.type) if is_float(x.type) else limits.max_value(x.type)
 
 
 def running_max(x: Tensor, axis: int) -> Tensor:
