@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from xdsl.utils.exceptions import ParseError
 
@@ -36,7 +36,7 @@ _current: ContextVar[tuple[Database, ...]] = ContextVar("tirax_databases", defau
 
 
 @contextmanager
-def _reading(path: str | os.PathLike[str]) -> Generator[None]:
+def reading(path: str | os.PathLike[str]) -> Generator[None]:
     """Turn errors of reading into a `TiraxError` that names the file: stored text can be malformed in many ways."""
     try:
         yield
@@ -61,7 +61,7 @@ def _no_access(path: str | os.PathLike[str], error: Exception) -> TiraxError:
 
 
 @contextmanager
-def _writing(path: str | os.PathLike[str]) -> Generator[None]:
+def writing(path: str | os.PathLike[str]) -> Generator[None]:
     """Turn errors of writing into a `TiraxError` that names the file; its contents remain unchanged."""
     try:
         yield
@@ -74,6 +74,9 @@ class Database:
 
     `with database:` makes it the result of `Database.current()`.
     """
+
+    scheduled_by: ClassVar[Callable[..., Database]]
+    """Returns the database of a scheduling function; set by `composed`."""
 
     def has_workload(self, mod: IRModule) -> bool:
         """Return whether the database contains a structurally equal module."""
@@ -188,17 +191,10 @@ class Database:
         if isinstance(kind, Database):
             return kind
         if callable(kind):
-            return ScheduleFnDatabase(kind, *args, **options)
-        kinds: dict[str, Callable[..., Database]] = {
-            "sqlite": SQLiteDatabase.in_folder,
-            "json": JSONDatabase,
-            "memory": MemoryDatabase,
-            "union": UnionDatabase,
-            "ordered_union": OrderedUnionDatabase,
-        }
-        if kind not in kinds:
-            raise unknown_name("database", str(kind), kinds)
-        return kinds[kind](*args, **options)
+            return Database.scheduled_by(kind, *args, **options)
+        if kind not in KINDS:
+            raise unknown_name("database", str(kind), KINDS)
+        return KINDS[kind](*args, **options)
 
     @staticmethod
     def in_folder(work_dir: str | os.PathLike[str] | None, kind: Any = "sqlite") -> Database:
@@ -217,6 +213,9 @@ class Database:
 
 
 PyDatabase = Database
+
+KINDS: dict[str, Callable[..., Database]] = {}
+"""The constructors of databases by kind; each file of this folder adds its own."""
 
 
 def as_target(target: Target | str | None) -> Target | None:
@@ -253,7 +252,7 @@ def find_equal(workloads: Sequence[Workload], mod: IRModule) -> Workload | None:
     return next((w for w in workloads if structural_equal(w.mod.op, mod.op)), None)
 
 
-def _module_of(text: str) -> IRModule | None:
+def module_of(text: str) -> IRModule | None:
     """Parse a module from MLIR text, or return None for text that this version cannot read, such as TVM's own
     format.
     """
@@ -310,6 +309,9 @@ class MemoryDatabase(Database):
             for record in records
             if shash == workload.shash and (target is None or of_target == key)
         ]
+
+
+KINDS["memory"] = MemoryDatabase
 
 
 # Databases composed of others, and one that calls a scheduling function.
@@ -378,6 +380,10 @@ class ScheduleFnDatabase(_ReadOnly):
         return TuningRecord(sch.trace, Workload(mod, ""), None, record_target), sch
 
 
+KINDS |= {"union": UnionDatabase, "ordered_union": OrderedUnionDatabase}
+Database.scheduled_by = ScheduleFnDatabase
+
+
 # A database in two files of JSON lines, with the file names and record format of TVM.
 
 WORKLOADS, RECORDS = "database_workload.json", "database_tuning_record.json"
@@ -423,7 +429,7 @@ class JSONDatabase(MemoryDatabase):
         for path in self._read:
             if not path.exists() and not allow_missing:
                 raise TiraxError(f"there is no file '{path}'", hint="allow_missing=True begins a new database")
-            with _writing(path):
+            with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch()
         with self._locked():
@@ -461,7 +467,7 @@ class JSONDatabase(MemoryDatabase):
         """Append a complete line or nothing, after cutting off an incomplete line of a killed writer."""
         data = json.dumps(row).encode() + b"\n"
         size = self._read[path]
-        with _writing(path), path.open("r+b", buffering=0) as file:
+        with writing(path), path.open("r+b", buffering=0) as file:
             file.truncate(size)
             file.seek(size)
             try:
@@ -475,10 +481,10 @@ class JSONDatabase(MemoryDatabase):
 
     def _refresh(self) -> None:
         """Read the lines that others have added."""
-        with _reading(self.path_workload):
+        with reading(self.path_workload):
             for row in self._new_rows(self.path_workload):
                 self._lines.append(self._workload(*row))
-        with _reading(self.path_tuning_record):
+        with reading(self.path_tuning_record):
             for row in self._new_rows(self.path_tuning_record):
                 number = row[0]
                 if type(number) is not int or number < 0:
@@ -497,8 +503,11 @@ class JSONDatabase(MemoryDatabase):
 
     def _workload(self, shash: Any, text: str) -> Workload | None:
         """Return the workload of a line, or None if this version cannot read it."""
-        mod = _module_of(text)
+        mod = module_of(text)
         return None if mod is None else super().commit_workload(mod)
+
+
+KINDS["json"] = JSONDatabase
 
 
 def _row(line: bytes, what: str) -> list[Any]:
@@ -581,10 +590,10 @@ class SQLiteDatabase(Database):
         """Those that were read already."""
         checked_path(self.path, missing=True)
         os.makedirs(os.path.dirname(os.path.abspath(self.path)), exist_ok=True)
-        with _reading(self.path):
+        with reading(self.path):
             self._db = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, check_same_thread=False, isolation_level=None)
         try:
-            with _reading(self.path):
+            with reading(self.path):
                 self._open()
         except TiraxError:
             self._db.close()
@@ -629,7 +638,7 @@ class SQLiteDatabase(Database):
             number = self._find(mod, shash)
             if number is not None:
                 return number
-            with _writing(self.path):
+            with writing(self.path):
                 self._db.execute("insert or ignore into workload (shash, module) values (?, ?)", (shash, str(mod.op)))
             number = self._find(mod, shash)
         if number is None:
@@ -650,7 +659,7 @@ class SQLiteDatabase(Database):
         if not isinstance(text, str):  # SQLite has bytes in columns of texts, too
             raise TiraxError(f"a workload of '{self.path}' is no text", found=type(text).__name__)
         if number not in self._workloads:
-            mod = _module_of(text)
+            mod = module_of(text)
             if mod is None:
                 return None
             self._workloads[number] = Workload(mod, shash)
@@ -666,7 +675,7 @@ class SQLiteDatabase(Database):
             json.dumps([info.as_json() for info in record.args_info]),
         )
         columns = "workload, target, target_key, trace, run_secs, args_info"
-        with self._lock, _writing(self.path):
+        with self._lock, writing(self.path):
             self._db.execute(f"insert into record ({columns}) values (?, ?, ?, ?, ?, ?) {_AGAIN}", row)
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
@@ -705,7 +714,7 @@ class SQLiteDatabase(Database):
         workload = self._workload(number, shash, module)
         if workload is None:
             return None
-        with _reading(self.path):
+        with reading(self.path):
             what = f"a record of '{self.path}'"
             return TuningRecord(
                 Trace.from_json(read_json(trace, what, TiraxError)),
@@ -716,5 +725,8 @@ class SQLiteDatabase(Database):
             )
 
     def _all(self, query: str, values: Sequence[Any]) -> list[Any]:
-        with self._lock, _reading(self.path):
+        with self._lock, reading(self.path):
             return self._db.execute(query, values).fetchall()
+
+
+KINDS["sqlite"] = SQLiteDatabase.in_folder
