@@ -19,9 +19,10 @@ from ..schedule.random import Random
 from ..target import Target
 from ..transforms.params.bind_params import BindParams
 from .context import TuneContext
-from .database import Database, stable_hash
+from .database import Database
 from .tir_integration import apply_database, space_of, tunable_functions, workload_of
 from .tune import TuneOptions, strategy_of, tune_tasks
+from .types import stable_hash
 
 
 @dataclass
