@@ -17,15 +17,13 @@ from tirax.ir.equality import structural_equal
 from tirax.schedule import Schedule
 from tirax.target import Target
 from tirax.tuning.database import (
-    RECORDS,
-    WORKLOADS,
     Database,
     JSONDatabase,
     MemoryDatabase,
     SQLiteDatabase,
-    stable_hash,
 )
-from tirax.tuning.types import TensorInfo, TuningRecord
+from tirax.tuning.database.files import RECORDS, WORKLOADS
+from tirax.tuning.types import TensorInfo, TuningRecord, stable_hash
 from tirax.tvm_api.script import from_source
 
 TARGET = Target("llvm -num-cores=1")
