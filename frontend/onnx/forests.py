@@ -102,11 +102,12 @@ def _intervals(branch: Branch, dtype: Any) -> tuple[list[float], list[bool]]:
     values = sorted(set(branch.values))
     if not values or any(np.isnan(v) for v in values):
         raise ModelError("a branch of a tree compares with NaN, or with nothing")
-    inclusive, exclusive = [[f(v, dtype) for v in values] for f in (_at_most, _below)]
+    inclusive = [_at_most(v, dtype) for v in values]
     if branch.mode in ("LEQ", "GT"):
         return inclusive[:1], [branch.mode == "LEQ", branch.mode == "GT"]
     if not np.isfinite(values[0]) and values[0] < 0:
         raise ModelError("a branch of a tree compares with minus infinity")
+    exclusive = [_below(v, dtype) for v in values]
     if branch.mode in ("LT", "GTE"):
         return exclusive[:1], [branch.mode == "LT", branch.mode == "GTE"]
     if branch.mode not in ("EQ", "NEQ", "MEMBER"):
@@ -130,7 +131,7 @@ def _below(value: float, dtype: Any) -> float:
 
 
 def tables_of(forest: Forest, features: int, dtype: Any) -> Tables:
-    """Return the tables of a forest for inputs with so many columns, with weights in a dtype.
+    """Return the tables of a forest for inputs of a dtype with so many columns.
 
     Raises `ModelError` for trees with a cycle, and features, nodes and targets that do not exist.
     """
@@ -173,7 +174,7 @@ def _grouped(
         depths=np.array([*depths, *[0] * lacking], np.int32).reshape(-1, LANES).max(axis=1),
         begins=begins,
         targets=np.array([t for t, _ in flat] or [0], np.int32),
-        weights=np.array([w for _, w in flat] or [0.0], dtype),
+        weights=np.array([w for _, w in flat] or [0.0], np.float64),
         missing=rows.missing,
     )
 

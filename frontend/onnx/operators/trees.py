@@ -18,7 +18,7 @@ from .elementwise import converted
 
 @converter("TreeEnsembleRegressor", domain=ML)
 def tree_regressor(node: Node, x: Value) -> Output:
-    """Return a float32 for each target, whatever the input's dtype; sums of float64 inputs are in float64."""
+    """Return a float32 for each target, whatever the input's dtype."""
     targets = node.attr("n_targets", 1)
     forest = forest_of_nodes(_attributes(node, "target_weights"), "target", targets)
     y = _aggregated(node, x, forest, node.attr("aggregate_function"))
@@ -83,7 +83,7 @@ def _base_values(node: Node) -> Any:
 
 
 def _aggregated(node: Node, x: Value, forest: Forest, function: str) -> Expr:
-    """Return the aggregated weights of the leaves; of float64 inputs in float64, of all others in float32."""
+    """Return the aggregated weights of the leaves in float64: votes of trees that are even stay so when rounded."""
     if function not in ("SUM", "AVERAGE", "MIN", "MAX"):
         raise node.error("an attribute has a value that means nothing here", found=function)
     dtype = "float64" if x.dtype == "float64" else "float32"

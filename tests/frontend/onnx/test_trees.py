@@ -192,3 +192,11 @@ def test_labels_that_are_strings_are_refused_with_the_reason():
     x = features(rng, 1)
     with pytest.raises(UnsupportedOperators, match="strings"):
         from_onnx(model_of("TreeEnsembleClassifier", x, 2, classlabels_strings=["a", "b"], **forest))
+
+
+def test_votes_that_are_even_stay_so():
+    forest = classic_forest(np.random.default_rng(0), 20, 0, ["LEQ"], 1, "class", False)
+    forest["class_weights"] = [0.05 if tree % 2 else 0.0 for tree in range(20)]
+    x = np.zeros((1, FEATURES), np.float32)
+    model = model_of("TreeEnsembleClassifier", x, 2, classlabels_int64s=[0, 1], **forest)
+    assert_like(model, lambda _: lambda _: [np.array([0]), np.array([[0.5, 0.5]])], x, rtol=0)
