@@ -34,6 +34,7 @@ DTypeLike = str | Attribute
 
 
 def as_type(dtype: DTypeLike) -> Attribute:
+    """Return the type of a dtype that is a name, a pointer type or a type."""
     if dtype == "handle":
         return tir.HANDLE
     if isinstance(dtype, PointerType):
@@ -244,6 +245,7 @@ def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
 
 
 def integer_range(dtype: Attribute) -> tuple[int, int]:
+    """Return the least and the greatest value of an integer dtype."""
     bits = bit_width(dtype)
     return (0, 2**bits - 1) if is_unsigned(dtype) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
@@ -430,6 +432,7 @@ def any_of(*args: ExprLike, span: object = None) -> PrimExpr:
 
 
 def booleans(args: Sequence[ExprLike]) -> list[PrimExpr]:
+    """Return conditions as expressions. Raises `OperandError` for none, `DTypeError` for one that is not bool."""
     if not args:
         raise OperandError("at least one condition is needed", expected="1 or more", found="0")
     conditions = list(map(convert, args))
