@@ -3,4 +3,5 @@
 from . import equality as equality
 from . import module as module
 from .relax import builder as builder
+from .relax import construct as construct
 from .relax import registered as registered

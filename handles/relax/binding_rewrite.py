@@ -15,10 +15,11 @@ from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase
 from ...ir.verification.dominance import check_dominance
 from ..module import IRModule
-from .builder import Builder, Scope
+from .builder import Builder
 from .calls import to_expr
 from .expr import DataflowVar, Expr, Var, canonical
 from .function import DataflowBlock, Function, MatchCast, VarBinding
+from .scopes import Scope
 
 
 class _Placer(Builder):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -16,10 +16,8 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, Region
 
 from ...diagnostics import TiraxError
 from ...dialects import relax
-from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.registered import MOST_STEPS, NORMALIZE, endless, own_function
-from ...dialects.relax.types import is_base_of
 from ...dialects.sym.expr import Var as SymbolicVar
 from ...ir.equality import structural_equal, structural_hash
 from ...ir.functions.lookup import FunctionOp, functions
@@ -27,50 +25,16 @@ from ...ir.names import NameSupply, identifier
 from ...ir.rewriting.infer import infer_again
 from ...ir.verification.as_written import remember, remember_declared
 from ...ir.verification.dominance import check_dominance
-from ...ir.verification.ill_formed import DataflowVariableOutside, MissingResult, NestedCall, VariableDefinedTwice
+from ...ir.verification.ill_formed import DataflowVariableOutside, NestedCall, VariableDefinedTwice
 from ..base_func import BaseFunc
 from ..module import IRModule, require_function
 from ..struct_info import ShapeStructInfo, type_of
-from ..tir.attributes import attr_of
 from .call import Call
 from .calls import to_expr
 from .expr import DataflowVar, Expr, GlobalVar, Tuple, Var, bound_expr, canonical, expr_of
-from .function import BindingBlock, DataflowBlock, Function, If, MatchCast, SeqExpr, VarBinding
-
-
-@dataclass
-class Scope:
-    """The insertion point of bindings: a block, inside or outside a dataflow block, with the outputs so far."""
-
-    block: Block
-    dataflow: relax.DataflowOp | None = None
-    outputs: list[tuple[SSAValue, Var]] = field(default_factory=list[tuple[SSAValue, Var]])
-    first: Operation | None = None
-    """The op before the current binding block; None at the start of the block."""
-    detached: bool = False
-    """True if it belongs to no function: blocks of bindings may be built on their own."""
-
-
-class OpenScope:
-    """A scope opened by `Builder.begin_scope`; as a context manager it returns its block and closes at the end."""
-
-    def __init__(self, scopes: list[Scope], block: Block):
-        self._scopes = scopes
-        self._depth = len(scopes)
-        self.block = block
-        self.is_open = True
-        scopes.append(Scope(block))
-
-    def close(self) -> None:
-        """Close the scope, and those opened inside it."""
-        self.is_open = False
-        del self._scopes[self._depth :]
-
-    def __enter__(self) -> Block:
-        return self.block
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+from .function import BindingBlock, DataflowBlock, Function, MatchCast, SeqExpr, VarBinding
+from .function_parts import finish_function, take_params
+from .scopes import OpenScope, PendingOutput, Scope
 
 
 @dataclass
@@ -347,7 +311,7 @@ class Builder:
         outer.insert_op_before(new, old)
         old.detach()
         for result, (inner, handle) in zip(new.outputs, scope.outputs, strict=True):
-            set_name(result, handle.name_hint if isinstance(handle, _Output) else name_of(inner))
+            set_name(result, handle.name_hint if isinstance(handle, PendingOutput) else name_of(inner))
             handle.point_at(result)
             self._exported.setdefault(inner, result)
         return DataflowBlock(new)
@@ -371,7 +335,7 @@ class Builder:
         else:
             inner = self._bind(expr, name)
             hint = name_of(inner) or ""
-        handle = _Output(inner, hint)
+        handle = PendingOutput(inner, hint)
         self.scope.outputs.append((inner, handle))
         return handle
 
@@ -607,53 +571,11 @@ class Builder:
         return self._insert_inline(value.op) if isinstance(value, OpResult) and relax.is_inline(value.op) else value
 
 
-class _Output(Var):
-    """An output of a dataflow block under construction: the inner value until the block ends."""
-
-    __slots__ = ("_name",)
-
-    def __init__(self, inner: SSAValue, name: str):
-        self._name = name
-        self.point_at(inner)
-
-    @property
-    def name_hint(self) -> str:
-        return self._name
-
-    def __repr__(self) -> str:
-        return self._name
-
-
 def _params(params: Any) -> Sequence[Var]:
     """Return parameters passed as one variable, a sequence or a `Tuple` of variables."""
     if isinstance(params, Var):
         return [params]
     return cast("Sequence[Var]", params.fields if isinstance(params, Tuple) else params)
-
-
-def take_params(block: Block, params: Sequence[Var]) -> dict[SSAValue, SSAValue]:
-    """Make variables arguments of a block, which their handles refer to from now on; return the old values -> the new
-    ones.
-
-    Raises `TiraxError` if an object is not a variable or occurs twice.
-    """
-    olds: dict[SSAValue, SSAValue] = {}
-    for var in params:
-        if not isinstance(var, Var):
-            raise TiraxError("a parameter is a variable", expected="relax.Var", found=type(var).__name__)
-        old = var.ssa
-        if old in olds:
-            raise TiraxError(f"the parameter {var.name_hint} is given twice")
-        new = block.insert_arg(old.type, len(block.args))
-        set_name(new, name_of(old))
-        olds[old] = new
-    for op in block.walk():
-        for i, operand in enumerate(op.operands):
-            if operand in olds:
-                op.operands[i] = olds[operand]
-    for var in params:
-        var.point_at(olds[var.ssa])
-    return olds
 
 
 def _ops_from(op: Operation | None) -> Iterator[Operation]:
@@ -669,108 +591,6 @@ def _set_operands(op: Operation, operands: Sequence[SSAValue]) -> None:
         infer_again(op)
 
 
-def finish_function(
-    name: str,
-    block: Block,
-    value: SSAValue,
-    ret: Attribute | None,
-    pure: bool,
-    attrs: Mapping[str, Any],
-    private: bool,
-) -> relax.FuncOp:
-    """End `block` with a return and make it the body of a new function."""
-    block.add_op(relax.ReturnOp(value))
-    if ret is None:
-        bound = set(relax.free_symbolic_vars(a.type for a in block.args))
-        ret = relax.erase_unbound(value.type, bound)
-    properties: dict[str, PyValue] = {
-        k: a for k, v in attrs.items() if k != "global_symbol" and (a := attr_of(v)) is not None
-    }
-    return relax.FuncOp(name, Region(block), ret, private=private, attrs=properties, pure=pure)
-
-
-def build_function(
-    name: str,
-    params: Sequence[Var],
-    body: Expr,
-    ret: Attribute | None,
-    pure: bool,
-    attrs: Mapping[str, Any],
-    private: bool,
-) -> relax.FuncOp:
-    """Return a function that belongs to no module, from `params` and a body: an expression, or a finished block."""
-    if isinstance(body, SeqExpr) and body.block.parent is None:
-        if not body.block.args:
-            take_params(body.block, params)
-        last = body.block.last_op
-        value = body.ssa
-        if isinstance(last, relax.YieldOp | relax.ReturnOp):
-            last.detach()
-            last.drop_all_references()
-        return finish_function(name, body.block, value, ret, pure, attrs, private)
-    if isinstance(body, SeqExpr):
-        block, value = _copy_sequence(body, params)
-        return finish_function(name, block, value, ret, pure, attrs, private)
-    builder = Builder()
-    with builder.begin_scope(params) as block:
-        value = builder.place(body)
-    return finish_function(name, block, value, ret, pure, attrs, private)
-
-
-def _copy_sequence(seq: SeqExpr, params: Sequence[Var]) -> tuple[Block, SSAValue]:
-    """Return a block with a copy of the bindings of a body, whose arguments replace `params`, and the copied result."""
-    block = Block(arg_types=[p.ssa.type for p in params])
-    copies: dict[SSAValue, SSAValue] = {}
-    for var, arg in zip(params, block.args, strict=True):
-        set_name(arg, name_of(var.ssa))
-        copies[var.ssa] = arg
-    for op in seq.block.ops:
-        if op is not seq.block.last_op:
-            block.add_op(op.clone(copies))
-    return block, copies.get(seq.ssa, seq.ssa)
-
-
-def build_sequence(blocks: Sequence[BindingBlock], body: Any) -> Block:
-    """Return a block of bindings that belongs to no function yet and ends with the value of `body`."""
-    builder = Builder()
-    builder.remembers = True
-    with builder.begin_scope() as block:
-        for each in blocks:
-            builder.emit_block(each)
-        block.add_op(relax.YieldOp(builder.place(to_expr(body))))
-    for var in (b.var for each in blocks if each.detached for b in each.bindings):
-        emitted = builder.get_remap(var.ssa)
-        if emitted is not None and _may_be(var.ssa.type, emitted.ssa.type):
-            var.point_at(emitted.ssa)  # a variable declared with another type stays as it is outside of the block
-    return block
-
-
-def _may_be(declared: Attribute, inferred: Attribute) -> bool:
-    """Return whether one of both types refines the other."""
-    return is_base_of(declared, inferred) or is_base_of(inferred, declared)
-
-
-def build_branch(body: Expr) -> Block:
-    """Return the block of a branch: a finished block, or a new one for a single expression."""
-    if isinstance(body, SeqExpr):
-        if body.block.parent is None:
-            return body.block
-        block, value = _copy_sequence(body, ())
-        block.add_op(relax.YieldOp(value))
-        return block
-    builder = Builder()
-    with builder.begin_scope() as block:
-        end = relax.YieldOp(builder.place(body))
-        block.add_op(end)
-    remember(end).broken.append((MissingResult, "the body of a branch is no SeqExpr"))
-    return block
-
-
 def module_of(mod: IRModule | ModuleOp | None) -> IRModule | None:
     """Return the handle of a module that is a handle or an op."""
     return IRModule(mod) if isinstance(mod, ModuleOp) else mod
-
-
-Function.build = staticmethod(build_function)
-SeqExpr.build = staticmethod(build_sequence)
-If.build = staticmethod(build_branch)
