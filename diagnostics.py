@@ -18,20 +18,25 @@ from zlib import crc32
 
 from xdsl.utils.exceptions import DiagnosticException, VerifyException
 
+from .locks import Lock
+
 _MAX_SOURCES = 256
 _MAX_SOURCE_BYTES = 1 << 26
 _sources: OrderedDict[str, tuple[int, list[str]]] = OrderedDict()
 """The most recently registered texts by name: their sizes and lines."""
+_lock = Lock()
 
 
 def register_source(name: str, text: str) -> None:
     """Register the text of `name` (a path or a made-up name such as `<string>`) so that diagnostics can quote it."""
-    _sources[name] = len(text), text.splitlines()
-    _sources.move_to_end(name)
-    size = sum(size for size, _ in _sources.values())
-    while len(_sources) > _MAX_SOURCES or (size > _MAX_SOURCE_BYTES and len(_sources) > 1):
-        _, (dropped, _) = _sources.popitem(last=False)
-        size -= dropped
+    lines = text.splitlines()
+    with _lock:
+        _sources[name] = len(text), lines
+        _sources.move_to_end(name)
+        size = sum(size for size, _ in _sources.values())
+        while len(_sources) > _MAX_SOURCES or (size > _MAX_SOURCE_BYTES and len(_sources) > 1):
+            _, (dropped, _) = _sources.popitem(last=False)
+            size -= dropped
 
 
 def register_text(name: str, text: str) -> str:
