@@ -9,6 +9,7 @@ from xdsl.ir import Attribute
 
 from ..dialects.sym.expr import Const
 from ..handles.tir import prim_expr as tx
+from ..handles.tir.math_functions import abs_
 from ..handles.tir.prim_expr import PrimExpr
 from ..te.extern_body import Array, Cell, Statements, filled
 from ..te.tensor import Tensor
@@ -70,7 +71,7 @@ def _iterate(
             product.set(t, product(t) + matrix(t * k + j) * p(j))
         total.set(total.value + p(t) * product(t))
     going.set(0)
-    with b.loop("t", extent) as t, b.when(tx.less_equal(tx.const(0.005 / k, dtype), tx.abs_(product(t) - total.value))):
+    with b.loop("t", extent) as t, b.when(tx.less_equal(tx.const(0.005 / k, dtype), abs_(product(t) - total.value))):
         going.set(1)
     with b.when(tx.equal(going.value, 1)), b.loop("t", extent) as t:
         own = b.let("own", matrix(t * k + t))

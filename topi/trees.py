@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import i64
 
 from ..dialects.sym.expr import Const
 from ..handles.tir import prim_expr as tx
+from ..handles.tir.limits import max_value, min_value
 from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te.extern_body import Array, Statements, filled
 from ..te.tensor import Tensor
@@ -46,7 +47,7 @@ def tree_ensemble(
     """
     rows = x.dims[0]
     dtype = weights.type
-    first = {"SUM": tx.const(0.0, dtype), "MIN": tx.max_value(dtype), "MAX": tx.min_value(dtype)}[aggregate]
+    first = {"SUM": tx.const(0.0, dtype), "MIN": max_value(dtype), "MAX": min_value(dtype)}[aggregate]
     combined = _COMBINED[aggregate]
 
     def body(b: Statements, out: Tensor) -> None:
