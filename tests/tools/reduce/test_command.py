@@ -120,7 +120,7 @@ def test_a_program_without_the_fault_is_refused(cli, model, tmp_path):
         (("--command", "true '{}"), "--command is not understood: No closing quotation"),
         (("--command", "no-such-command {}"), "there is no command 'no-such-command'"),
         (("--command", "true {}", "-p", "normalize"), "passes belong to --predicate"),
-        (("--predicate", "crash", "--sizes", "-1"), "argument --sizes: invalid 'sizes' value"),
+        (("--predicate", "crash", "--sizes", "-1"), "argument --sizes: invalid sizes: '-1'"),
         (("--predicate", "slower"), "slower than what?"),
         (("--predicate", "crash", "--than", "1us"), "slower than what?"),
         (("--predicate", "slower", "--than", "default-cpus"), "unknown pass 'default-cpus'"),

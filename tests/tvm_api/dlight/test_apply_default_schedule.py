@@ -122,5 +122,5 @@ def test_rules_for_cpus_leave_other_targets_alone(module):
 def test_what_is_for_gpus_says_so():
     with pytest.raises(AttributeError, match="tvm.dlight.gpu is not provided: code is generated for CPUs"):
         _ = dl.gpu
-    with pytest.raises(UnsupportedError, match="get_max_threads_per_block is left out"):
+    with pytest.raises(UnsupportedError, match="get_max_threads_per_block is not provided"):
         dl.base.analysis.get_max_threads_per_block(tvm.target.Target("cuda"))
