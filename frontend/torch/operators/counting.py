@@ -54,14 +54,14 @@ def bincount(e: Emitter, x: Expr, weights: Expr | None = None, minlength: int = 
     """Return how often each number is among x, or the sum of its weights."""
     places = e.emit(cast_to(x, "int64"))
     if weights is None:
-        weights = R.ones(ShapeExpr(shape_of(x)), dtype="int64")
-    elif dtype_of(weights) != "float32":
-        weights = cast_to(weights, "float64")
+        added: Expr = R.ones(ShapeExpr(shape_of(x)), dtype="int64")
+    else:
+        added = weights if dtype_of(weights) == "float32" else cast_to(weights, "float64")
     least = const([max(minlength, 0) - 1], "int64")  # of an empty x the length is minlength
     greatest = R.max(e.emit(R.concat([places, least], axis=0)))
     shape = e.result_shape()
     extent = _size(e, e.emit(R.add(greatest, const(1, "int64"))), shape[0] if shape else None)
-    return _totals(e, places, e.bound(weights), extent)
+    return _totals(e, places, e.bound(added), extent)
 
 
 @row("histc")

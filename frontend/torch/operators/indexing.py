@@ -218,16 +218,17 @@ def diagonal(e: Emitter, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1)
     if axes != list(range(rank)):
         x = e.emit(R.permute_dims(x, axes=axes))
     *outer, n, m = shape_of(x)
-    first = offset if offset >= 0 else -offset * m
     flat = e.emit(R.reshape(x, ShapeExpr([*outer, plain(n * m)])))
     if not (isinstance(n, int) and isinstance(m, int)):
         shape = e.result_shape()
         if shape is None:
             raise UnsupportedError("the diagonal of a matrix of a size that is not constant")
+        first = offset if offset >= 0 else -offset * m
         steps = R.multiply(_count_up(shape[-1]), e.tensor(m + 1, "int64"))
         return R.take(flat, e.emit(R.add(steps, e.tensor(first, "int64"))), axis=len(outer))
     count = max(min(n, m - offset) if offset >= 0 else min(n + offset, m), 0)
-    return R.take(flat, const(first + (m + 1) * np.arange(count), "int64"), axis=len(outer))
+    start = offset if offset >= 0 else -offset * m
+    return R.take(flat, const(start + (m + 1) * np.arange(count), "int64"), axis=len(outer))
 
 
 @row("as_strided", "as_strided_copy")
