@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...driver.build import build
-from ..importing.errors import InputError
+from ..importing.errors import InputError, ModelError
 from ..importing.extras import require_onnx
 from .importer import imported
 from .node import NotConstant
@@ -53,6 +53,10 @@ class Program(BackendRep):
                 break
             except NotConstant as error:
                 if not self._fix(error.sources, arrays):
+                    raise
+            except ModelError:  # such as another rank than that of the input's numbers
+                sizes = frozenset(n for n, v in arrays.items() if v is not None and v.dtype.kind == "i" and v.ndim <= 1)
+                if not self._fix(sizes, arrays):
                     raise
         outputs = program["main"](*(v for n, v in arrays.items() if n not in self._fixed and v is not None))
         names = [o.name for o in self._model.graph.output]

@@ -137,7 +137,7 @@ def test_the_rule_of_the_default_schedule_is_named(cli, small, monkeypatch):
         if any(stage.name == "tir.for" for stage in module.walk()) and self.rule.name == "pointwise":
             change_constant(module)
 
-    monkeypatch.setattr(Decision, "put", put)
+    monkeypatch.setattr(Decision, "apply", put)
     output = cli("bisect", small, "--sizes", "2").out
     assert "'default-schedule', is the first that changes what the program computes" in output
     assert re.search(r'decision: 2 of 3, sched.rule "pointwise" on "scale"', output), output
