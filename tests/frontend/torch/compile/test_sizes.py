@@ -91,9 +91,16 @@ def test_modes_of_pytorch(mode):
 
 @pytest.mark.parametrize(
     "options",
-    [{"mode": "fastest"}, {"options": {"pipeline": "x"}}, {"options": {"target": "z80"}}, {"options": 5},
-     {"options": {"threads": "2"}}, {"options": {"transform": 3}}],
+    [{"options": {"pipeline": "x"}}, {"options": {"target": "z80"}}, {"options": 5}, {"options": {"threads": "2"}},
+     {"options": {"transform": 3}}],
 )  # fmt: skip
 def test_wrong_options(options):
     with pytest.raises(TiraxError):
         tirax(torch.fx.symbolic_trace(torch.nn.ReLU()), [torch.ones(2)], **options)
+
+
+def test_an_unknown_mode_is_ignored_with_a_warning():
+    x = torch.ones(2)
+    call = torch.compile(lambda x: x + 1, backend="tirax", mode="fastest")
+    with pytest.warns(UserWarning, match="ignores an unknown mode of torch.compile 'fastest'"):
+        torch.testing.assert_close(call(x), x + 1)
