@@ -22,11 +22,14 @@ def expanded(program: Any, custom: frozenset[str] = frozenset(), fallback: bool 
         return program
     _require_inputs_of_their_own(program)
     try:
-        return program.run_decompositions(
+        decomposed = program.run_decompositions(
             _kept_whole(_all_decompositions(custom)) if fallback else _all_decompositions(custom)
         )
     except Exception as error:  # noqa: BLE001 - torch raises what comes to it where a decomposition does not fit
         raise ModelError(f"PyTorch cannot write out operators of the program: {error}") from error
+    if hasattr(program, "_guards_code"):  # the conditions on sizes, which decomposing drops
+        decomposed._guards_code = program._guards_code
+    return decomposed
 
 
 def _require_inputs_of_their_own(program: Any) -> None:

@@ -22,6 +22,7 @@ from .arguments import dtype_name
 from .expansion import expanded
 from .fallback import as_pairs, is_complex
 from .graph import CustomConverter, GraphReader
+from .guards import emit_guards
 from .symbols import finite_bounds
 from .tensors import array_of, constant
 
@@ -208,6 +209,7 @@ class _Importer:
         with bb.function("main", [*variables, *inputs.weights.values()], attrs=self._attributes(len(variables))):
             self._enter(inputs)
             with self._reader.blocks():
+                emit_guards(bb, self._reader.symbols, self._program)
                 self._reader.read(n for n in self._program.graph.nodes if n.op in ("call_function", "get_attr"))
                 self._reader.coverage.require_supported(hint=_HINT)
                 warn_of_fallbacks(self._reader.coverage, "torch")

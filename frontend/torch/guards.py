@@ -1,0 +1,228 @@
+"""Conditions on sizes under which a program was traced, as checks of the compiled function.
+
+PyTorch keeps them as Python text, `math.trunc(0.5 * torch.sym_float(L['x'].size()[1])) == 3`: what was traced holds for
+the sizes that meet them. A condition that is not understood is an error: the program could be wrong without it.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
+from functools import reduce
+from typing import Any
+
+from ...diagnostics import UnsupportedError
+from ...dialects.sym.expr import SymExpr, as_expr, floordiv, floormod
+from ...dialects.sym.operators import (
+    eq,
+    le,
+    logical_and,
+    logical_not,
+    logical_or,
+    lt,
+    maximum,
+    minimum,
+    select,
+    truncdiv,
+)
+from ...handles.relax.expr import ShapeExpr
+from ...handles.struct_info import ShapeStructInfo
+from ..block_builder import BlockBuilder
+from .symbols import Symbols
+
+_LARGEST = 1 << 20
+"""The largest denominator of a factor: the product of a size and a fraction of this kind is exact in floating point."""
+
+
+def emit_guards(builder: BlockBuilder, symbols: Symbols, program: Any) -> None:
+    """Check the conditions of an exported program at run time, where its declared ranges do not say them.
+
+    Raises `UnsupportedError` for a condition on sizes that is not understood.
+    """
+    codes = [code for code in getattr(program, "_guards_code", None) or () if _is_of_sizes(code)]
+    if not codes:
+        return
+    values = dict(_inputs(program))
+    for code in codes:
+        condition = _Guard(symbols, values).condition(code)
+        if condition.constant != 1:
+            flag = select(condition, as_expr(1), as_expr(0))
+            builder.match_cast(ShapeExpr([flag]), ShapeStructInfo([1]), "traced_for_these_sizes")
+
+
+def _is_of_sizes(code: str) -> bool:
+    return ".size()" in code or ".shape" in code
+
+
+def _inputs(program: Any) -> Iterator[tuple[str, Any]]:
+    """The traced inputs of a program, by PyTorch's text for each: `L['x']`, `L['pair'][0]`."""
+    from torch.utils._pytree import tree_unflatten
+
+    nodes = {n.name: n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"}
+    names = [s.arg.name for s in program.graph_signature.input_specs if s.kind.name == "USER_INPUT"]
+    args, kwargs = tree_unflatten([nodes.get(name) for name in names], program.call_spec.in_spec)
+    declared = list(getattr(program.module_call_graph[0].signature, "forward_arg_names", None) or ())
+    known = {**dict(zip(declared, args, strict=False)), **kwargs}
+    leaves = list(known.items())
+    if not declared:  # a leaf is called by the name of its placeholder then
+        leaves += [(name, nodes.get(name)) for name in names]
+    for name, value in leaves:
+        yield from _leaves(f"L['{name}']", value)
+        several, _, number = name.rpartition("_")  # of `*several`, which the signature has one by one
+        if number.isdecimal() and several not in known:
+            yield from _leaves(f"L['{several}'][{number}]", value)
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    items: Any = (
+        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
+    )
+    yield path, value
+    for key, item in items:
+        yield from _leaves(f"{path}[{key!r}]", item)
+
+
+class _Ratio:
+    """A number of a guard: an integer expression over a positive integer."""
+
+    def __init__(self, numerator: SymExpr, denominator: int = 1):
+        self.numerator, self.denominator = numerator, denominator
+
+    def scaled(self, factor: int) -> SymExpr:
+        """Return `factor` times the number's numerator."""
+        return self.numerator * factor
+
+
+def _compared(build: Callable[[SymExpr, SymExpr], SymExpr], swaps: bool = False, negates: bool = False) -> Any:
+    def compare(a: _Ratio, b: _Ratio) -> SymExpr:
+        left, right = a.scaled(b.denominator), b.scaled(a.denominator)
+        condition = build(right, left) if swaps else build(left, right)
+        return logical_not(condition) if negates else condition
+
+    return compare
+
+
+_COMPARE: dict[type[ast.cmpop], Callable[[_Ratio, _Ratio], SymExpr]] = {
+    ast.Eq: _compared(eq),
+    ast.NotEq: _compared(eq, negates=True),
+    ast.Lt: _compared(lt),
+    ast.LtE: _compared(le),
+    ast.Gt: _compared(lt, swaps=True),
+    ast.GtE: _compared(le, swaps=True),
+}
+
+
+def _sum(sign: int) -> Callable[[_Ratio, _Ratio], _Ratio]:
+    def build(a: _Ratio, b: _Ratio) -> _Ratio:
+        return _Ratio(a.scaled(b.denominator) + b.scaled(a.denominator) * sign, a.denominator * b.denominator)
+
+    return build
+
+
+def _quotient(a: _Ratio, b: _Ratio) -> _Ratio:
+    divisor = b.numerator.constant
+    if not isinstance(divisor, int) or divisor <= 0:
+        raise UnsupportedError("a division by a size")
+    return _Ratio(a.scaled(b.denominator), a.denominator * divisor)
+
+
+def _rounded(divide: Callable[[SymExpr, int], SymExpr]) -> Callable[[_Ratio], _Ratio]:
+    return lambda a: _Ratio(divide(a.numerator, a.denominator))
+
+
+def _floor_quotient(a: _Ratio, b: _Ratio) -> _Ratio:
+    return _Ratio(floordiv(a.scaled(b.denominator), b.scaled(a.denominator)))
+
+
+def _modulo(a: _Ratio, b: _Ratio) -> _Ratio:
+    if a.denominator != 1 or b.denominator != 1:
+        raise UnsupportedError("a remainder of fractions")
+    return _Ratio(floormod(a.numerator, b.numerator))
+
+
+def _extremum(build: Callable[[SymExpr, SymExpr], SymExpr]) -> Callable[..., _Ratio]:
+    def of_two(a: _Ratio, b: _Ratio) -> _Ratio:
+        return _Ratio(build(a.scaled(b.denominator), b.scaled(a.denominator)), a.denominator * b.denominator)
+
+    return lambda *args: reduce(of_two, args)
+
+
+_BINARY: dict[type[ast.operator], Callable[[_Ratio, _Ratio], _Ratio]] = {
+    ast.Add: _sum(1),
+    ast.Sub: _sum(-1),
+    ast.Mult: lambda a, b: _Ratio(a.numerator * b.numerator, a.denominator * b.denominator),
+    ast.Div: _quotient,
+    ast.FloorDiv: _floor_quotient,
+    ast.Mod: _modulo,
+}
+
+_CALLS: dict[str, Callable[..., _Ratio]] = {
+    "math.trunc": _rounded(truncdiv),
+    "int": _rounded(truncdiv),
+    "torch.sym_int": _rounded(truncdiv),
+    "math.floor": _rounded(floordiv),
+    "math.ceil": _rounded(lambda a, b: -floordiv(-a, b)),
+    "torch.sym_float": lambda a: a,
+    "float": lambda a: a,
+    **dict.fromkeys(("max", "torch.sym_max"), _extremum(maximum)),
+    **dict.fromkeys(("min", "torch.sym_min"), _extremum(minimum)),
+}
+
+
+class _Guard:
+    """Translates the text of a condition."""
+
+    def __init__(self, symbols: Symbols, values: Mapping[str, Any]):
+        self._symbols, self._values = symbols, values
+
+    def condition(self, code: str) -> SymExpr:
+        """Return a condition. Raises `UnsupportedError` if it is not understood."""
+        try:
+            return self._truth(ast.parse(code, mode="eval").body)
+        except (UnsupportedError, KeyError, IndexError, TypeError, SyntaxError, OverflowError) as error:
+            raise UnsupportedError(
+                "the program was traced for sizes that meet a condition which is not understood",
+                found=code,
+                hint="export it with fixed sizes, or write the model without decisions on these sizes",
+            ) from error
+
+    def _truth(self, node: ast.expr) -> SymExpr:
+        if isinstance(node, ast.BoolOp):
+            return reduce(logical_and if isinstance(node.op, ast.And) else logical_or, map(self._truth, node.values))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return logical_not(self._truth(node.operand))
+        if not isinstance(node, ast.Compare):
+            raise UnsupportedError(type(node).__name__)
+        values = [self._number(n) for n in (node.left, *node.comparators)]
+        pairs = zip(node.ops, values, values[1:], strict=False)
+        return reduce(logical_and, [_COMPARE[type(op)](a, b) for op, a, b in pairs])
+
+    def _number(self, node: ast.expr) -> _Ratio:
+        path = ast.unparse(node)
+        if path in self._values:
+            return _Ratio(as_expr(self._symbols.extent(self._values[path])))
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            exact = Fraction(node.value)
+            if exact.denominator > _LARGEST:
+                raise UnsupportedError("a factor that is not exact")
+            return _Ratio(as_expr(exact.numerator), exact.denominator)
+        if isinstance(node, ast.BinOp):
+            return _BINARY[type(node.op)](self._number(node.left), self._number(node.right))
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+            value = self._number(node.operand)
+            return _Ratio(-value.numerator, value.denominator)
+        if isinstance(node, ast.Subscript):
+            return self._size(node)
+        if isinstance(node, ast.Call):
+            return _CALLS[ast.unparse(node.func)](*map(self._number, node.args))
+        raise UnsupportedError(type(node).__name__)
+
+    def _size(self, node: ast.Subscript) -> _Ratio:
+        """`L['x'].size()[1]` or `L['x'].shape[1]`"""
+        owner = node.value.func if isinstance(node.value, ast.Call) else node.value
+        if not isinstance(owner, ast.Attribute) or owner.attr not in ("size", "shape"):
+            raise UnsupportedError(ast.unparse(node))
+        shape = self._values[ast.unparse(owner.value)].shape
+        return _Ratio(as_expr(self._symbols.extent(shape[operator.index(ast.literal_eval(node.slice))])))
