@@ -14,8 +14,8 @@ from .structure import LEAF, Constant, Leaf, Structure, flatten, from_json, to_j
 class Signature:
     """Parameters by name, with the structure of each, and the structure of the result.
 
-    `defaults` are parameters with a constant structure that calls may leave out. `result` None stands for the native
-    result as it is; a structure takes the first leaves of the native tuple.
+    Calls may leave out parameters with a constant structure. If `result` is None, the native
+    result is returned as it is; otherwise its first leaves fill the structure.
     """
 
     parameters: Mapping[str, Structure]

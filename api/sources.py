@@ -1,4 +1,4 @@
-"""The kinds of models that `tirax.compile` takes: a row each."""
+"""The kinds of models supported by `tirax.compile`: a row each."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .signature import Signature
 
 @dataclass(frozen=True)
 class Program:
-    """A module to compile; `signature` None stands for its own, of arrays by name."""
+    """A module to compile. If `signature` is None, the function takes arrays by the names of its parameters."""
 
     module: Any
     signature: Signature | None = None

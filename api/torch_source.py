@@ -95,7 +95,8 @@ def _signature(program: Any, forward: inspect.Signature | None) -> Signature:
 
 def _parameter_names(program: Any, forward: inspect.Signature | None) -> list[str]:
     if forward is not None:
-        return [p.name for p in forward.parameters.values() if p.kind is not p.VAR_POSITIONAL]
+        positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        return [p.name for p in forward.parameters.values() if p.kind in positional]
     return list(getattr(program.module_call_graph[0].signature, "forward_arg_names", None) or ())
 
 

@@ -115,3 +115,15 @@ def test_mistakes_say_what_to_do(mistake):
 def test_a_model_in_training_mode_warns():
     with pytest.warns(UserWarning, match=r"call model\.eval\(\)"):
         tirax.compile(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Dropout(0.5)), X)
+
+
+class Variadic(torch.nn.Module):
+    def forward(self, first, *others, flag=None, **named):
+        return first + others[0] * named["scale"]
+
+
+def test_variadic_parameters():
+    args, scale = (torch.ones(2), torch.arange(2.0)), torch.full((2,), 3.0)
+    f = tirax.compile(Variadic(), args, kwargs={"scale": scale})
+    torch.testing.assert_close(f(*args, scale=scale), Variadic()(*args, scale=scale))
+    assert len(f.inputs) == 3 and list(f.inputs)[0] == "first" and list(f.inputs)[-1] == "scale"
