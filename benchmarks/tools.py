@@ -52,7 +52,12 @@ def row(batch: int) -> dict[str, float]:
     report = session.report(LIMITS)
     each = report.recording.calls / report.measured
     reported = sum(r.seconds for r in report.rows if r.kind != "python") / report.recording.calls
-    return {"batch": batch, **{name: times[name].median for name in functions}, "calls": each, "told": reported * 1e6}
+    return {
+        "batch": batch,
+        **{name: times[name].median for name in functions},
+        "calls": each,
+        "reported": reported * 1e6,
+    }
 
 
 def main() -> int:
@@ -64,10 +69,10 @@ def main() -> int:
 def profiles() -> bool:
     """What profiles cost; whether that is too much."""
     rows = [row(batch) for batch in BATCHES]
-    print(f"{'batch':>6}{'off, us':>10}{'on, us':>10}{'cost':>8}{'measured':>12}{'told, us':>10}")
+    print(f"{'batch':>6}{'off, us':>10}{'on, us':>10}{'cost':>8}{'measured':>12}{'reported':>10}")
     for r in rows:
         cost, part = r["on"] / r["off"] - 1, f"1 of {r['calls']:.1f}"
-        print(f"{r['batch']:>6}{r['off']:>10.2f}{r['on']:>10.2f}{cost:>8.1%}{part:>12}{r['told']:>10.2f}")
+        print(f"{r['batch']:>6}{r['off']:>10.2f}{r['on']:>10.2f}{cost:>8.1%}{part:>12}{r['reported']:>10.2f}")
     measure.write("tools", rows)
     return any(r["on"] > r["off"] * (1 + GOAL) for r in rows)
 

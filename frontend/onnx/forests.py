@@ -222,7 +222,7 @@ def forest_of_nodes(a: Mapping[str, Any], of: str, targets: int) -> Forest:
 
 
 def forest_of_leaves(a: Mapping[str, Any]) -> Forest:
-    """Return the forest of a `TreeEnsemble`, whose branches and leaves are numbered apart."""
+    """Return the forest of a `TreeEnsemble`, whose branches and leaves are numbered separately."""
     modes = [MODES[m] if 0 <= m < len(MODES) else str(m) for m in a["nodes_modes"]]
     members = _members(a.get("membership_values"), modes.count("MEMBER"))
     count = len(modes)

@@ -326,7 +326,7 @@ class Builder:
         """Bind an expression to a variable that is visible after the dataflow block."""
         scope = self.scope
         if scope.dataflow is None:
-            raise TiraxError("emit_output stands in a dataflow block", hint="with bb.dataflow():")
+            raise TiraxError("emit_output is allowed in a dataflow block only", hint="with bb.dataflow():")
         return self._output(to_expr(output), lambda: self._fresh(name_hint or "gv"))
 
     def _output(self, expr: Expr, name: Callable[[], str]) -> Var:

@@ -327,14 +327,14 @@ class _Checker:
 
     def _check_effects(self, op: Operation, where: _Where) -> None:
         if where.in_dataflow and isinstance(op, relax.IfOp | relax.DataflowOp):
-            self._add(ill_formed.ControlFlowInDataflow, op, f"{op.name} stands in a dataflow block")
+            self._add(ill_formed.ControlFlowInDataflow, op, f"{op.name} is in a dataflow block")
         if not is_impure_call(op, self._symbols):
             return
         if where.in_dataflow:
-            message = f"{_script_name(op)} may have effects and stands in a dataflow block"
+            message = f"{_script_name(op)} may have effects and is in a dataflow block"
             self._add(ill_formed.ImpureCallInDataflow, op, message)
         elif where.pure:
-            message = f"{_script_name(op)} may have effects and stands in a function that is declared to be pure"
+            message = f"{_script_name(op)} may have effects and is in a function that is declared to be pure"
             hint = "declare the function with R.function(pure=False), or the call to be pure (call_pure_packed)"
             self._add(ill_formed.ImpureCallInPureFunction, op, message, hint=hint)
 

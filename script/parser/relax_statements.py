@@ -224,7 +224,7 @@ def output(p: RelaxParser, node: ast.Call) -> None:
     """Read `R.output(a, b)`."""
     frame = p.state.function.dataflow
     if frame is None or p.block is not frame.block:
-        raise p.error(node, "R.output stands in a dataflow block only")
+        raise p.error(node, "R.output is allowed in a dataflow block only")
     if frame.outputs is not None:
         raise p.error(node, "R.output stands once in a dataflow block")
     frame.outputs = []

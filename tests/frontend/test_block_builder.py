@@ -257,7 +257,7 @@ def test_symbolic_shapes_reach_tensor_functions():
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda bb, x: bb.emit_output(x + x), "stands in a dataflow block"),
+        (lambda bb, x: bb.emit_output(x + x), "is allowed in a dataflow block only"),
         (lambda bb, x: bb.emit_func_output(x, [x]), "given already"),
         (lambda bb, x: None, "has no result"),
         (lambda bb, x: bb.emit_te(lambda a: 3, x), "must return tensors"),

@@ -142,7 +142,7 @@ FUNCTIONS: list[tuple[str, str, int, int]] = [
     ("return not x", "operator 'not' cannot be applied", 3, 12),
     ("return R.nn.relu(x, y, 3)", "too many arguments", 3, 12),
     ("a = T.exp(x)\nreturn a", "T.exp may not be used in a Relax function", 3, 9),
-    ("R.output(x)\nreturn x", "R.output stands in a dataflow block only", 3, 5),
+    ("R.output(x)\nreturn x", "R.output is allowed in a dataflow block only", 3, 5),
     ("with R.dataflow():\n    return x\n    R.output(x)", "return may not stand in a dataflow block", 4, 9),
     ("with R.dataflow():\n    a = R.exp(x)\n    R.output(a)\n    R.output(a)\nreturn a", "stands once", 6, 9),
     (

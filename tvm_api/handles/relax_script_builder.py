@@ -133,7 +133,7 @@ def output(*values: Expr) -> None:
     """Set the outputs of the current dataflow block. Raises `TiraxError` outside of one."""
     frames = _function().frames
     if not frames:
-        raise TiraxError("R.output stands in a dataflow block", hint="with R.dataflow() as frame: …")
+        raise TiraxError("R.output is allowed in a dataflow block only", hint="with R.dataflow() as frame: …")
     frames[-1].output_vars += [_body().export(v) if isinstance(v, Var) else _body().emit_output(v) for v in values]
 
 

@@ -385,4 +385,4 @@ class Module:
 def test_an_operator_is_called_what_it_is_called_in_scripts(parse):
     text = before(GOOD, OUT, '%n = relax.print (%y) {format = "{}"} : tuple<>')
     (problem,) = well_formed_problems(parse(text))
-    assert problem.message == "R.print may have effects and stands in a dataflow block"
+    assert problem.message == "R.print may have effects and is in a dataflow block"

@@ -48,7 +48,7 @@ def test_a_function_is_what_the_script_is():
     ("use", "message"),
     [
         (lambda x: None, "has no result"),
-        (lambda x: R.output(x), "stands in a dataflow block"),
+        (lambda x: R.output(x), "is allowed in a dataflow block only"),
         (lambda x: R.emit(x, R.Tensor((9,), "float32")), "not what is declared"),
         (lambda x: (R.emit(x), R.func_name("late")), "before the bindings"),
         (lambda x: (R.func_ret_struct_info(R.Shape(ndim=2)), R.func_ret_value(x)), "result is not what is declared"),
