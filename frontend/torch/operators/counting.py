@@ -49,6 +49,10 @@ def repeats(e: Emitter, repeats: Expr, *, output_size: Extent | None = None) -> 
     return cast_to(e.emit(R.bucketize(_count_up(extent), ends, out_int32=False, right=True)), dtype_of(repeats))
 
 
+_OUTSIDE = 1 << 62
+"""An index outside of any tensor, which a scatter refuses."""
+
+
 @row("bincount")
 def bincount(e: Emitter, x: Expr, weights: Expr | None = None, minlength: int = 0) -> Expr:
     """Return how often each number is among x, or the sum of its weights."""
@@ -61,7 +65,9 @@ def bincount(e: Emitter, x: Expr, weights: Expr | None = None, minlength: int = 
     greatest = R.max(e.emit(R.concat([places, least], axis=0)))
     shape = e.result_shape()
     extent = _size(e, e.emit(R.add(greatest, const(1, "int64"))), shape[0] if shape else None)
-    return _totals(e, places, e.bound(added), extent)
+    outside = const(_OUTSIDE, "int64")  # a negative index would count from the end
+    positions = e.emit(R.where(R.less(places, const(0, "int64")), outside, places))
+    return _totals(e, positions, e.bound(added), extent)
 
 
 @row("histc")

@@ -11,9 +11,11 @@ torch = pytest.importorskip("torch", reason="models are made by PyTorch")
 
 from torch_models import agree, exported  # noqa: E402
 
+import tirax  # noqa: E402
 from tirax.driver.build import build  # noqa: E402
 from tirax.frontend.torch.exported_program import from_exported_program  # noqa: E402
 from tirax.frontend.torch.tensors import array_of  # noqa: E402
+from tirax.runtime.errors import OutsideError  # noqa: E402
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 EXTENTS = (0, 1, 2, 7, 31)
@@ -111,3 +113,18 @@ DEPENDENT: dict[str, tuple[Any, list[list[Any]]]] = {
 def test_sizes_of_data(name: str) -> None:
     function, inputs = DEPENDENT[name]
     agree(exported(function, inputs[0]), *inputs)
+
+
+class Counted(torch.nn.Module):
+    def forward(self, x):
+        return torch.bincount(x)
+
+
+@pytest.mark.parametrize("numbers", [[-1, 3, 3], [-(10**9), 0], [-1]])
+def test_negative_numbers_have_no_count(numbers):
+    program = torch.export.export(Counted(), (torch.tensor([1, 2]),), dynamic_shapes=({0: torch.export.Dim.AUTO},))
+    f = tirax.compile(program)
+    with pytest.raises(RuntimeError):
+        torch.bincount(torch.tensor(numbers))
+    with pytest.raises(OutsideError):
+        f(torch.tensor(numbers))
