@@ -127,3 +127,19 @@ def test_variadic_parameters():
     f = tirax.compile(Variadic(), args, kwargs={"scale": scale})
     torch.testing.assert_close(f(*args, scale=scale), Variadic()(*args, scale=scale))
     assert len(f.inputs) == 3 and list(f.inputs)[0] == "first" and list(f.inputs)[-1] == "scale"
+
+
+class Returning(torch.nn.Module):
+    def forward(self, x):
+        return x.shape[0], x, x.bfloat16()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool])
+def test_a_returned_argument_is_of_the_kind_of_the_arguments(dtype):
+    x = torch.ones(3, 4).to(dtype)
+    f = tirax.compile(Returning(), x, dynamic_shapes={"x": {0: "n"}})
+    for y in (x, x[:1], x[:0]):
+        count, same, converted = f(y)
+        assert count == len(y)
+        torch.testing.assert_close(same, y)
+        torch.testing.assert_close(converted, y.bfloat16())
