@@ -22,6 +22,7 @@ from . import (  # noqa: F401
     convolution,
     creation,
     elementwise,
+    factorization,
     function,
     grad,
     image,

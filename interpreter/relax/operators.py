@@ -20,6 +20,7 @@ from ...dialects.dtypes import is_float, numpy_dtype
 from .. import scalars
 from . import special
 from .base import BASE
+from .factorization import FACTORIZATIONS
 from .grad import GRAD
 from .image import IMAGES
 from .manipulation import MOVING
@@ -360,6 +361,7 @@ OPERATORS: dict[str, Function] = {
     "ones_like": lambda _op, x: np.ones_like(x),
     **BASE,
     **BLOCKS,
+    **FACTORIZATIONS,
     **GRAD,
     **IMAGES,
     **MOVING,

@@ -40,6 +40,7 @@ from ..fusion.pattern import ATTRIBUTE, OpPattern
 from . import (  # noqa: F401
     base,
     elementwise,
+    factorization,
     grad,
     layout,
     linear_algebra,

@@ -55,6 +55,50 @@ class image:
     def resize2d(data: Any, size: Any, roi: Any = None, layout: Any = 'NCHW', method: Any = 'linear', coordinate_transformation_mode: Any = 'half_pixel', rounding_method: Any = 'round', cubic_alpha: Any = -0.5, cubic_exclude: Any = 0, extrapolation_value: Any = 0.0, out_dtype: Any = None) -> Call:
         """data resized to height and width `size`, as ONNX's Resize."""
 
+class linalg:
+    @staticmethod
+    def cholesky(x: Any, upper: Any = False, check: Any = True) -> Call:
+        """The lower triangular L with x = L · Lᵀ (or the upper one, Lᵀ) of a positive definite x, and `info`."""
+    @staticmethod
+    def det(x: Any) -> Call:
+        """The determinant."""
+    @staticmethod
+    def eigh(x: Any, upper: Any = False) -> Call:
+        """The eigenvalues of a symmetric matrix in ascending order, and the eigenvectors as columns."""
+    @staticmethod
+    def eigvalsh(x: Any, upper: Any = False) -> Call:
+        """The eigenvalues of a symmetric matrix in ascending order; only the lower (upper) triangle is read."""
+    @staticmethod
+    def inv(x: Any, check: Any = True) -> Call:
+        """The inverse, and `info`. Without `check`, a singular matrix gives NaN."""
+    @staticmethod
+    def lu(x: Any) -> Call:
+        """P · L · U with partial pivoting: L (its diagonal of ones left out) below U, the pivots, and `info`."""
+    @staticmethod
+    def matrix_exp(x: Any) -> Call:
+        """The matrix exponential."""
+    @staticmethod
+    def pivots_to_order(x: Any, pivots: Any) -> Call:
+        """The order of rows that the exchanges of `pivots` give (see `lu`, whose first result is x): P[order[i], i] = 1."""
+    @staticmethod
+    def qr(x: Any, mode: Any = 'reduced') -> Call:
+        """Q with orthonormal columns and upper triangular R, x = Q · R."""
+    @staticmethod
+    def slogdet(x: Any) -> Call:
+        """The sign of the determinant, and the logarithm of its magnitude."""
+    @staticmethod
+    def solve(x: Any, b: Any, check: Any = True) -> Call:
+        """The solution of x · result = b, and `info`. Without `check`, a singular x gives NaN."""
+    @staticmethod
+    def solve_triangular(x: Any, b: Any, upper: Any = False, unitriangular: Any = False) -> Call:
+        """The solution of x · result = b for a lower (upper) triangular x; the other triangle is not read."""
+    @staticmethod
+    def svd(x: Any, full_matrices: Any = True) -> Call:
+        """U, the singular values in descending order, and Vᵀ: x = U · diag(s) · Vᵀ."""
+    @staticmethod
+    def svdvals(x: Any) -> Call:
+        """The singular values in descending order."""
+
 class memory:
     @staticmethod
     def alloc_storage(size: Any, virtual_device_index: Any, storage_scope: Any, dtype: Any) -> Call:

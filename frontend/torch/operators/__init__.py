@@ -8,6 +8,7 @@ _FAMILIES = (
     "counting",
     "creation",
     "elementwise",
+    "factorization",
     "grad",
     "image",
     "indexing",
