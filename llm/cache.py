@@ -130,6 +130,10 @@ class PagedKVCache:
         """Return the number of positions of a sequence. Raises `SequenceError`."""
         return self._of(sequence).length
 
+    def pages_of(self, sequence: int) -> tuple[int, ...]:
+        """Return the pages of a sequence, in order. Raises `SequenceError`."""
+        return tuple(self._of(sequence).pages)
+
     def add_sequence(self, sequence: int) -> None:
         """Add an empty sequence. Raises `SequenceError` if the identifier is in use."""
         self._check_new(sequence)

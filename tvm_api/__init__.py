@@ -25,6 +25,7 @@ from ..runtime import (
 )
 from ._names import no_attribute, provide
 from ._refused import install
+from .llm import builtins
 
 if TYPE_CHECKING:
     from ..handles.module import IRModule
@@ -46,6 +47,7 @@ __tirax_script_dialect__ = "tvm"
 __version__ = "0.20.0"
 
 install()
+builtins.register()
 
 _FILES = frozenset(("contrib", "ir", "meta_schedule", "relax", "script", "testing", "tir", "topi"))
 

@@ -64,6 +64,7 @@ REFUSED = {
     "relax.backend.gpu_generic": _GPU,
     "relax.distributed": ("tensors lie on one machine", "tvm.relax.build"),
     "relax.exec_builder": ("there is no bytecode: graphs become native code", "tvm.relax.build"),
+    "relax.frontend.nn.llm.tree_attn": ("trees of tokens are not attended to", "tvm.relax.frontend.nn.llm.kv_cache"),
     "relax.frontend.stablehlo": _IMPORTERS,
     "relax.frontend.tflite": _IMPORTERS,
     "relay": ("TVM itself dropped Relay", "tvm.relax"),

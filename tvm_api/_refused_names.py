@@ -153,6 +153,7 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
     },
     "topi.nn": dict.fromkeys(_TOPI_NN.split(), _WRITTEN),
     "topi.utils": dict.fromkeys(_TOPI_UTILS.split(), _LAYOUTS),
+    "relax.frontend.nn.llm.kv_cache": {"FlashInferPagedKVCache": "its kernels are CUDA's: TIRPagedKVCache"},
     "relax.testing.vm": {"get_device_id": _DEVICES},
     "ir": {
         "TypeConstraint": _OLD_TYPES,

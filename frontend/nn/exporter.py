@@ -143,12 +143,13 @@ def _stack() -> list[Exporter]:
 @contextmanager
 def _restored(parameters: Parameters) -> Iterator[None]:
     """Restore the expressions of the parameters after a method, in which they represent arguments."""
-    kept = [p.expr_handle for _, p in parameters]
+    kept = [p._expr for _, p in parameters]
     try:
         yield
     finally:
         for (_, parameter), old in zip(parameters, kept, strict=True):
             parameter._expr = old
+            parameter.lacks_contents_as = None
 
 
 def _effect_vars(mode: str, effects: Effects) -> list[Var]:
@@ -186,7 +187,8 @@ def _bind_parameters(builder: BlockBuilder, mode: str, parameters: Parameters, w
         elif mode == "packed":
             value = builder.emit(TupleGetItem(weights[0], i), name)
         elif parameter.data is None:
-            raise TiraxError(f"the parameter {name} has no contents", hint="load_state_dict first")
+            parameter.lacks_contents_as = name
+            continue
         else:
             value = const(parameter.data, parameter.dtype)
         parameter._expr = value

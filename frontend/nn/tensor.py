@@ -138,6 +138,18 @@ class Parameter(Tensor):
     def __init__(self, shape: Sequence[Any], dtype: str | None = None):
         super().__init__(_expr=Var("param", TensorStructInfo(tuple(shape), dtype or get_default_dtype())))
         self._data: NDArray | None = None
+        self.lacks_contents_as: str | None = None
+        """Its name in a function that would need its contents as constants, where it has none."""
+
+    @property
+    def expr_handle(self) -> Expr:
+        """The underlying Relax expression. Raises `TiraxError` in a function that cannot have it."""
+        if self.lacks_contents_as is not None:
+            raise TiraxError(
+                f"the parameter {self.lacks_contents_as} has no contents",
+                hint='load_state_dict first, or param_mode="plain" or "packed"',
+            )
+        return self._expr
 
     @property
     def data(self) -> NDArray | None:

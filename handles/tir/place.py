@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...dialects import tir
+from ...dialects.names import name_of, set_name
 from ...dialects.sym import ValueOp
 from ...ir.affine.values import operands_first
 from .placeholders import is_free, with_names
@@ -23,7 +24,7 @@ def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAVa
 
     def needed(v: SSAValue) -> Sequence[SSAValue]:
         op = v.owner
-        if v in mapping or is_free(v) or not isinstance(op, Operation) or op.parent is not None:
+        if v in mapping or is_free(v) or not isinstance(op, Operation) or _is_placed(op):
             return ()
         return op.operands[:1] if isinstance(op, tir.LoadOp) else op.operands
 
@@ -33,18 +34,28 @@ def place(expr: PrimExpr | SSAValue, block: Block, mapping: dict[SSAValue, SSAVa
     return placed
 
 
+def _is_placed(op: Operation) -> bool:
+    """Return whether an operation is in a block other than the regions of a detached expression."""
+    around = op.parent_op()
+    if op.parent is None or around is None:
+        return op.parent is not None
+    return not isinstance(around, tir.LetInOp | tir.IfThenElseOp) or _is_placed(around)
+
+
 def _placed(value: SSAValue, block: Block, mapping: dict[SSAValue, SSAValue]) -> SSAValue:
     """Return the value of an operation after placing its operands; indices are simplified first."""
     mapped = mapping.get(value)
     if mapped is not None:
         return mapped
     op = ValueOp(with_names(as_sym(value))) if is_free(value) else value.owner
-    if not isinstance(op, Operation) or op.parent is not None:
+    if not isinstance(op, Operation) or _is_placed(op):
         return value
     operands = [place(_index(op, i, v), block, mapping) for i, v in enumerate(op.operands)]
     if isinstance(op, tir.IfThenElseOp):
         sides = [_place_side(region, mapping) for region in op.regions]
         new: Operation = tir.IfThenElseOp(operands[0], *sides)
+    elif isinstance(op, tir.LetInOp):
+        new = tir.LetInOp(operands[0], _place_bound(op, operands[0].type, mapping))
     else:
         if isinstance(op, tir.BinaryExpr) and operands[0].type != operands[1].type:
             operands = _unified(operands, block)
@@ -77,6 +88,17 @@ def _retyped_indices(operands: list[SSAValue], block: Block) -> list[SSAValue]:
         wrong = isinstance(index.owner, tir.ConstOp) and index.type != extent.dtype
         out.append(place(cast(extent.dtype, PrimExpr(index)), block, {}) if wrong else index)
     return out
+
+
+def _place_bound(op: tir.LetInOp, dtype: Attribute, mapping: Mapping[SSAValue, SSAValue]) -> Region:
+    """Return the body of a let with its variable of a type."""
+    last = op.body.block.last_op
+    if not isinstance(last, tir.YieldOp):
+        raise TypeError("the body of tir.let_in has no tir.yield")
+    block = Block(arg_types=[dtype])
+    set_name(block.args[0], name_of(op.var))
+    block.add_op(tir.YieldOp(place(last.value, block, {**mapping, op.var: block.args[0]})))
+    return Region(block)
 
 
 def _place_side(region: Region, mapping: Mapping[SSAValue, SSAValue]) -> Region:

@@ -15,7 +15,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import i64
 
 from ... import te
-from ...dialects.sym.expr import Const
+from ...dialects.sym.expr import Const, SymExpr
 from ...frontend.nn import op, spec
 from ...frontend.nn.tensor import Tensor
 from ...handles.tir.prim_func import PrimFunc
@@ -60,7 +60,7 @@ class PagedKVCache:
 
     def attention(
         self,
-        layer: int,
+        layer: int | SymExpr,
         query: Tensor,
         key: Tensor,
         value: Tensor,
@@ -71,7 +71,8 @@ class PagedKVCache:
         """Append keys and values of new positions, and attend to all positions up to each query's own.
 
         `query` and `key` are (sequences, heads, length, size), `value` and the result are (sequences, length,
-        heads, size). `window` and `softcap` are those of `llm.nn.paged_cache_kernels.paged_attention`.
+        heads, size). `layer` may be an argument of the function. `window` and `softcap` are those of
+        `llm.nn.paged_cache_kernels.paged_attention`.
         """
         self.keys = self._appended(self.keys, key, layer, heads_first=True)
         self.values = self._appended(self.values, value, layer, heads_first=False)
@@ -81,18 +82,18 @@ class PagedKVCache:
             groups = self.layout.kv_heads
             query = op.reshape(query, [sequences, groups, heads // groups, size])
         function = self._attention_function(query, not is_one, scale, window, softcap)
-        args = [query, self.keys, self.values, self.table, self.starts, Const(layer, i64)]
+        args = [query, self.keys, self.values, self.table, self.starts, _scalar(layer)]
         out = op.tensor_ir_op(function, "paged_attention", args, Tensor.placeholder(query.shape, "float32"))
         if is_one:
             return op.reshape(out, [sequences, 1, heads, size])
         return op.permute(out, [0, 2, 1, 3])
 
-    def _appended(self, pool: Tensor, rows: Tensor, layer: int, heads_first: bool) -> Tensor:
+    def _appended(self, pool: Tensor, rows: Tensor, layer: int | SymExpr, heads_first: bool) -> Tensor:
         """Return the pool with the rows of the new positions written in place."""
         key = ("append", heads_first)
         if key not in self._functions:
             self._functions[key] = _append_function(self.layout, heads_first)
-        args = [rows, self.table, self.starts, pool, Const(layer, i64)]
+        args = [rows, self.table, self.starts, pool, _scalar(layer)]
         return op.tensor_ir_inplace_op(self._functions[key], "append", args, 3, pool)
 
     def _attention_function(
@@ -103,6 +104,10 @@ class PagedKVCache:
         if key not in self._functions:
             self._functions[key] = _attention_function(self.layout, query.shape, causal, scale, window, softcap)
         return self._functions[key]
+
+
+def _scalar(layer: int | SymExpr) -> SymExpr:
+    return Const(layer, i64) if isinstance(layer, int) else layer
 
 
 def _attention_function(

@@ -260,3 +260,17 @@ def test_an_axis_may_be_a_range():
     data, out = np.arange(7, dtype="float32"), np.zeros(1, dtype="float32")
     run([a, total], [data, out])
     assert out[0] == data[2:7].sum()
+
+
+def test_expressions_with_bound_variables() -> None:
+    a = te.placeholder((6,), name="A")
+
+    def element(i: Any) -> Any:
+        x, y = tvm.tir.Var("x", "float32"), tvm.tir.Var("y", "float32")
+        inner = tvm.tir.Let(y, x * 2.0, tvm.tir.if_then_else(i < 3, y + y, y - a[i]))
+        return tvm.tir.if_then_else(i > 0, tvm.tir.Let(x, a[i] + 1.0, inner), 0.0)
+
+    values = np.arange(6, dtype=np.float32)
+    out = np.zeros_like(values)
+    run([a, te.compute((6,), element)], [values, out])
+    np.testing.assert_array_equal(out, [0, 8, 12, 5, 6, 7])
