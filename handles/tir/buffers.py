@@ -108,6 +108,15 @@ class Buffer:
     def __hash__(self) -> int:
         return hash(origin(self.ssa))
 
+    def script(self, **options: Any) -> str:
+        """Return the buffer's name in TVMScript, with `verbose_expr=True` after its declaration."""
+        from ...script.printer.fragment import print_expression
+
+        return print_expression(self.ssa, **options)
+
+    def __str__(self) -> str:
+        return self.script()
+
     def __repr__(self) -> str:
         return f"Buffer({self.name}, {self.type})"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.ir import SSAValue
 
@@ -39,8 +40,19 @@ class Range:
         object.__setattr__(new, "extent", size)
         return new
 
+    @property
+    def end(self) -> PrimExpr:
+        """The value after the last one."""
+        return tx.simplified(self.min + self.extent)
+
+    def script(self, **options: Any) -> str:
+        """Return the range as TVMScript, `T.Range(0, 8)`; `verbose_expr=True` declares its variables before."""
+        from ...script.printer.fragment import print_range
+
+        return print_range(self.min.ssa, self.end.ssa, **options)
+
     def __repr__(self) -> str:
-        return f"Range({self.min}, {tx.simplified(self.min + self.extent)})"
+        return f"Range({self.min}, {self.end})"
 
 
 def _expr_or_none(value: object) -> PrimExpr | None:
@@ -81,6 +93,13 @@ class IterVar(PrimExpr):
         self.iter_type, self.thread_tag = iter_type, thread_tag
         super().__init__(self.var.ssa)
 
+    def script(self, **options: Any) -> str:
+        """Return the iterator as TVMScript: `T.iter_var(i, T.Range(0, 8), "DataPar", "")`."""
+        from ...script.printer.fragment import print_iterator
+
+        domain = None if self.dom is None else (self.dom.min.ssa, self.dom.end.ssa)
+        return print_iterator(self.var.ssa, domain, _ITER_NAMES[self.iter_type], self.thread_tag, **options)
+
     @property
     def domain(self) -> Range:
         """The domain of a block iterator. Raises `TiraxError` for a thread iterator without one."""
@@ -88,6 +107,11 @@ class IterVar(PrimExpr):
             raise TiraxError(f"the iterator '{self.var}' has no domain", hint="give it a range: IterVar((0, 4), …)")
         return self.dom
 
+
+_ITER_NAMES = (
+    "DataPar", "ThreadIndex", "CommReduce", "Ordered", "Opaque", "Unrolled", "Vectorized", "Parallelized", "Tensorized",
+)  # fmt: skip
+"""TVM's names of the kinds of iterators, by number."""
 
 ITER_TYPES = {
     tir.IterKind.SPATIAL: IterVar.DataPar,
@@ -106,13 +130,19 @@ class BufferRegion:
     buffer: Buffer
     region: Sequence[Range]
 
+    def ends(self) -> tuple[list[SSAValue], list[SSAValue | None]]:
+        """Return the starts and the ends of the ranges; None is the end of a single element."""
+        ends = [None if r.extent == 1 else (r.min + r.extent).ssa for r in self.region]
+        return [r.min.ssa for r in self.region], ends
+
+    def script(self, **options: Any) -> str:
+        """Return the region as TVMScript: `A[0:8, i]`; `verbose_expr=True` declares buffer and variables before."""
+        from ...script.printer.fragment import print_region
+
+        return print_region(self.buffer.ssa, *self.ends(), **options)
+
     def __str__(self) -> str:
-        return f"{self.buffer.name}[{', '.join(map(_interval, self.region))}]"
-
-
-def _interval(r: Range) -> str:
-    """Return `i` for a single element, or `i:i + 4` as in scripts: the end is a sum unless it is constant."""
-    return str(r.min) if r.extent == 1 else f"{r.min}:{r.min + r.extent}"
+        return self.script()
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +151,15 @@ class MatchBufferRegion:
 
     buffer: Buffer
     source: BufferRegion
+
+    def script(self, **options: Any) -> str:
+        """Return the view as TVMScript: `B = T.match_buffer(A[0:4], (4,))`, after declarations of what it uses."""
+        from ...script.printer.fragment import print_view
+
+        return print_view(self.buffer.ssa, self.source.buffer.ssa, *self.source.ends(), **options)
+
+    def __str__(self) -> str:
+        return self.script()
 
 
 def domain_of(dom: Range | None) -> tuple[SymExpr, SymExpr]:

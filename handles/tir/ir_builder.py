@@ -186,10 +186,8 @@ class IRBuilder:
         return BufferVar(self, buffer)
 
     def pointer(self, content_type: str, name: str = "ptr", scope: str = "global") -> BufferVar:
-        """Return a pointer to a number of elements chosen by the caller, `<name>_size`: a parameter of `PrimFunc`."""
-        return BufferVar(
-            self, decl_buffer([variables.SizeVar(f"{name}_size", "int32")], content_type, name, scope=scope)
-        )
+        """Return a pointer without a known number of elements, in TVM a buffer of one: a free one, not a parameter."""
+        return BufferVar(self, decl_buffer([1], content_type, name, scope=scope))
 
     def buffer_ptr(self, buf: Buffer, shape: object = None) -> BufferVar:
         """Return access to a buffer by its elements."""

@@ -30,7 +30,7 @@ class PrinterConfig:
     - `ir_prefix`, `tir_prefix`, `relax_prefix`: the names of the three languages.
     - `module_alias`: what a Relax function calls its module; the module's name itself if empty.
     - `int_dtype`, `float_dtype`: literals of these types print without their type (`void` is none).
-    - `verbose_expr`: print every literal with its type.
+    - `verbose_expr`: declare the variables of an expression that is printed by itself, on lines before it.
     - `syntax_sugar`: use `T.grid` and `T.axis.remap` where they apply.
     - `show_all_struct_info`: annotate every Relax binding, even if inference yields the same (except `call_tir`).
     - `indent_spaces`: the width of one level.

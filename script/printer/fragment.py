@@ -1,4 +1,6 @@
-"""Expressions and statements printed by themselves as TVMScript, after declarations of their free variables."""
+"""Expressions, statements and their parts printed by themselves as TVMScript, after declarations of their free
+variables.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,9 @@ from .document import Document, Expr, PrinterConfig, atom
 from .literals import string
 from .struct_info import struct_info
 from .symbolic import symbolic
-from .tir import STATEMENTS, print_axis, print_block_body
+from .tir import STATEMENTS, print_axis, print_block_body, region
 from .tir_expressions import EXPRESSIONS
-from .tir_printer import TIRPrinter
+from .tir_printer import TIRPrinter, buffer_line
 from .undeclared import undeclared
 
 
@@ -32,12 +34,17 @@ def _statements(p: TIRPrinter, ops: Sequence[Operation]) -> None:
     bodies = [op.body.block.ops if isinstance(op, tir.FuncOp) else (op,) for op in ops]
     p.undeclared = undeclared(inner for body in bodies for inner in body)
     last: Operation | None = None
+    first = next((i for i, op in enumerate(ops) if type(op) not in EXPRESSIONS), len(ops))
+    begins = ops[first] if first < len(ops) else None
+    p.scoped, p.rest = begins, ops[first + 1 :]
     for op in ops:
         if isinstance(op, tir.FuncOp):
             _root_block(p, op)
             last = op
         elif type(op) not in EXPRESSIONS:
             last = p.statements((op,)) or last
+            if p.scoped is None:  # the rest stands in a scope
+                return
     p.end(last, ops)
 
 
@@ -108,8 +115,70 @@ def print_struct_info(t: Attribute, **options: Any) -> str:
 
 @nesting_checked()
 def print_expression(value: SSAValue, **options: Any) -> str:
-    """Return the text of an expression, without declarations of its variables."""
-    return _printer(options).value(value).text
+    """Return the text of an expression; `verbose_expr` adds declarations of its variables before it."""
+    printer = _printer(options)
+    return _with_declarations(printer, printer.value(value).text)
+
+
+@nesting_checked()
+def print_range(least: SSAValue, end: SSAValue, **options: Any) -> str:
+    """Return the text of a range: `T.Range(0, n)`."""
+    printer = _printer(options)
+    return _with_declarations(printer, _range(printer, least, end))
+
+
+def _range(p: TIRPrinter, least: SSAValue, end: SSAValue) -> str:
+    return f"{p.doc.tir('Range')}({p.value(least).text}, {p.value(end).text})"
+
+
+@nesting_checked()
+def print_iterator(
+    var: SSAValue, domain: tuple[SSAValue, SSAValue] | None, kind: str, thread: str, **options: Any
+) -> str:
+    """Return the text of an iterator: `T.iter_var(i, T.Range(0, 8), "DataPar", "")`."""
+    p = _printer(options)
+    shown = [p.value(var).text, "None" if domain is None else _range(p, *domain), string(kind), string(thread)]
+    return _with_declarations(p, f"{p.doc.tir('iter_var')}({', '.join(shown)})")
+
+
+@nesting_checked()
+def print_region(buffer: SSAValue, starts: Sequence[SSAValue], ends: Sequence[SSAValue | None], **options: Any) -> str:
+    """Return the text of a region, `A[0:4, i]`; a dimension without an end has one element."""
+    p = _printer(options)
+    return _with_declarations(p, region(p, buffer, starts, ends))
+
+
+@nesting_checked()
+def print_view(
+    view: SSAValue, source: SSAValue, starts: Sequence[SSAValue], ends: Sequence[SSAValue | None], **options: Any
+) -> str:
+    """Return the text of a buffer that is a view on a region: `B = T.match_buffer(A[0:4], (4,))`."""
+    p = _printer(options)
+    buffer_line(p, view, "match_buffer", [region(p, source, starts, ends)])
+    return _text(p)
+
+
+@nesting_checked()
+def print_reducer(
+    left: Sequence[SSAValue],
+    right: Sequence[SSAValue],
+    results: Sequence[SSAValue],
+    identity: Sequence[SSAValue],
+    **options: Any,
+) -> str:
+    """Return the text of a reducer: `T.comm_reducer(lambda x, y: x + y, [T.float32(0)])`."""
+    p = _printer(options)
+    with p.frame():
+        names = [p.define(v, "v") for v in (*left, *right)]
+        shown = [p.value(v).text for v in results]
+    result = shown[0] if len(shown) == 1 else f"({', '.join(shown)})"
+    neutral = ", ".join(p.value(v).text for v in identity)
+    return _with_declarations(p, f"{p.doc.tir('comm_reducer')}(lambda {', '.join(names)}: {result}, [{neutral}])")
+
+
+def _with_declarations(p: TIRPrinter, text: str) -> str:
+    """Return the text of an expression, with `verbose_expr` after the declarations of its variables."""
+    return "\n".join([*p.declared, *p.doc.lines, text] if p.doc.config.verbose_expr else [text])
 
 
 @nesting_checked()
@@ -129,4 +198,4 @@ def print_statements(ops: Sequence[Operation], **options: Any) -> str:
 
 
 def _text(p: TIRPrinter) -> str:
-    return "\n".join(["# from tvm.script import tir as " + p.doc.config.tir_prefix, "", *p.declared, *p.doc.lines])
+    return "\n".join([*p.declared, *p.doc.lines])

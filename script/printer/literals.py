@@ -82,7 +82,7 @@ def tir_int(doc: Document, value: int, dtype: Attribute) -> Expr:
     name = dtype_name(dtype)
     if name == "bool":
         return atom(f"{doc.tir('bool')}({bool(value)})")
-    if name == doc.config.int_dtype and not doc.config.verbose_expr:
+    if name == doc.config.int_dtype:
         return atom(str(value))
     return atom(f"{doc.tir(name)}({value})")
 
@@ -90,7 +90,7 @@ def tir_int(doc: Document, value: int, dtype: Attribute) -> Expr:
 def tir_float(doc: Document, value: float, dtype: Attribute) -> Expr:
     """Return a float in TIR: `T.float32(0.0)`."""
     name = dtype_name(dtype)
-    if name == doc.config.float_dtype and not doc.config.verbose_expr and math.isfinite(value):
+    if name == doc.config.float_dtype and math.isfinite(value):
         return atom(floating(value))
     return atom(f"{doc.tir(name)}({floating(as_written(value, name))})")
 

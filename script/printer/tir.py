@@ -28,7 +28,7 @@ from .tir_printer import (
     does_nothing,
     print_declaration,
 )
-from .undeclared import statement_of, undeclared
+from .undeclared import Undeclared, statement_of, undeclared
 
 _KIND_LETTERS = {tir.IterKind.SPATIAL: "S", tir.IterKind.REDUCE: "R"}
 _LOOP_CALLS = {
@@ -58,7 +58,7 @@ def print_tir_function(doc: Document, func: tir.FuncOp) -> None:
             buffer_line(p, buffer, "match_buffer", [handle])
         body: list[str] = []
         p.depth = p.doc.depth
-        p.undeclared = undeclared([func])
+        p.undeclared = Undeclared(undeclared([func]).places)  # not in loops: a program is read again
         with p.doc.collecting(body):
             _root(p, func)
         p.doc.lines += p.declared + body
@@ -116,6 +116,13 @@ def _root_body(p: TIRPrinter, ops: Sequence[Operation]) -> None:
 # Memory
 
 
+def region(p: TIRPrinter, buffer: SSAValue, starts: Sequence[SSAValue], ends: Sequence[SSAValue | None]) -> str:
+    """Return a region with computed ends; a dimension without an end has one element."""
+    pairs = [(p.value(s).text, None if e is None else p.value(e).text) for s, e in zip(starts, ends, strict=True)]
+    items = [start if end is None else f"{start}:{end}" for start, end in pairs]
+    return f"{p.value(buffer).text}[{', '.join(items) or '()'}]"
+
+
 def _region(p: TIRPrinter, buffer: SSAValue, starts: Sequence[SSAValue], extents: Sequence[SymExpr]) -> str:
     """Return a region: `A[vi, 0:4]`."""
     items = [_range(p, s, e) for s, e in zip(starts, extents, strict=True)]
@@ -141,14 +148,22 @@ def _allocate(p: TIRPrinter, op: tir.AllocateOp) -> None:
     shown.append(string(op.scope.data))
     if op.annotations is not None and op.annotations.data:
         shown.append(f"annotations={dictionary(p.doc, op.annotations.data, tir=True)}")
-    p.doc.line(f"{p.define(op.result, 'data')} = {p.doc.tir('allocate')}({', '.join(shown)})", op)
+    _name_value(p, op, f"{p.doc.tir('allocate')}({', '.join(shown)})", "data")
 
 
 def _alloc_const(p: TIRPrinter, op: tir.AllocConstOp) -> None:
     data = op.value.data
     values = data.numpy().tolist()
     text = f"{values}, {string(dtype_name(data.dtype))}, {list(data.shape)}"
-    p.doc.line(f"{p.define(op.result, 'const')} = {p.doc.tir('allocate_const')}({text})", op)
+    _name_value(p, op, f"{p.doc.tir('allocate_const')}({text})", "const")
+
+
+def _name_value(p: TIRPrinter, op: tir.AllocateOp | tir.AllocConstOp, text: str, fallback: str) -> None:
+    """Print what an op defines for the rest of its body, or for a scope."""
+    if p.scoped is op:
+        p.scope(op, text, op.result, fallback)
+    else:
+        p.doc.line(f"{p.define(op.result, fallback)} = {text}", op)
 
 
 def _decl_buffer(p: TIRPrinter, op: tir.DeclBufferOp) -> None:
@@ -174,15 +189,13 @@ def _for(p: TIRPrinter, op: tir.ForOp) -> None:
         plain = op.kind is tir.ForKind.SERIAL and op.annotations is None
         callee = "range" if plain else p.doc.tir(_LOOP_CALLS[op.kind])
         p.doc.line(f"for {p.define(op.loop_var, 'i')} in {callee}({args}):", op)
+        p.doc.lines += p.declared_in[op]
         p.body(op.body.block)
 
 
 def _nest(p: TIRPrinter, op: tir.ForOp) -> list[tir.ForOp]:
-    """Return the loops that print on one line; nothing is declared between them."""
-    nest = _grid(op) if p.doc.config.syntax_sugar else [op]
-    bodies = [loop.body.block.ops for loop in nest[:-1]]
-    cut = next((k for k, ops in enumerate(bodies, 1) if any(inner in p.undeclared for inner in ops)), len(nest))
-    return nest[:cut]
+    """Return the loops that print on one line."""
+    return _grid(op) if p.doc.config.syntax_sugar else [op]
 
 
 def _print_grid(p: TIRPrinter, nest: list[tir.ForOp]) -> None:
@@ -191,9 +204,13 @@ def _print_grid(p: TIRPrinter, nest: list[tir.ForOp]) -> None:
         extents.append(_bound(p, loop.extent).text)
         names.append(p.define(loop.loop_var, "i"))
         if loop is not nest[-1]:
-            p.statements(op for op in loop.body.block.ops if type(op) in EXPRESSIONS)
+            inside = list(loop.body.block.ops)
+            p.statements(op for op in inside if type(op) in EXPRESSIONS)
+            p.declare_used(next(op for op in inside if isinstance(op, tir.ForOp)))
     marked = next(filter(p.doc.is_underlined, nest), nest[0])
     p.doc.line(f"for {', '.join(names)} in {p.doc.tir('grid')}({', '.join(extents)}):", marked)
+    for loop in nest:
+        p.doc.lines += p.declared_in[loop]
     p.body(nest[-1].body.block)
 
 
@@ -382,8 +399,12 @@ def _evaluate(p: TIRPrinter, op: tir.EvaluateOp) -> None:
 
 
 def _let(p: TIRPrinter, op: tir.LetOp) -> None:
-    text = p.values[op.value].text
-    p.doc.line(f"{p.define(op.result, 'x')}: {p.dtype(op.result.type)} = {text}", op)
+    text, dtype = p.values[op.value].text, p.dtype(op.result.type)
+    if p.scoped is op:
+        declared = f", {dtype}" if isinstance(op.result.type, tir.HandleType) and op.result.type.element else ""
+        p.scope(op, f"{p.doc.tir('LetStmt')}({text}{declared})", op.result, "x")
+    else:
+        p.doc.line(f"{p.define(op.result, 'x')}: {dtype} = {text}", op)
 
 
 def _if(p: TIRPrinter, op: tir.IfOp) -> None:
@@ -400,13 +421,17 @@ def _while(p: TIRPrinter, op: tir.WhileOp) -> None:
 
 
 def _assert(p: TIRPrinter, op: tir.AssertOp) -> None:
-    p.doc.line(f"assert {p.values[op.cond].text}, {string(op.message.data)}", op)
+    parts = f"{p.values[op.cond].text}, {string(op.message.data)}"
+    if p.scoped is op:
+        p.scope(op, f"{p.doc.tir('Assert')}({parts})")
+    else:
+        p.doc.line(f"assert {parts}", op)
 
 
 def _attr(p: TIRPrinter, op: tir.AttrOp) -> None:
     """Print an attribute. At the end of a body it applies to the rest of the body, otherwise it opens a scope."""
     text = f"{p.doc.tir('attr')}({_attr_node(p, op.on)}, {string(op.key.data)}, {p.values[op.value].text})"
-    if op.next_op is None and p.doc.config.syntax_sugar:
+    if op.next_op is None and p.scoped is not op:
         p.doc.line(text, op)
         p.sequence(op.body.block.ops)
     else:
@@ -417,7 +442,7 @@ def _attr(p: TIRPrinter, op: tir.AttrOp) -> None:
 def _launch_thread(p: TIRPrinter, op: tir.LaunchThreadOp) -> None:
     """Print a thread launch like an attribute that also names the thread variable."""
     text = f"{p.doc.tir('launch_thread')}({string(op.tag.data)}, {p.values[op.extent].text})"
-    if op.next_op is None and p.doc.config.syntax_sugar:
+    if op.next_op is None and p.scoped is not op:
         p.doc.line(f"{p.define(op.index, _thread_name(op.tag.data))} = {text}", op)
         p.sequence(op.body.block.ops)
     else:

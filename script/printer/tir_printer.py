@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -21,6 +21,7 @@ from .literals import parenthesized, string, tir_int
 from .names import NameScope
 from .symbolic import symbolic
 from .tir_expressions import EXPRESSIONS, constant_of, type_name
+from .undeclared import Undeclared
 
 _MAX_EXPRESSION = 1 << 22
 
@@ -48,7 +49,8 @@ class _Values(dict[SSAValue, Expr]):
 class TIRPrinter:
     """The state of printing a TIR function; `declared` holds the declarations of its free variables.
 
-    `printers` has a function for each kind of statement. A printed program `is_read_back`, a fragment is not.
+    `printers` has a function for each kind of statement. A printed program `is_read_back`, a fragment is not. The
+    statement `scoped`, which begins a fragment, prints with a scope (`with`) around `rest`, what follows it.
     """
 
     def __init__(
@@ -64,7 +66,10 @@ class TIRPrinter:
         self.declared: list[str] = []
         self.depth = doc.depth
         self.foreign: set[SSAValue] = set()
-        self.undeclared: Mapping[Operation, list[SSAValue]] = {}
+        self.undeclared = Undeclared()
+        self.declared_in: dict[tir.ForOp, list[str]] = defaultdict(list)
+        self.scoped: Operation | None = None
+        self.rest: Sequence[Operation] = ()
         self._printers = printers
 
     def value(self, value: SSAValue) -> Expr:
@@ -166,11 +171,15 @@ class TIRPrinter:
 
     def declare_used(self, op: Operation) -> None:
         """Declare values that are first used here and have no declaration of their own."""
-        for value in self.undeclared.get(op, ()):
+        for value in self.undeclared.places.get(op, ()):
+            loop = self.undeclared.loops.get(value)
             if isinstance(value.owner, tir.DeclBufferOp):
                 print_declaration(self, value.owner, "Buffer", self.values[value.owner.data].text)
-            else:
+            elif loop is None:
                 self._free(value)
+            else:
+                with self.doc.collecting(self.declared_in[loop]), self.doc.indented():
+                    self._free(value)
 
     @contextmanager
     def frame(self) -> Iterator[None]:
@@ -181,6 +190,15 @@ class TIRPrinter:
         for name in self.of_strides - outer:
             del self.symbols[name]
         self.of_strides = outer
+
+    def scope(self, op: Operation, text: str, value: SSAValue | None = None, fallback: str = "v") -> None:
+        """Print a statement as a scope around what follows it; `value` is what it defines."""
+        rest, self.scoped, self.rest = self.rest, None, ()
+        with self.frame():
+            name = "" if value is None else f" as {self.define(value, fallback)}"
+            self.doc.line(f"with {text}{name}:", op)
+            with self.doc.indented():
+                self.sequence(rest)
 
     def body(self, block: Block) -> None:
         with self.doc.indented(), self.frame():
@@ -241,6 +259,9 @@ def buffer_line(
 ) -> None:
     """Print `A = T.match_buffer(a, (n,))`, which defines the buffer and the variables of its strides."""
     text = buffer_text(p, name, cast(tir.BufferType, value.type), args, **options)
+    if op is not None and p.scoped is op:
+        p.scope(op, text, value, "buffer")
+        return
     own = p.define(value, "buffer")
     _define_strides(p, value, own)
     p.doc.line(f"{own} = {text}", op)

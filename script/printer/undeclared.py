@@ -1,12 +1,14 @@
 """The placement of declarations for undeclared values: `B = T.Buffer((8,), data=A.data)`, `n = T.int32()`.
 
-As in TVM they go into the innermost scope around all uses, before the first statement in it with a use.
+As in TVM they go into the innermost scope around all uses, before the first statement in it with a use. The header of
+a loop belongs to the scope of its body: what only a loop uses is declared in its body, although it is used before.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -14,8 +16,16 @@ from ...dialects import tir
 from ...ir.rewriting.edit import is_expression
 
 
-def undeclared(ops: Iterable[Operation], scope: Operation | None = None) -> Mapping[Operation, list[SSAValue]]:
-    """Return aliases in `ops` and free values, grouped by the statement before which they are declared.
+@dataclass(frozen=True)
+class Undeclared:
+    """Values by the statement before which they are declared; those in `loops` are declared in the loop's body."""
+
+    places: Mapping[Operation, list[SSAValue]] = field(default_factory=dict[Operation, list[SSAValue]])
+    loops: Mapping[SSAValue, tir.ForOp] = field(default_factory=dict[SSAValue, tir.ForOp])
+
+
+def undeclared(ops: Iterable[Operation], scope: Operation | None = None) -> Undeclared:
+    """Return where aliases in `ops` and free values are declared.
 
     Values that the op `scope` defines in its regions, which contain these ops, are not free.
     """
@@ -23,9 +33,14 @@ def undeclared(ops: Iterable[Operation], scope: Operation | None = None) -> Mapp
     used = _uses(numbers, scope)
     users = {op for uses in used.values() for op in uses}
     places: dict[Operation, list[SSAValue]] = defaultdict(list)
+    loops: dict[SSAValue, tir.ForOp] = {}
     for value, uses in used.items():
-        places[_place(uses, users, numbers)].append(value)
-    return {op: _in_order(values, statement_of(op)) for op, values in places.items()}
+        statements = _statements(uses)
+        first = min(statements, key=lambda op: numbers.get(op, 0))
+        if isinstance(first, tir.ForOp) and len(statements) == 1:
+            loops[value] = first
+        places[_beginning(first, users, numbers)].append(value)
+    return Undeclared({op: _in_order(values, statement_of(op)) for op, values in places.items()}, loops)
 
 
 def _in_order(values: list[SSAValue], statement: Operation) -> list[SSAValue]:
@@ -115,14 +130,13 @@ def _first_use(op: Operation) -> Operation | None:
     return None
 
 
-def _place(uses: list[Operation], users: set[Operation], numbers: Mapping[Operation, int]) -> Operation:
-    """Return the beginning of the first statement with a use, in the innermost block around all uses."""
+def _statements(uses: list[Operation]) -> set[Operation]:
+    """Return the statements with uses, in the innermost block around all uses."""
     chains = [_chain(op) for op in uses]
     depth = 0
     while all(len(chain) > depth + 1 for chain in chains) and len({chain[depth + 1][0] for chain in chains}) == 1:
         depth += 1
-    first = min((chain[depth][1] for chain in chains), key=lambda op: numbers.get(op, 0))
-    return _beginning(statement_of(first), users, numbers)
+    return {statement_of(chain[depth][1]) for chain in chains}
 
 
 def _beginning(statement: Operation, users: set[Operation], numbers: Mapping[Operation, int]) -> Operation:

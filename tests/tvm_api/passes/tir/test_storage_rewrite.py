@@ -79,7 +79,7 @@ def test_memory_is_shared_by_elements_of_several_types(scope, sizes):
 
 def test_a_builder_allocates_between_statements():
     ib = tvm.tir.ir_builder.create()
-    out = ib.pointer("float32", name="out")
+    out = ib.buffer_ptr(tvm.tir.decl_buffer((4,), "float32", "out"))
     with ib.for_range(0, 4) as i:
         first = ib.allocate("float32", 4, name="first")
         first[i] = 2.0
