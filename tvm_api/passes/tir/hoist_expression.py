@@ -213,7 +213,7 @@ def _uses_thread(value: SSAValue) -> bool:
     owner = value.owner
     if isinstance(owner, Block):
         parent = owner.parent_op()
-        return isinstance(parent, tir.ForOp) and parent.thread is not None
+        return isinstance(parent, tir.LaunchThreadOp) or (isinstance(parent, tir.ForOp) and parent.thread is not None)
     return any(map(_uses_thread, owner.operands))
 
 
@@ -315,19 +315,19 @@ class HoistIfThenElse(Pass):
     """Hoist branches that are the only content of a loop out of it, as far as their conditions allow.
 
     The condition must not read memory, which may change in the loop. Conditions on thread-bound loop variables
-    are not hoisted, except with `support_block_scope_hoisting` and without the variant "basic". Raises
+    are not hoisted, except with `support_block_scope_hosting` and without the variant "basic". Raises
     `NameLookupError` for other variants.
     """
 
     name = "hoist-if-then-else"
     variant: str | None = None
-    support_block_scope_hoisting: bool = False
+    support_block_scope_hosting: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = configured(self, "tir.HoistIfThenElse")
         if options.variant is not None and options.variant not in _VARIANTS:
             raise unknown_name("variant of hoist-if-then-else", options.variant, _VARIANTS)
         flags = HoistedConditionals.IfElseStmt
-        if options.support_block_scope_hoisting and options.variant is None:
+        if options.support_block_scope_hosting and options.variant is None:
             flags |= HoistedConditionals.UsingBlockVar
         hoist(op, flags, HoistedLetBindings.Never)
