@@ -30,7 +30,35 @@ def __getattr__(name: str) -> Any:
         from . import api
 
         return getattr(api, name)
-    raise AttributeError(f"module 'tirax' has no attribute '{name}'")
+    raise AttributeError(_without(name))
+
+
+_ELSEWHERE = {
+    "build": "tirax.compile(model), or tirax.driver.build.build(module)",
+    "lower": "tirax.driver.build.lower",
+    "nd": "tirax.tvm_api.nd",
+    "relax": "from tirax.tvm_api import relax",
+    "script": "import tirax.script, or tirax.tvm_api.script for TVMScript",
+    "te": "from tirax.tvm_api import te",
+    "tir": "from tirax.tvm_api import tir",
+    "tvm": "import tirax.tvm_api as tvm",
+    "from_onnx": "tirax.compile('model.onnx'), or tirax.frontend.onnx.from_onnx",
+    "from_exported_program": "tirax.compile(program), or tirax.frontend.torch.exported_program.from_exported_program",
+    "chat": "tirax.load('model.gguf'), or in a shell: tirax chat model.gguf",
+    "export_library": "tirax.compile(model).export_library(path)",
+}
+"""Where names are that users of TVM and of other compilers look for here."""
+
+
+def _without(name: str) -> str:
+    """Return the message for an attribute that the package does not have."""
+    message = f"module 'tirax' has no attribute '{name}'"
+    if name in _ELSEWHERE:
+        return f"{message}; it is {_ELSEWHERE[name]}"
+    from .diagnostics import suggestion
+
+    hint = suggestion(name, __all__)
+    return f"{message}; {hint}" if hint else message
 
 
 def __dir__() -> list[str]:

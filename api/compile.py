@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..driver.build import build
+from ..runtime.executable import Executable
 from .compiled import Compiled, callable_function
 from .options import Options
 from .sources import Program, read
@@ -53,5 +54,8 @@ def compile(
 
 
 def _compiled(program: Program, options: Options) -> Compiled:
-    executable = build(program.module, options.target, options.params, options.pipeline)
-    return Compiled(executable, callable_function(executable, options.function), program.signature)
+    def built() -> Executable:
+        return build(program.module, options.target, options.params, options.pipeline)
+
+    executable = built()
+    return Compiled(executable, callable_function(executable, options.function), program.signature, built)

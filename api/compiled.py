@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..diagnostics import TiraxError
+from ..diagnostics import TiraxError, UnsupportedError
 from ..runtime.container import read_container
 from ..runtime.errors import ArgumentError, DamagedFileError, unknown_name
 from ..runtime.executable import Executable
@@ -19,6 +19,8 @@ from .structure import paths
 
 _KEY = "signature"
 """The entry of a file's header that `Executable` does not read."""
+_PROFILED = 5
+"""Calls to time for a page, of which the fastest is shown."""
 
 
 class Compiled:
@@ -28,13 +30,20 @@ class Compiled:
     arrays of the library that the arguments came from. Calls are thread safe.
     """
 
-    def __init__(self, executable: Executable, function: str = "main", signature: Signature | None = None):
+    def __init__(
+        self,
+        executable: Executable,
+        function: str = "main",
+        signature: Signature | None = None,
+        build_again: Callable[[], Executable] | None = None,
+    ):
         self.executable = executable
         self.function = function
         self.info: FunctionInfo = executable.functions[function]
         self.signature = signature or Signature.of_names([p.name for p in self.info.params])
         self._flat_count = len(self.signature.parameters) if self.signature.is_flat else -1
         self._native: Callable[..., Any] | None = None
+        self._build_again = build_again
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the model.
@@ -73,6 +82,25 @@ class Compiled:
     def profile(self, *args: Any, **options: Any) -> Any:
         """Return where the time of a call goes, by kernel; options are those of `Executable.profile`."""
         return self.executable.profile(self.function, *self.signature.arguments(args, {}), **options)
+
+    def explain(self, path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> None:
+        """Write an HTML page of every pass and every level, down to assembly; with arguments of a call, with its times.
+
+        The model is compiled again for it. Raises `UnsupportedError` for a model that was loaded or pickled: it has
+        only machine code; `TiraxError` if the page cannot be written.
+        """
+        if self._build_again is None:
+            raise UnsupportedError(
+                "a model that was loaded has no levels to show, only machine code",
+                hint="compile it in this process, tirax.compile(model, …).explain(path); or in a shell: tirax explain",
+            )
+        from ..driver.tracing import trace
+
+        values = self.signature.arguments(args, kwargs) if args or kwargs else None
+        with trace(os.fspath(path), self.function) as recorder:
+            executable = self._build_again()
+            if values is not None:
+                recorder.profile(executable.profile(self.function, *values, repeat=_PROFILED))
 
     def export_library(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write a C library (`.so`, `.a`, `.o`); options and errors are those of `Executable.export_library`."""

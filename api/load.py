@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..diagnostics import suggestion
 from ..runtime.errors import ArgumentError
+from ..untrusted import MissingFileError
 from .compiled import Compiled
+from .hints import EXTENSIONS, missing_file
 
 
 def _library(path: str) -> Any:
@@ -39,13 +43,34 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns a `Compiled`, a `Library` or a `LanguageModel`. Files with machine code run it: load only files that you
     trust. Raises `FileNotFoundError`, `ArgumentError` for files of other kinds, and what the loaders raise.
     """
-    name = os.fspath(path)
-    if not os.path.exists(name):
-        raise FileNotFoundError(f"there is no file '{name}'")
+    name = existing(path)
     if os.path.isdir(name):
         return _language_model(name)
     suffix = Path(name).suffix.lower()
     if suffix in LOADERS:
         return LOADERS[suffix](name)
-    hint = f"tirax.compile({name!r})" if suffix in _TO_COMPILE else None
-    raise ArgumentError(f"'{name}' is not a compiled model", expected=" or ".join(LOADERS), found=suffix, hint=hint)
+    hint = f"tirax.compile({name!r})" if suffix in _TO_COMPILE else EXTENSIONS.get(suffix)
+    raise ArgumentError(
+        f"'{name}' is not a compiled model",
+        expected=f"{', '.join(LOADERS)}, or the folder of a language model",
+        found=suffix or "no extension",
+        hint=hint,
+    )
+
+
+def existing(path: Any) -> str:
+    """Return the path of a file or folder that exists.
+
+    Raises `MissingFileError`, with a name like it or what the text may be instead, and `ArgumentError` for an object
+    that is not a path.
+    """
+    if not isinstance(path, str | os.PathLike):
+        found = type(path).__name__
+        raise ArgumentError("this is not a path", expected="the path of a file", found=found, hint="tirax.compile")
+    name = os.fspath(path)
+    if os.path.exists(name):
+        return name
+    folder = os.path.dirname(name) or "."
+    there = os.listdir(folder) if os.path.isdir(folder) else []
+    hint = suggestion(os.path.basename(name), there) or missing_file(name) or f"the current folder is {os.getcwd()}"
+    raise MissingFileError("there is no such file", name, errno.ENOENT, hint=hint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,8 @@ from ..handles.module import IRModule
 from ..runtime.errors import ArgumentError
 from ..runtime.executable import Executable
 from .compiled import Compiled, callable_function
-from .load import LOADERS, load
+from .hints import EXTENSIONS, hint_for
+from .load import LOADERS, existing, load
 from .options import Options
 from .signature import Signature
 
@@ -101,14 +102,17 @@ FILES: dict[str, Callable[[str, Options], Any]] = {
 
 
 def _file(path: Any, options: Options) -> Any:
-    name = os.fspath(path)
-    if not os.path.exists(name):
-        raise FileNotFoundError(f"there is no file '{name}'")
+    name = existing(path)
     if os.path.isdir(name):
         return load(name)
     suffix = Path(name).suffix.lower()
     if suffix not in FILES:
-        raise ArgumentError(f"'{name}' is of no known kind", expected=", ".join(FILES), found=suffix or "no extension")
+        raise ArgumentError(
+            f"'{name}' is of no known kind",
+            expected=", ".join(FILES),
+            found=suffix or "no extension",
+            hint=EXTENSIONS.get(suffix, "bytes need no extension: tirax.compile(path.read_bytes())"),
+        )
     return FILES[suffix](name, options)
 
 
@@ -159,21 +163,9 @@ def read(model: Any, options: Options) -> Any:
             "this is not a model",
             expected=", ".join(s.name for s in SOURCES[2:]),
             found=f"{type(model).__module__}.{type(model).__qualname__}".removeprefix("builtins."),
-            hint=next(_hints(model), None),
+            hint=hint_for(model, lambda key: _of_class(":".join(key))(model)),
         )
     return source.read(model, options)
-
-
-def _hints(model: Any) -> Iterator[str]:
-    """What to do about objects that are nearly a model."""
-    if isinstance(model, type):
-        yield f"an object of the class: {model.__name__}(…)"
-    if callable(model):
-        yield "a torch.nn.Module whose forward calls the function, with example inputs"
-    if isinstance(model, dict):
-        yield "weights are not a model: load them into one, model.load_state_dict(weights)"
-    if _of_class("torch:Tensor", "numpy:ndarray")(model):
-        yield "the model comes first: tirax.compile(model, inputs)"
 
 
 __all__ = ["FILES", "SOURCES", "Program", "Source", "read"]

@@ -12,6 +12,7 @@ from ..frontend.torch.expansion import expanded
 from ..frontend.torch.exported_program import from_exported_program
 from ..handles.module import IRModule
 from ..runtime.errors import ArgumentError, UnsupportedError
+from .exporting import exported
 from .options import Options
 from .signature import Signature
 from .structure import LEAF, Constant, Leaf, Node, Structure, structure_of
@@ -23,15 +24,18 @@ def read_model(model: Any, options: Options) -> tuple[IRModule, Signature]:
     import torch
 
     if isinstance(model, torch.jit.ScriptModule):
-        raise ArgumentError("TorchScript cannot be exported", expected="a torch.nn.Module in Python")
+        raise ArgumentError(
+            "TorchScript cannot be exported",
+            expected="a torch.nn.Module in Python",
+            hint="pass the module that was traced or scripted",
+        )
     if options.args is None and options.kwargs is None:
         raise ArgumentError(
             "a PyTorch model is compiled for example inputs",
             expected="the inputs of a call",
             hint="tirax.compile(model, (x,)); dynamic_shapes={'x': {0: 'batch'}} for sizes that vary",
         )
-    shapes = _with_dims(options.dynamic_shapes)
-    program = torch.export.export(model, options.args or (), dict(options.kwargs or {}), dynamic_shapes=shapes)
+    program = exported(model, options.args or (), dict(options.kwargs or {}), _with_dims(options.dynamic_shapes))
     if model.training and any(m.training for m in model.modules() if type(m).__name__.startswith(_TRAINED)):
         warnings.warn("the model is in training mode: call model.eval() before it is compiled", stacklevel=4)
     return read_program(program, options, inspect.signature(model.forward))

@@ -189,12 +189,15 @@ def as_ndarray(source: Any) -> np.ndarray:
     """Return `source` as a numpy array over the same memory. Raises like `from_dlpack`."""
     if isinstance(source, (np.ndarray, np.generic)):
         return _checked(np.asanyarray(source))
+    found = type(source).__name__
     if not hasattr(type(source), "__dlpack__"):
-        found = type(source).__name__
-        raise ArgumentError("not an array", expected="an object with __dlpack__ (numpy, torch, …)", found=found)
+        hint = "numpy.asarray(x)" if hasattr(type(source), "__array__") else None
+        raise ArgumentError(
+            "not an array", expected="an object with __dlpack__ (numpy, torch, …)", found=found, hint=hint
+        )
     if torch_tensors.is_tensor(source):
         return _of_tensor(source)
-    where = source.__dlpack_device__()
+    where = _device_of(source)
     if not (isinstance(where, tuple) and len(where) == 2 and all(isinstance(number, int) for number in where)):
         raise ArgumentError("__dlpack_device__ is wrong", expected="(device type, number)", found=where)
     if int(where[0]) != CPU.device_type:
@@ -203,6 +206,16 @@ def as_ndarray(source: Any) -> np.ndarray:
             "the data lies on another device", expected="cpu(0)", found=name, hint="copy it to the CPU"
         )
     return _checked(_import(source))
+
+
+def _device_of(source: Any) -> Any:
+    """Return what `__dlpack_device__` returns. Raises `ArgumentError` for a value without data, as inside `jax.jit`."""
+    try:
+        return source.__dlpack_device__()
+    except (AttributeError, NotImplementedError) as error:
+        found = type(source).__name__
+        hint = "inside jax.jit: jax.pure_callback(f, shape, x)" if "Tracer" in found else None
+        raise ArgumentError("the array has no data", expected="an array on the CPU", found=found, hint=hint) from error
 
 
 def _of_tensor(tensor: Any) -> np.ndarray:

@@ -34,6 +34,12 @@ def require_plain(tensor: Any, name: str | None = None) -> None:
     if tensor.is_nested or tensor.layout != torch.strided:
         found = "nested" if tensor.is_nested else tensor.layout
         raise ArgumentError(f"the tensor{place} is not dense", found=found, hint="make it dense: x.to_dense()")
+    if tensor.requires_grad:
+        raise ArgumentError(
+            f"the tensor{place} requires a gradient, which compiled code does not compute",
+            found="requires_grad=True",
+            hint="x.detach(); to train: torch.compile(model, backend='tirax')",
+        )
     if tensor.is_quantized:
         raise ArgumentError(
             f"the tensor{place} is quantized", found=tensor.dtype, hint="x.dequantize() or x.int_repr()"

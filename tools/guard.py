@@ -80,12 +80,19 @@ class ArgumentParser(argparse.ArgumentParser):
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override]
         parsed, rest = self.parse_known_args(args, namespace)
         if rest:
-            known = list(self._option_string_actions)
+            parser = self._of_command(parsed)
+            known = list(parser._option_string_actions)
             hints = [h for h in (suggestion(r.partition("=")[0], known) for r in rest if r.startswith("-")) if h]
             raise UsageError(
-                f"unknown option or argument: {' '.join(rest)}", hint=(hints or [f"{self.prog} --help"])[0]
+                f"unknown option or argument: {' '.join(rest)}", hint=(hints or [f"{parser.prog} --help"])[0]
             )
         return parsed
+
+    def _of_command(self, parsed: Any) -> argparse.ArgumentParser:
+        """Return the parser of the command that was chosen, or this one."""
+        command = getattr(parsed, "command", None)
+        commands = (a.choices for a in self._actions if isinstance(a, argparse._SubParsersAction))
+        return next((c[command] for c in commands if command in c), self)
 
     def error(self, message: str) -> NoReturn:
         choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)

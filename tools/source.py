@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from ..api.hints import EXTENSIONS
 from ..diagnostics import SourceLocation, TiraxError, suggestion
 from ..untrusted import open_file
 from .guard import UsageError
@@ -77,21 +78,33 @@ def read_program(path: str | None, format_name: str | None = None) -> Program:
     if path is None or path == "-":
         return Program(_decode(sys.stdin.buffer.read(), STDIN), STDIN, format_name or "mlir")
     piped = _DESCRIPTOR.fullmatch(path) is not None
+    language = format_name or ("mlir" if piped else _format_of(path) if os.path.isfile(path) else "")
     try:
         with open(path, "rb") if piped else open_file(path) as file:
             data = file.read()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise TiraxError(f"cannot read '{path}': {reason}", hint=_near(path)) from error
-    return Program(_decode(data, path), path, format_name or ("mlir" if piped else _format_of(path)), name)
+        hint = f"the folder of a language model: tirax chat {path}" if os.path.isdir(path) else _near(path)
+        raise TiraxError(f"cannot read '{path}': {reason}", hint=hint) from error
+    return Program(_decode(data, path), path, language or _format_of(path), name)
+
+
+_HINTS = {
+    "gguf": "tirax chat {}",
+    "tirax": "tirax run {}, or tirax inspect {}",
+    "so": "tirax.load('{}') in Python; a C program links it",
+}
+"""Commands for files that are not programs, by extension."""
 
 
 def _format_of(path: str) -> str:
     extension = os.path.splitext(path)[1].removeprefix(".")
     if extension not in FORMATS:
-        suffix = f"'{path}'" if not extension else f".{extension}"
         raise TiraxError(
-            "the language of the file is unknown", expected=".mlir or .py", found=suffix, hint="-f mlir|py"
+            "the language of the file is unknown",
+            expected=".mlir or .py, or a model: .onnx, .pt2",
+            found=f".{extension}" if extension else f"'{path}'",
+            hint=_HINTS.get(extension, "").format(path) or EXTENSIONS.get(f".{extension}", "-f mlir|py"),
         )
     return extension
 

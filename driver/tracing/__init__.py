@@ -96,7 +96,7 @@ def trace(path: str, title: str = "") -> Generator[Recorder]:
     """Write a trace of the first program that is built inside.
 
     with trace("model.html") as recorder:
-        executable = tirax.build(mod)
+        executable = build(mod)
         recorder.profile(executable.profile("main", x))
 
     Raises `TiraxError` if the file cannot be written.

@@ -222,12 +222,14 @@ def module_op(mod: Any) -> ModuleOp:
     """Return the xDSL module of a `ModuleOp` or of a view of one. Raises `TiraxError` for anything else."""
     op = mod if isinstance(mod, ModuleOp) else getattr(mod, "op", None)
     if not isinstance(op, ModuleOp):
-        is_model = any(cls.__module__.partition(".")[0] in _FRAMEWORKS for cls in type(mod).__mro__)
+        is_model = isinstance(mod, str) or any(
+            cls.__module__.partition(".")[0] in _FRAMEWORKS for cls in type(mod).__mro__
+        )
         raise TiraxError(
             "a pass runs on a module",
             expected="an IRModule or ModuleOp",
             found=type(mod).__name__,
-            hint="tirax.compile(model, inputs) takes models of PyTorch and ONNX" if is_model else None,
+            hint="tirax.compile(model, inputs) takes models of PyTorch and ONNX, and paths" if is_model else None,
         )
     return op
 

@@ -6,19 +6,23 @@ import copy
 import pickle
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from tiny_language_models import SPEAKING, byte_pair_metadata, write_tiny_folder, write_tiny_gguf
 
 import tirax
 from tirax import tvm_api as tvm
 from tirax.api.sources import SOURCES
 from tirax.api.structure import from_json, to_json
-from tirax.diagnostics import NameLookupError, ShapeError, TiraxError
+from tirax.diagnostics import NameLookupError, ShapeError
 from tirax.driver.build import build
-from tirax.runtime.errors import ArgumentError, DamagedFileError, ExecutableFileError
+from tirax.driver.tracing.file import records
+from tirax.llm import LanguageModel
+from tirax.runtime.errors import ArgumentError, DamagedFileError
 from tirax.script import parse_source
 
 SCRIPT = """
@@ -157,36 +161,32 @@ def test_shapes_of_an_onnx_model_and_params():
     np.testing.assert_array_equal(bound(X), X - Y)
 
 
-def text_of(folder, name, content=b"?"):
-    return write(folder / name, content)
+def test_a_page_of_every_level(f, tmp_path):
+    f.explain(tmp_path / "f.html", X, y=Y)
+    kinds = [r["t"] for r in records((tmp_path / "f.html").read_text())]
+    assert {"source", "pass", "level", "schedule", "profile", "end"} <= {*kinds}
+    f.explain(str(tmp_path / "g.html"))
+    assert "profile" not in [r["t"] for r in records((tmp_path / "g.html").read_text())]
 
 
-MISTAKES = {
-    "a number": (lambda _: tirax.compile(3), TiraxError, "this is not a model"),
-    "None": (lambda _: tirax.compile(None), TiraxError, "found: NoneType"),
-    "an array": (lambda _: tirax.compile(X), TiraxError, "the model comes first"),
-    "weights": (lambda _: tirax.compile({"w": X}), TiraxError, "weights are not a model"),
-    "a class": (lambda _: tirax.compile(dict), TiraxError, "an object of the class"),
-    "a function": (lambda _: tirax.compile(lambda x: x), TiraxError, "whose forward calls the function"),
-    "a missing file": (lambda d: tirax.compile(d / "no.onnx"), FileNotFoundError, "there is no file"),
-    "a missing file to load": (lambda d: tirax.load(d / "no.tirax"), FileNotFoundError, "there is no file"),
-    "another extension": (lambda d: tirax.compile(text_of(d, "m.txt")), TiraxError, "of no known kind"),
-    "no extension": (lambda d: tirax.compile(text_of(d, "m")), TiraxError, "no extension"),
-    "a damaged ONNX file": (lambda d: tirax.compile(text_of(d, "m.onnx")), TiraxError, "ONNX"),
-    "damaged bytes": (lambda _: tirax.compile(b"\xff\xfe"), TiraxError, "ONNX"),
-    "a damaged script": (lambda d: tirax.compile(text_of(d, "m.py", b"def")), TiraxError, "m.py:1"),
-    "a damaged program": (lambda d: tirax.compile(text_of(d, "m.mlir", b"builtin")), Exception, "m.mlir:1"),
-    "a damaged executable": (lambda d: tirax.load(text_of(d, "m.tirax")), ExecutableFileError, "m.tirax"),
-    "a model to load": (lambda d: tirax.load(text_of(d, "m.onnx")), TiraxError, "tirax.compile"),
-}
+def test_jax(f):
+    jax = pytest.importorskip("jax", reason="arrays of jax: pip install jax")
+    x, y = map(jax.numpy.asarray, (X, Y))
+    for z in (f(x, y), f(x, y=y), f(x, Y)):
+        assert isinstance(z, jax.Array)
+        np.testing.assert_array_equal(np.asarray(jax.jit(lambda a: a * 2)(z)), (X - Y) * 2)
+    with pytest.raises(ArgumentError, match="jax.pure_callback"):
+        jax.jit(f)(x, y)
 
 
-@pytest.mark.parametrize("mistake", MISTAKES)
-def test_mistakes_say_what_to_do(mistake, tmp_path):
-    call, kind, message = MISTAKES[mistake]
-    with pytest.raises(kind) as raised:
-        call(tmp_path)
-    assert message in str(raised.value)
+@pytest.mark.parametrize("read", [tirax.load, tirax.compile])
+def test_language_models(read, tmp_path):
+    config = replace(SPEAKING, context_length=64)
+    paths = [write_tiny_gguf(tmp_path / "m.gguf", config, byte_pair_metadata())]
+    paths.append(write_tiny_folder(tmp_path / "folder", config))
+    for path in (*paths, str(paths[0])):
+        model = read(path)
+        assert isinstance(model, LanguageModel) and model.config.context_length == 64
 
 
 def test_a_malformed_signature_is_damage(f, tmp_path):

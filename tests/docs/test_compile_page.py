@@ -11,7 +11,8 @@ pytest.importorskip("onnx", reason="models are read with the package onnx: tirax
 PAGE = DOCS / "compile.md"
 
 
-def test_the_examples_of_the_page(tmp_path):
+def test_the_examples_of_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     blocks = python_blocks(PAGE)
     assert len(blocks) == 2
     run_blocks(blocks, "compile", tmp_path)

@@ -1,0 +1,80 @@
+"""The mistakes of a first hour with models of PyTorch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import tirax  # noqa: E402
+from tirax.diagnostics import TiraxError  # noqa: E402
+from tirax.driver.build import build  # noqa: E402
+from tirax.tvm_api.relax.frontend.torch import from_exported_program  # noqa: E402
+
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.linear(x)
+
+
+class Branches(torch.nn.Module):
+    def forward(self, x):
+        return x if x.sum() > 0 else -x
+
+
+MODEL, X = Net().eval(), torch.ones(2, 4)
+BATCH = {"x": {0: "batch"}}
+
+MODELS = {
+    "no inputs": (lambda: tirax.compile(MODEL), "tirax.compile(model, (x,))"),
+    "the class": (lambda: tirax.compile(Net, X), "an object of the class: Net(…)"),
+    "weights": (lambda: tirax.compile(MODEL.state_dict()), "model.load_state_dict(weights)"),
+    "inputs first": (lambda: tirax.compile(X, MODEL), "the model comes first"),
+    "inputs of numpy": (lambda: tirax.compile(MODEL, X.numpy()), "torch.from_numpy(x)"),
+    "inputs of another shape": (lambda: tirax.compile(MODEL, torch.ones(2, 5)), "found: float32[2, 5]"),
+    "another parameter": (lambda: tirax.compile(MODEL, X, dynamic_shapes={"y": {0: "b"}}), "names of the parameters"),
+    "another axis": (lambda: tirax.compile(MODEL, X, dynamic_shapes={"x": {5: "b"}}), "an axis of dynamic_shapes"),
+    "a size that is fixed": (lambda: tirax.compile(MODEL, X, dynamic_shapes={"x": {1: "b"}}), "PyTorch suggests b = 4"),
+    "branches on data": (lambda: tirax.compile(Branches(), X), "torch.cond"),
+    "TorchScript": (lambda: tirax.compile(torch.jit.trace(MODEL, X), X), "the module that was traced"),
+    "a fallback": (lambda: tirax.compile(MODEL, X, fallback="yes"), "expected: auto or error"),
+    "a model to import": (lambda: from_exported_program(MODEL), "torch.export.export(model"),
+    "a model to build": (lambda: build(MODEL), "tirax.compile(model, inputs)"),
+}
+
+CALLS = {
+    "a gradient": (lambda f: f(X.clone().requires_grad_()), "x.detach()"),
+    "another device": (lambda f: f(X.to("meta")), "give it values first"),
+    "a sparse tensor": (lambda f: f(X.to_sparse()), "x.to_dense()"),
+    "half precision": (lambda f: f(X.half()), "expected: float32"),
+    "another width": (lambda f: f(torch.ones(2, 5)), "expected: 4"),
+    "a list of tensors": (lambda f: f([X]), "not an array"),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", MODELS)
+def test_models(name):
+    use, text = MODELS[name]
+    with pytest.raises(TiraxError) as raised:
+        use()
+    assert text in str(raised.value)
+
+
+@pytest.fixture(scope="module")
+def f():
+    return tirax.compile(MODEL, X, dynamic_shapes=BATCH)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls(name, f):
+    use, text = CALLS[name]
+    with pytest.raises(TiraxError) as raised:
+        use(f)
+    assert text in str(raised.value)
+    np.testing.assert_allclose(f(X).numpy(), MODEL(X).detach().numpy(), rtol=1e-5, atol=1e-6)
