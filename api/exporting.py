@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import re
 from typing import Any
 
@@ -30,7 +31,9 @@ def exported(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shapes: 
             hint="torch.from_numpy(x); the compiled model takes arrays of numpy as well",
         )
     try:
-        return torch.export.export(model, args, kwargs, dynamic_shapes=shapes)
+        with warnings.catch_warnings():  # PyTorch warns of what it calls itself
+            warnings.filterwarnings("ignore", ".*(LeafSpec|create_unbacked_symint).*deprecated", FutureWarning)
+            return torch.export.export(model, args, kwargs, dynamic_shapes=shapes)
     except TiraxError:
         raise
     except Exception as error:  # whatever PyTorch or the model raises, the user reads what to change
