@@ -44,6 +44,16 @@ def matmul(a: Tensor, b: Tensor, out_dtype: str | Attribute | None = None) -> Te
     return compute([*batch, *rows, *columns], element, "matmul", "matmul")
 
 
+def grouped_matmul(a: Tensor, b: Tensor, groups: Tensor) -> Tensor:
+    """Return the product of each row of a (rows, k) with the matrix of its group among b (groups, k, n)."""
+    k = IterVar("k", Const(0), a.dims[1], is_reduction=True)
+
+    def element(i: PrimExpr, j: PrimExpr) -> Any:
+        return red.sum(a(i, k) * b(groups(i), k, j), axis=k)
+
+    return compute([a.dims[0], b.dims[2]], element, "grouped_matmul")
+
+
 def einsum(xs: Sequence[Tensor], inputs: Sequence[str], result: str, extents: Mapping[str, SymExpr]) -> Tensor:
     """Return the sum of products over the letters of `inputs` that are not in `result`; an extent of 1 broadcasts."""
     summed = [c for c in dict.fromkeys("".join(inputs)) if c not in result]

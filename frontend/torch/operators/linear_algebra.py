@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ....diagnostics import UnsupportedError
-from ....handles.relax.expr import Expr, const
+from ....handles.relax.expr import Expr, PrimValue, const
+from ....topi.linear_algebra import grouped_matmul
 from ...importing.relax_operators import R
 from ..emitter import Emitter, cast_to, dtype_of, rank_of, shape_of
 from ..promotion import in_single, operands
@@ -40,6 +41,26 @@ def matmul_of_dtype(e: Emitter, x: Expr, mat2: Expr, out_dtype: str) -> Expr:
 def int_mm(e: Emitter, x: Expr, other: Expr) -> Expr:
     """Return the matrix product of int8, accumulated in int32."""
     return R.matmul(x, other, out_dtype="int32")
+
+
+@row("_grouped_mm", "transformers::grouped_mm_fallback")
+def grouped_mm(
+    e: Emitter, x: Expr, mat2: Expr, offs: Expr | None = None, bias: Expr | None = None, out_dtype: str | None = None
+) -> Expr:
+    """Return the product of each row with the matrix of its group, 0 after the last group; groups end at `offs`."""
+    if bias is not None or (out_dtype or dtype_of(x)) != dtype_of(x):
+        raise UnsupportedError("grouped products with a bias or in another dtype")
+    if offs is None:
+        return product(e, x, mat2)
+    if (rank_of(x), rank_of(mat2)) != (2, 3):
+        raise UnsupportedError("groups of other than the rows", found=f"ranks {rank_of(x)} and {rank_of(mat2)}")
+    rows, count = shape_of(x)[0], shape_of(mat2)[0]
+    places = R.arange(PrimValue(0), PrimValue(rows), PrimValue(1), dtype="int64")
+    group = e.emit(R.bucketize(places, cast_to(offs, "int64"), out_int32=False, right=True))
+    last = e.emit(R.subtract(e.tensor(count, "int64"), const(1, "int64")))
+    there = e.emit(R.expand_dims(R.less_equal(group, last), 1))
+    result = e.emit(e.builder.call_te(grouped_matmul, x, mat2, e.emit(R.minimum(group, last))))
+    return R.where(there, result, const(0, dtype_of(x)))
 
 
 @row("linear")
