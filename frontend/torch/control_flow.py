@@ -12,6 +12,7 @@ from ..block_builder import BlockBuilder
 from ..control_flow import symbolic_value
 from ..importing.relax_operators import R
 from .emitter import shape_of
+from .flexible_attention import flex_attention
 
 
 class Reader(Protocol):
@@ -21,6 +22,10 @@ class Reader(Protocol):
 
     def nested(self, module: Any, arguments: Sequence[Any]) -> list[Any]:
         """Convert a graph for the values of its placeholders, and return its outputs."""
+        ...
+
+    def elementwise(self, module: Any, arguments: Sequence[Any]) -> Expr:
+        """Convert a graph of scalars for tensors, whose elements it is computed for."""
         ...
 
     def outside(self) -> AbstractContextManager[None]:
@@ -104,6 +109,7 @@ def _invoke_subgraph(reader: Reader, graph: Any, _: Any, *operands: Any) -> Any:
 
 CONTROL_FLOW: dict[str, Callable[..., Any]] = {
     "cond": _cond,
+    "flex_attention": flex_attention,
     "hints_wrapper": _with_hints,
     "invoke_subgraph": _invoke_subgraph,
     "map_impl": _map,

@@ -15,7 +15,7 @@ from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError
 from ..importing.random_numbers import RandomNumbers
 from ..importing.report import Coverage, Status
-from .arguments import dtype_name, mapped, normalized, operator_name, plain_argument, takes_tensor
+from .arguments import dtype_name, leaves, mapped, normalized, operator_name, plain_argument, takes_tensor
 from .control_flow import CONTROL_FLOW
 from .emitter import Emitter
 from .fallback import as_pairs, call_torch, is_complex
@@ -132,14 +132,23 @@ class GraphReader:
 
     def nested(self, module: Any, arguments: Sequence[Any]) -> list[Any]:
         """Convert a nested graph for the values of its placeholders, and return its outputs."""
+        return self._inner(Emitter(self.block_builder, self.symbols.extent, self.emitter.random), module, arguments)
+
+    def elementwise(self, module: Any, arguments: Sequence[Any]) -> Expr:
+        """Convert a graph of scalars for tensors, whose elements it is computed for: its traced shapes do not hold."""
         inner = copy(self)
-        inner.root, inner.env, inner._dataflow = module, {}, None
-        inner.emitter = Emitter(self.block_builder, self.symbols.extent, self.emitter.random)
+        inner.fallback = False
+        (value,) = inner._inner(Emitter(self.block_builder, None, self.emitter.random), module, arguments)
+        (output,) = leaves(_output(module))
+        return self.emitter.tensor(value, dtype_name(output.meta["val"].dtype))
+
+    def _inner(self, emitter: Emitter, module: Any, arguments: Sequence[Any]) -> list[Any]:
+        inner = copy(self)
+        inner.root, inner.env, inner._dataflow, inner.emitter = module, {}, None, emitter
         placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
         inner.env.update(zip(placeholders, arguments, strict=True))
         inner.read(n for n in module.graph.nodes if n.op in ("call_function", "get_attr"))
-        (output,) = (n for n in module.graph.nodes if n.op == "output")
-        value = inner.value(output.args[0])
+        value = inner.value(_output(module))
         return value if isinstance(value, list) else [value]
 
     # Nodes.
@@ -263,6 +272,12 @@ class GraphReader:
         extents = [self.symbols.extent(s) for s in value.shape]
         dtype = dtype_name(value.dtype if not value.is_complex() else value.dtype.to_real())
         return Var("unsupported", TensorStructInfo(extents, dtype))
+
+
+def _output(module: Any) -> Any:
+    """Return what a graph returns: a node, or several."""
+    (output,) = (n for n in module.graph.nodes if n.op == "output")
+    return output.args[0]
 
 
 def target_name(target: Any) -> str:
