@@ -22,15 +22,15 @@ def non_max_suppression(
     overlap: Tensor,
     least: Tensor,
     has_least: bool,
-    centred: bool,
+    form: str,
     rows: SymExpr,
 ) -> list[Tensor]:
     """Return (batch, class, box) of the selected boxes in a tensor of `rows`, and their number.
 
     boxes is (batch, boxes, 4), scores (batch, classes, boxes). For each class the best box is selected first, then
     repeatedly the best one whose overlap with the selected boxes is at most `overlap[0]`, up to `most[0]` boxes. With
-    `has_least`, boxes whose score is not above `least[0]` are never selected. Boxes are two opposite corners, or the
-    center and extents if `centred`.
+    `has_least`, boxes whose score is not above `least[0]` are never selected. `form` says what a box is: any
+    two opposite "corners", the "center" and extents, or "ordered" corners, the least first.
     """
     batch, count, _ = boxes.dims
     classes = scores.dims[1]
@@ -45,7 +45,7 @@ def non_max_suppression(
             going = b.cell("going", i64, tx.select(tx.less(0, most(0)), tx.const(1, i64), tx.const(0, i64)))
             with b.repeat_while(tx.equal(going.value, 1)):
                 best = _best(b, scores, state, n, c, count)
-                _keep(b, (boxes, overlap, most), (kept, total, state), (n, c), (best, done, going), centred)
+                _keep(b, (boxes, overlap, most), (kept, total, state), (n, c), (best, done, going), form)
 
     specs = [("kept", [rows, Const(3)], i64), ("total", [Const(1)], i64), ("state", [count], i64)]
     return list(filled(specs, [boxes, scores, most, overlap, least], body, "non_max_suppression")[:2])
@@ -67,7 +67,7 @@ def _keep(
     outputs: tuple[Tensor, Tensor, Tensor],
     place: tuple[PrimExpr, PrimExpr],
     cells: tuple[Cell, Cell, Cell],
-    centred: bool,
+    form: str,
 ) -> None:
     """Select the best box and drop those that overlap it; stop if none remains or enough are selected."""
     (boxes, overlap, most), (kept, total, state) = inputs, outputs
@@ -81,7 +81,7 @@ def _keep(
         b.store(total, [tx.const(0, i64)], row.value + 1)
         done.set(done.value + 1)
         with b.loop("k", boxes.dims[1]) as k, b.when(tx.equal(state(k), 1)):
-            ratio = _overlap(boxes, place[0], best.value, k, centred)
+            ratio = _overlap(boxes, place[0], best.value, k, form)
             gone = tx.logical_or(tx.equal(k, best.value), tx.less(overlap(0), ratio))
             with b.when(gone):
                 b.store(state, [k], 0)
@@ -89,9 +89,9 @@ def _keep(
             going.set(0)
 
 
-def _overlap(boxes: Tensor, n: PrimExpr, i: PrimExpr, j: PrimExpr, centred: bool) -> PrimExpr:
+def _overlap(boxes: Tensor, n: PrimExpr, i: PrimExpr, j: PrimExpr, form: str) -> PrimExpr:
     """Return the intersection over union of two boxes; 0 if both are empty."""
-    first, second = (_sides(boxes, n, v, centred) for v in (i, j))
+    first, second = (_sides(boxes, n, v, form) for v in (i, j))
     zero = tx.const(0.0, f32)
     shared: PrimExpr = tx.const(1.0, f32)
     for (low_a, high_a), (low_b, high_b) in zip(first, second, strict=True):
@@ -101,10 +101,12 @@ def _overlap(boxes: Tensor, n: PrimExpr, i: PrimExpr, j: PrimExpr, centred: bool
     return tx.select(tx.less(zero, union), tx.div(shared, union), zero)
 
 
-def _sides(boxes: Tensor, n: PrimExpr, i: PrimExpr, centred: bool) -> list[tuple[PrimExpr, PrimExpr]]:
+def _sides(boxes: Tensor, n: PrimExpr, i: PrimExpr, form: str) -> list[tuple[PrimExpr, PrimExpr]]:
     """Return the begin and end of a box in both dimensions."""
     at = [boxes(n, i, k) for k in range(4)]
-    if centred:
+    if form == "ordered":
+        return [(at[k], at[k + 2]) for k in range(2)]
+    if form == "center":
         return [(at[k] - at[k + 2] * 0.5, at[k] + at[k + 2] * 0.5) for k in range(2)]
     return [(tx.minimum(at[k], at[k + 2]), tx.maximum(at[k], at[k + 2])) for k in range(2)]
 

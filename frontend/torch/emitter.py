@@ -92,7 +92,8 @@ class Emitter:
         """Return whether one of several results may be used."""
         if self.node is None:
             return True
-        return any(user.target is not operator.getitem or user.args[1] == index for user in self.node.users)
+        users: Any = self.node.users
+        return any(u.target is not operator.getitem or (u.args[1] == index and bool(u.users)) for u in users)
 
     def emit(self, expr: Any) -> Expr:
         """Bind `expr` to a new variable."""

@@ -112,9 +112,8 @@ def nms(
     rows: SymExpr = batch * scores.dims[1] * count
     limits = [_scalar(node, v, dtype) for v, dtype in ((most, "int64"), (overlap, "float32"), (least, "float32"))]
     has_least = least is not None
-    pair = node.call_te(
-        non_max_suppression, boxes, scores, *limits, has_least, bool(node.attr("center_point_box", 0)), rows
-    )
+    form = "center" if node.attr("center_point_box", 0) else "corners"
+    pair = node.call_te(non_max_suppression, boxes, scores, *limits, has_least, form, rows)
     kept = [node.emit(v) for v in _two(node, pair)]
     total = node.graph.fresh_size("kept")
     node.graph.builder.match_cast(node.emit(op("tensor_to_shape", kept[1])), ShapeStructInfo([total]))

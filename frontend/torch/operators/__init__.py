@@ -23,6 +23,7 @@ _FAMILIES = (
     "reduction",
     "scan",
     "scatter",
+    "vision",
 )
 
 

@@ -15,7 +15,7 @@ from ..table import row
 from .scan import cummax
 
 
-def _size(e: Emitter, number: Expr, extent: Extent | None) -> Extent:
+def size_of(e: Emitter, number: Expr, extent: Extent | None) -> Extent:
     """Return a number of the run as a size: `extent`, if PyTorch has a symbol for it."""
     if isinstance(extent, int):
         return extent
@@ -45,7 +45,7 @@ def repeats(e: Emitter, repeats: Expr, *, output_size: Extent | None = None) -> 
     ends = e.emit(R.cumsum(repeats, axis=0, dtype="int64"))
     shape = e.result_shape()
     total = e.emit(R.sum(cast_to(repeats, "int64")))
-    extent = _size(e, total, shape[0] if shape else output_size)
+    extent = size_of(e, total, shape[0] if shape else output_size)
     return cast_to(e.emit(R.bucketize(_count_up(extent), ends, out_int32=False, right=True)), dtype_of(repeats))
 
 
@@ -64,7 +64,7 @@ def bincount(e: Emitter, x: Expr, weights: Expr | None = None, minlength: int = 
     least = const([max(minlength, 0) - 1], "int64")  # of an empty x the length is minlength
     greatest = R.max(e.emit(R.concat([places, least], axis=0)))
     shape = e.result_shape()
-    extent = _size(e, e.emit(R.add(greatest, const(1, "int64"))), shape[0] if shape else None)
+    extent = size_of(e, e.emit(R.add(greatest, const(1, "int64"))), shape[0] if shape else None)
     outside = const(_OUTSIDE, "int64")  # a negative index would count from the end
     positions = e.emit(R.where(R.less(places, const(0, "int64")), outside, places))
     return _totals(e, positions, e.bound(added), extent)
