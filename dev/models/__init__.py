@@ -1,0 +1,1 @@
+"""Sweeps over the models of PyTorch's libraries: `python -m tirax.dev.models`."""
