@@ -23,6 +23,7 @@ from . import (  # noqa: F401
     creation,
     elementwise,
     factorization,
+    fft,
     function,
     grad,
     image,

@@ -21,6 +21,7 @@ from .. import scalars
 from . import special
 from .base import BASE
 from .factorization import FACTORIZATIONS
+from .fft import FOURIER
 from .grad import GRAD
 from .image import IMAGES
 from .manipulation import MOVING
@@ -362,6 +363,7 @@ OPERATORS: dict[str, Function] = {
     **BASE,
     **BLOCKS,
     **FACTORIZATIONS,
+    **FOURIER,
     **GRAD,
     **IMAGES,
     **MOVING,

@@ -41,6 +41,7 @@ from . import (  # noqa: F401
     base,
     elementwise,
     factorization,
+    fft,
     grad,
     layout,
     linear_algebra,

@@ -9,6 +9,17 @@ class builtin:
     def alloc_tensor(shape: Any, dtype: Any, runtime_device_index: Any, storage_scope: Any = None) -> Call:
         """A new tensor with memory of its own, its contents undefined."""
 
+class fft:
+    @staticmethod
+    def fft(x: Any, axis: Any = -1, inverse: Any = False, norm: Any = 'backward') -> Call:
+        """The transform of complex numbers: sums of x[j] · exp(-2πi · j · k / n); of exp(2πi · …) if `inverse`."""
+    @staticmethod
+    def irfft(x: Any, length: Any = None, axis: Any = -1, norm: Any = 'backward') -> Call:
+        """The `length` real numbers whose transform begins with x, which has length // 2 + 1 complex numbers."""
+    @staticmethod
+    def rfft(x: Any, axis: Any = -1, norm: Any = 'backward') -> Call:
+        """The first n // 2 + 1 numbers of the transform of real numbers; the others are their conjugates."""
+
 class grad:
     @staticmethod
     def avg_pool1d_backward(output_grad: Any, data: Any, pool_size: Any = [1], strides: Any = [1], padding: Any = [0, 0], dilation: Any = [1], ceil_mode: Any = False, count_include_pad: Any = True, layout: Any = 'NCW', out_layout: Any = 'NCW') -> Call:

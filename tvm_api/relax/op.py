@@ -42,7 +42,7 @@ class _Family(ModuleType):
         return f"relax.{self.__name__.rpartition('.')[2]}."
 
 
-for _family in ("builtin", "grad", "image", "linalg", "memory", "nn", "vm"):
+for _family in ("builtin", "fft", "grad", "image", "linalg", "memory", "nn", "vm"):
     add_module(_Family(f"{__name__}.{_family}", f"`tvm.relax.op.{_family}`: a function for each of its operators."))
 
 

@@ -1093,3 +1093,31 @@ relax.func @random_numbers(%seed: !relax.tensor<[], i64>, %offset: !relax.tensor
   %9 = relax.tuple(%u, %z, %e, %b, %i, %w, %o, %k)
   relax.return %9 : tuple<!relax.tensor<[2, 3], f32>, !relax.tensor<[2, 3], f32>, !relax.tensor<[2, 3], f32>, !relax.tensor<[2, 3], i1>, !relax.tensor<[2, 3], i64>, !relax.tensor<[2, 3], ui64>, !relax.tensor<[5], i64>, !relax.tensor<[2], i64>>
 }
+
+relax.func @matrices(%x: !relax.tensor<[b, n, n], f64>, %y: !relax.tensor<[b, n, k], f64>) -> !relax.tensor<[b, n, k], f64> {
+  %c = relax.linalg.cholesky %x {upper = true} : tuple<!relax.tensor<[b, n, n], f64>, !relax.tensor<[b], i32>>
+  %i = relax.linalg.inv %x : tuple<!relax.tensor<[b, n, n], f64>, !relax.tensor<[b], i32>>
+  %s = relax.linalg.solve %x, %y : tuple<!relax.tensor<[b, n, k], f64>, !relax.tensor<[b], i32>>
+  %l = relax.linalg.lu %x : tuple<!relax.tensor<[b, n, n], f64>, !relax.tensor<[b, n], i32>, !relax.tensor<[b], i32>>
+  %f = relax.tuple_get_item %l[0] : !relax.tensor<[b, n, n], f64>
+  %p = relax.tuple_get_item %l[1] : !relax.tensor<[b, n], i32>
+  %o = relax.linalg.pivots_to_order %f, %p : !relax.tensor<[b, n], i64>
+  %d = relax.linalg.det %x : !relax.tensor<[b], f64>
+  %g = relax.linalg.slogdet %x : tuple<!relax.tensor<[b], f64>, !relax.tensor<[b], f64>>
+  %q = relax.linalg.qr %y {mode = "r"} : !relax.tensor<[b, min(n, k), k], f64>
+  %u = relax.linalg.svd %x : tuple<!relax.tensor<[b, n, n], f64>, !relax.tensor<[b, n], f64>, !relax.tensor<[b, n, n], f64>>
+  %v = relax.linalg.svdvals %x : !relax.tensor<[b, n], f64>
+  %e = relax.linalg.eigh %x : tuple<!relax.tensor<[b, n], f64>, !relax.tensor<[b, n, n], f64>>
+  %w = relax.linalg.eigvalsh %x : !relax.tensor<[b, n], f64>
+  %m = relax.linalg.matrix_exp %x : !relax.tensor<[b, n, n], f64>
+  %t = relax.linalg.solve_triangular %x, %y {upper = true} : !relax.tensor<[b, n, k], f64>
+  relax.return %t : !relax.tensor<[b, n, k], f64>
+}
+
+relax.func @transforms(%x: !relax.tensor<[b, 8], f32>) -> !relax.tensor<[b, 8], f32> {
+  %r = relax.fft.rfft %x : !relax.tensor<[b, 5, 2], f32>
+  %f = relax.fft.fft %r {axis = 0, inverse = true} : !relax.tensor<[b, 5, 2], f32>
+  %0 = relax.prim_value 8
+  %i = relax.fft.irfft %f, length = %0 {norm = "ortho"} : !relax.tensor<[b, 8], f32>
+  relax.return %i : !relax.tensor<[b, 8], f32>
+}
