@@ -74,7 +74,7 @@ def _lgamma_above(x: PrimExpr) -> PrimExpr:
     return (z + 0.5) * (math_functions.log(t) - 1.0) - 7.0 + 0.5 * math.log(2 * math.pi) + math_functions.log(total)
 
 
-def _lgamma(x: PrimExpr) -> PrimExpr:
+def lgamma_of(x: PrimExpr) -> PrimExpr:
     """Compute lgamma; below 1/2 by reflection: gamma(x) * gamma(1 - x) = pi / sin(pi * x)."""
     low = tx.less(x, _number(0.5))
     above = _lgamma_above(_where(low, _number(1) - x, x))
@@ -132,5 +132,5 @@ def _intrinsic(name: str, function: Callable[[ExprLike], PrimExpr]) -> Callable[
 
 expm1, log1p = _intrinsic("expm1", math_functions.expm1), _intrinsic("log1p", math_functions.log1p)
 erfinv = _elementwise("erfinv", _erfinv)
-lgamma = _elementwise("lgamma", _lgamma)
+lgamma = _elementwise("lgamma", lgamma_of)
 digamma = _elementwise("digamma", _digamma)
