@@ -14,8 +14,10 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from .errors import ArgumentError, NameLookupError
-from .ndarray import from_dlpack
+from .ndarray import NDArray, from_dlpack
 
 PREFIX = "torch.ops."
 _CONSTANTS = ("dtype", "layout", "memory_format", "device")
@@ -61,7 +63,8 @@ def _decoded(data: Any, arguments: tuple[Any, ...]) -> Any:
 def _tensor(index: int, arguments: tuple[Any, ...]) -> Any:
     import torch
 
-    return torch.from_dlpack(arguments[index])
+    value = arguments[index]
+    return torch.from_dlpack(value.view(NDArray) if isinstance(value, np.ndarray) else value)  # for bfloat16
 
 
 def _complex(index: int, arguments: tuple[Any, ...]) -> Any:

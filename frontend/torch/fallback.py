@@ -12,7 +12,7 @@ from ...handles.struct_info import TensorStructInfo, TupleStructInfo
 from ...runtime.errors import ArgumentError
 from ...runtime.torch_operators import encoded, name_of
 from ..block_builder import BlockBuilder
-from .arguments import dtype_name, leaves, mapped
+from .arguments import dtype_name, leaves, mapped, operator_name
 from .symbols import Symbols
 
 
@@ -45,6 +45,7 @@ def call_torch(reader: Reader, node: Any) -> Any:
     Raises `UnsupportedError` for nodes whose arguments or results cannot be passed.
     """
     results = _results(node)
+    _require_row_major(node)
     arguments = _Arguments(reader)
     try:
         args = [arguments.encode(a) for a in node.args]
@@ -66,6 +67,15 @@ def _results(node: Any) -> list[Any]:
     if not results or not all(hasattr(r, "dtype") and hasattr(r, "shape") for r in results):
         raise UnsupportedError("a result is not a tensor")
     return results
+
+
+def _require_row_major(node: Any) -> None:
+    """Raise `UnsupportedError` for an operator on memory whose argument is laid out otherwise than at run time."""
+    if not operator_name(node.target)[0].rpartition("::")[2].startswith("as_strided"):
+        return
+    value = node.args[0].meta["val"]
+    if not value.is_contiguous() or value.storage_offset() != 0:
+        raise UnsupportedError("a view of memory that is not row major")
 
 
 def _info(reader: Reader, value: Any) -> TensorStructInfo:
