@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol, cast
 
 from xdsl.ir import OpResult
 
@@ -22,23 +22,35 @@ Extent = int | SymExpr
 Scalar = bool | int | float | SymExpr
 
 
+class Sizes(Protocol):
+    """The symbols of a graph (`Symbols`)."""
+
+    def extent(self, size: Any) -> Extent:
+        """Return the extent that a number of the graph stands for."""
+        ...
+
+    def define(self, number: Any, extent: Extent) -> None:
+        """Let a symbol of the graph stand for an extent."""
+        ...
+
+
 class Emitter:
     """Binds expressions in the current function.
 
-    `node` is the converted node of the graph, or None; `extent` maps symbolic sizes of the graph to extents;
-    `random` provides seeds.
+    `node` is the converted node of the graph, or None; `symbols` are those of the graph; `random` provides seeds.
     """
 
     def __init__(
         self,
         builder: BlockBuilder,
-        extent: Callable[[Any], Extent] | None = None,
+        symbols: Sizes | None = None,
         random: RandomNumbers | None = None,
     ):
         self.builder = builder
         self.random = random or RandomNumbers(builder)
         self.node: Any = None
-        self._extent = extent
+        self._symbols = symbols
+        self._extent = None if symbols is None else symbols.extent
 
     def result_shape(self) -> list[Extent] | None:
         """Return the traced extents of the single result, or None if they are unknown."""
@@ -78,6 +90,17 @@ class Emitter:
             return None
         symbol = self._extent(value)
         return symbol if isinstance(symbol, SymExpr) else None
+
+    def may_be_negative(self) -> bool:
+        """Return whether PyTorch knows of no reason why the single integer result is a size."""
+        value: Any = self.node.meta["val"]
+        return value.node.shape_env.bound_sympy(value.node.expr).lower < 0
+
+    def define_result(self, extent: Extent) -> Extent:
+        """Let the symbol of the single integer result stand for an extent, and return that."""
+        if self._symbols is not None:
+            self._symbols.define(self.node.meta["val"], extent)
+        return extent
 
     def fresh_size(self) -> SymExpr:
         """Return a new data-dependent size."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ...diagnostics import UnsupportedError
@@ -21,10 +21,12 @@ def expanded(program: Any, custom: frozenset[str] = frozenset(), fallback: bool 
     if not any(_needs_expansion(node, custom) for node in _nodes(program.graph_module)):
         return program
     _require_inputs_of_their_own(program)
+    training = {
+        node.target for node in _nodes(program.graph_module) if hasattr(node.target, "_schema") and _trains(node)
+    }
+    table = _all_decompositions(custom, training)
     try:
-        decomposed = program.run_decompositions(
-            _kept_whole(_all_decompositions(custom)) if fallback else _all_decompositions(custom)
-        )
+        decomposed = program.run_decompositions(_kept_whole(table) if fallback else table)
     except Exception as error:  # noqa: BLE001 - torch raises what comes to it where a decomposition does not fit
         raise ModelError(f"PyTorch cannot write out operators of the program: {error}") from error
     if hasattr(program, "_guards_code"):  # the conditions on sizes, which decomposing drops
@@ -83,7 +85,8 @@ def _has_row(overload: Any, custom: frozenset[str]) -> bool:
 
 def _trains(node: Any) -> bool:
     """Return whether a normalization updates its running statistics, which PyTorch's schema does not declare."""
-    return operator_name(node.target)[0] == "batch_norm" and node.args[5] is True
+    name, args = operator_name(node.target)[0], node.args
+    return name in ("batch_norm", "instance_norm") and args[5] is True and (name == "batch_norm" or args[3] is not None)
 
 
 def decompositions(custom: frozenset[str] = frozenset()) -> dict[Any, Any]:
@@ -93,11 +96,14 @@ def decompositions(custom: frozenset[str] = frozenset()) -> dict[Any, Any]:
     return _without_rows(default_decompositions(), custom)
 
 
-def _all_decompositions(custom: frozenset[str]) -> dict[Any, Any]:
-    """Like `decompositions`, with all further decompositions that PyTorch has."""
+def _all_decompositions(custom: frozenset[str], training: Collection[Any]) -> dict[Any, Any]:
+    """Like `decompositions`, with all further decompositions that PyTorch has, and those of operators in training."""
     from torch._decomp import decomposition_table
+    from torch.export import default_decompositions
 
-    return {**_without_rows(decomposition_table, custom), **decompositions(custom)}
+    defaults = default_decompositions()
+    of_training = {op: defaults[op] for op in training if op in defaults}
+    return {**_without_rows(decomposition_table, custom), **_without_rows(defaults, custom), **of_training}
 
 
 _WHOLE = ("complex", "polar", "fft_", "linalg_", "_linalg_", "stft", "istft", "inverse", "cholesky", "unique_dim")

@@ -68,7 +68,7 @@ class GraphReader:
         self.root = root
         self.env: dict[Any, Any] = {}
         self.symbols = Symbols()
-        self.emitter = Emitter(builder, self.symbols.extent, random)
+        self.emitter = Emitter(builder, self.symbols, random)
         self.coverage = Coverage()
         self.custom = dict(custom or {})
         self._dataflow: ExitStack | None = None
@@ -132,7 +132,7 @@ class GraphReader:
 
     def nested(self, module: Any, arguments: Sequence[Any]) -> list[Any]:
         """Convert a nested graph for the values of its placeholders, and return its outputs."""
-        return self._inner(Emitter(self.block_builder, self.symbols.extent, self.emitter.random), module, arguments)
+        return self._inner(Emitter(self.block_builder, self.symbols, self.emitter.random), module, arguments)
 
     def elementwise(self, module: Any, arguments: Sequence[Any]) -> Expr:
         """Convert a graph of scalars for tensors, whose elements it is computed for: its traced shapes do not hold."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...diagnostics import UnsupportedError
 from ...dialects.sym.expr import Var, floordiv, floormod, product
-from ...dialects.sym.operators import maximum, minimum
+from ...dialects.sym.operators import eq, ge, gt, le, lt, maximum, minimum, ne, select
 from .emitter import Extent, plain
 
 
@@ -39,6 +39,8 @@ _BUILD: dict[str, Callable[..., Extent]] = {
     "Identity": lambda a: a,
 }
 """Constructors by the class of the sympy node."""
+_CONDITIONS = {"Equality": eq, "Unequality": ne, "StrictLessThan": lt, "LessThan": le, "StrictGreaterThan": gt,
+               "GreaterThan": ge}  # fmt: skip
 
 
 class Symbols:
@@ -81,6 +83,10 @@ class Symbols:
         """Convert an `int` or `torch.SymInt` to an extent. Raises `UnsupportedError` for unsupported arithmetic."""
         return self.of(size.node.expr) if is_symbolic(size) else int(size)
 
+    def define(self, number: Any, extent: Extent) -> None:
+        """Let a symbol of PyTorch, a `torch.SymInt`, stand for an extent from here on."""
+        self._values[number.node.expr] = extent
+
     def of(self, expr: Any) -> Extent:
         """Convert a sympy expression to an extent."""
         known = self._values.get(expr)
@@ -90,10 +96,23 @@ class Symbols:
             return int(expr)
         if expr.is_Symbol:
             return self._values.setdefault(expr, Var(self.name(expr)))
+        if type(expr).__name__ == "Piecewise":
+            return self._first_that_holds(expr.args)
         build = _BUILD.get(type(expr).__name__)
         if build is None:
             raise UnsupportedError(f"a size is computed with {type(expr).__name__}", found=expr)
         return plain(build(*map(self.of, expr.args)))
+
+    def _first_that_holds(self, cases: Iterable[Any]) -> Extent:
+        """Return the value of the first of (value, condition) whose condition holds; that of the last one is true."""
+        *rest, (last, _) = cases
+        value = self.of(last)
+        for case, condition in reversed(rest):
+            build = _CONDITIONS.get(type(condition).__name__)
+            if build is None:
+                raise UnsupportedError(f"a size depends on {type(condition).__name__}", found=condition)
+            value = select(build(*map(self.of, condition.args)), self.of(case), value)
+        return plain(value)
 
 
 def symbolic_sizes(value: Any) -> list[Any]:

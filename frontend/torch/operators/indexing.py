@@ -236,15 +236,21 @@ def as_strided(
     e: Emitter, x: Expr, size: Sequence[Extent], stride: Sequence[Extent], storage_offset: Extent | None = None
 ) -> Expr:
     """Return the elements of a row-major tensor with explicit strides."""
-    steps = [*size, *stride, storage_offset or 0]
+    places = strided_places(e, size, stride, storage_offset)
+    flat = e.emit(R.reshape(x, ShapeExpr([count_of(shape_of(x))])))
+    return R.take(flat, const(places, "int64"), axis=0)
+
+
+def strided_places(e: Emitter, size: Sequence[Extent], stride: Sequence[Extent], offset: Extent | None) -> Any:
+    """Return the places of a strided view in the node's first argument, which is row-major."""
+    steps = [*size, *stride, offset or 0]
     if not all(isinstance(s, int) for s in steps) or not e.is_row_major(0):
         raise UnsupportedError("a view of memory that is not row major, or by sizes that are not constant")
-    places = np.full([int(str(s)) for s in size], storage_offset or 0)
+    places = np.full([int(str(s)) for s in size], offset or 0)
     for axis, step in enumerate(stride):
         along = np.arange(size[axis]) * step  # pyright: ignore[reportArgumentType, reportCallIssue]
         places = places + along.reshape([-1] + [1] * (len(size) - axis - 1))
-    flat = e.emit(R.reshape(x, ShapeExpr([count_of(shape_of(x))])))
-    return R.take(flat, const(places, "int64"), axis=0)
+    return places
 
 
 def _count_up(extent: Extent) -> Expr:
@@ -275,15 +281,21 @@ def unfold(e: Emitter, x: Expr, dimension: int, size: int, step: int) -> Expr:
 
 @row("item", "_local_scalar_dense")
 def item(e: Emitter, x: Expr) -> Extent | Expr:
-    """Return the only element of an integer tensor as a size."""
-    if is_float(dtype_of(x)) or dtype_of(x) == "bool":  # a number among others, never a size
-        return R.reshape(x, ())
+    """Return the only element of an integer tensor as a size, of others as a tensor."""
     symbol = e.new_symbol()
+    if is_float(dtype_of(x)) or (dtype_of(x) == "bool" and symbol is None):  # a number among others, never a size
+        return R.reshape(x, ())
     if symbol is None:
         raise UnsupportedError("the number in a tensor is wanted while the program is built")
     vector = e.emit(R.reshape(cast_to(x, "int64"), (1,)))
-    e.builder.match_cast(e.emit(R.tensor_to_shape(vector)), ShapeStructInfo([symbol]))
-    return symbol
+    if not e.may_be_negative():
+        e.builder.match_cast(e.emit(R.tensor_to_shape(vector)), ShapeStructInfo([symbol]))
+        return symbol
+    zero = const([0], "int64")  # sizes are not negative: the number is the difference of two
+    parts = R.concat([R.maximum(vector, zero), R.maximum(e.emit(R.negative(vector)), zero)], axis=0)
+    positive, negative = e.fresh_size(), e.fresh_size()
+    e.builder.match_cast(e.emit(R.tensor_to_shape(e.emit(parts))), ShapeStructInfo([positive, negative]))
+    return e.define_result(positive - negative)
 
 
 @row("nonzero")
@@ -294,6 +306,28 @@ def nonzero(e: Emitter, x: Expr) -> Expr:
         return R.strided_slice(rows, axes=[1], begin=[0], end=[0])
     shape = e.result_shape()
     return R.permute_dims(_positions(e, x, shape[0] if shape else None), axes=[1, 0])
+
+
+@row("nonzero_static")
+def nonzero_static(e: Emitter, x: Expr, *, size: Extent, fill_value: int = -1) -> Expr:
+    """Return the positions of the first `size` nonzero elements, one per row, then rows of `fill_value`."""
+    shape = shape_of(x)
+    if not shape:
+        return R.zeros(ShapeExpr([size, 0]), dtype="int64")
+    extent = count_of(shape)
+    found = cast_to(e.bound(R.reshape(x, ShapeExpr([extent]))), "bool")
+    place = R.subtract(e.emit(R.cumsum(e.bound(found), axis=0, dtype="int64")), const(1, "int64"))
+    end = e.tensor(size, "int64")
+    place = e.emit(R.where(R.logical_and(found, R.less(place, end)), place, end))
+    none = e.emit(R.full(ShapeExpr([plain(size + 1)]), const(-1, "int64"), dtype="int64"))
+    flat = e.emit(R.scatter_elements(none, place, e.emit(_count_up(extent)), axis=0, reduction="update"))
+    flat = e.emit(R.strided_slice(flat, axes=[0], begin=[0], end=[size]))
+    columns: list[Expr] = []
+    for axis, length in enumerate(shape):
+        step = e.tensor(count_of(shape[axis + 1 :]), "int64")
+        column = R.floor_mod(R.floor_divide(flat, step), e.tensor(length, "int64"))
+        columns.append(e.emit(R.where(R.less(flat, const(0, "int64")), const(fill_value, "int64"), column)))
+    return R.stack(columns, axis=1)
 
 
 def _positions(e: Emitter, x: Expr, count: Extent | None) -> Expr:
