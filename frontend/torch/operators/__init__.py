@@ -24,6 +24,9 @@ _FAMILIES = (
     "scan",
     "scatter",
     "vision",
+    "segments",
+    "special",
+    "prims",  # from rows of the others
 )
 
 

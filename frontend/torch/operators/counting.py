@@ -7,7 +7,7 @@ from typing import Any
 from ....diagnostics import UnsupportedError
 from ....dialects.sym.expr import SymExpr
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, TupleGetItem, const
-from ....handles.struct_info import ShapeStructInfo
+from ....handles.struct_info import ShapeStructInfo, TensorStructInfo
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, is_float, rank_of, shape_of
 from ..promotion import in_single
@@ -114,6 +114,32 @@ def unique_dim(
     shape = e.traced_shape(0)
     counts = e.matched(counts, None if shape is None else [shape[axis]])
     return [e.matched(values, shape), e.matched(inverse, [shape_of(x)[axis]]), counts]
+
+
+@row("unique_consecutive")
+def unique_consecutive(
+    e: Emitter, x: Expr, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """Return elements, or slices along a dimension, that differ from the one before them, where each is, and counts."""
+    axis = 0 if dim is None else axis_of(dim, rank_of(x))
+    data = _flat(e, x) if dim is None else x
+    extent = shape_of(data)[axis]
+    place = e.emit(_count_up(extent))
+    before = e.emit(R.maximum(R.subtract(place, const(1, "int64")), const(0, "int64")))
+    changed = e.emit(R.not_equal(data, e.emit(R.take(data, before, axis=axis))))
+    others = [i for i in range(rank_of(data)) if i != axis]
+    if others:
+        changed = e.emit(R.max(R.astype(changed, dtype="int64"), axis=others))
+    begins = e.emit(R.logical_or(cast_to(changed, "bool"), R.equal(place, const(0, "int64"))))
+    inverse = e.emit(R.subtract(R.cumsum(begins, axis=0, dtype="int64"), const(1, "int64")))
+    shape = e.traced_shape(0)
+    count: Extent = e.fresh_size() if shape is None else shape[axis]
+    found = e.builder.match_cast(e.emit(R.nonzero(begins)), TensorStructInfo([1, count], "int64"))
+    values = e.emit(R.take(data, e.emit(R.squeeze(found, axis=[0])), axis=axis))
+    counts = _totals(e, inverse, e.emit(R.ones(ShapeExpr([extent]), dtype="int64")), count)
+    places = inverse if dim is not None else e.emit(R.reshape(inverse, ShapeExpr(shape_of(x))))
+    nothing = e.emit(R.zeros(ShapeExpr([0]), dtype="int64"))
+    return [values, places if return_inverse else nothing, counts if return_counts else nothing]
 
 
 # By rank.

@@ -11,7 +11,7 @@ import numpy as np
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Constant, Expr, PrimValue, ShapeExpr, const
 from ...importing.relax_operators import R
-from ..emitter import Emitter, Extent, dtype_of, shape_of
+from ..emitter import Emitter, Extent, cast_to, dtype_of, shape_of
 from ..promotion import DEFAULT_FLOAT
 from ..table import row
 
@@ -140,10 +140,18 @@ def arange(e: Emitter, start: Any, end: Any, step: Any = 1, dtype: str | None = 
 @row("linspace")
 def linspace(e: Emitter, start: Any, end: Any, steps: Extent, dtype: str | None = None) -> Expr:
     """Return `steps` evenly spaced numbers from start to end."""
-    if not (isinstance(steps, int) and isinstance(start, int | float) and isinstance(end, int | float)):
-        raise UnsupportedError("numbers between bounds that are not constant")
     target = dtype or DEFAULT_FLOAT
-    return const(np.linspace(start, end, steps).astype("float64"), target)
+    if isinstance(steps, int) and isinstance(start, int | float) and isinstance(end, int | float):
+        return const(np.linspace(start, end, steps).astype("float64"), target)
+    first, last = (e.bound(e.tensor(bound, "float64")) for bound in (start, end))
+    count = R.arange(PrimValue(0), PrimValue(steps), PrimValue(1), dtype="int64")
+    place, most = e.emit(R.astype(count, dtype="float64")), e.emit(e.tensor(steps, "float64"))
+    one = const(1.0, "float64")
+    step = e.emit(R.divide(R.subtract(last, first), R.maximum(R.subtract(most, one), one)))
+    from_first = R.add(first, R.multiply(step, place))
+    from_last = R.subtract(last, R.multiply(step, R.subtract(R.subtract(most, place), one)))
+    middle = R.multiply(most, const(0.5, "float64"))
+    return cast_to(e.emit(R.where(R.less(place, middle), from_first, from_last)), target)
 
 
 @row("eye")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, PrimValue, const
 from ....topi.linear_algebra import grouped_matmul
 from ...importing.relax_operators import R
-from ..emitter import Emitter, cast_to, dtype_of, rank_of, shape_of
+from ..emitter import Emitter, axis_of, cast_to, dtype_of, rank_of, shape_of
 from ..promotion import in_single, operands
 from ..table import row
 from .elementwise import number, scaled
@@ -83,6 +84,31 @@ def baddbmm(e: Emitter, x: Expr, batch1: Expr, batch2: Expr, beta: Any = 1, alph
     """Return beta * x + alpha * batch1 · batch2."""
     result = scaled(e, e.emit(R.matmul(*operands(e, batch1, batch2))), alpha)
     return result if beta == 0 else R.add(result, scaled(e, x, beta))
+
+
+@row("addbmm")
+@in_single
+def addbmm(e: Emitter, x: Expr, batch1: Expr, batch2: Expr, *, beta: Any = 1, alpha: Any = 1) -> Expr:
+    """Return beta * x + alpha * the sum of the products of a batch."""
+    total = R.einsum(operands(e, batch1, batch2), subscripts="bij,bjk->ik")
+    result = scaled(e, e.emit(total), alpha)
+    return result if beta == 0 else R.add(scaled(e, x, beta), result)
+
+
+@row("_trilinear")
+def trilinear(
+    e: Emitter, i1: Expr, i2: Expr, i3: Expr, expand1: Sequence[int], expand2: Sequence[int], expand3: Sequence[int],
+    sumdim: Sequence[int], unroll_dim: int = 1,
+) -> Expr:  # fmt: skip
+    """Return the product of three tensors, broadcast along new dimensions, summed over `sumdim`."""
+    letters = ascii_lowercase[: rank_of(i1) + len(expand1)]
+    of = [_without(letters, dims) for dims in (expand1, expand2, expand3, sumdim)]
+    return R.einsum(operands(e, i1, i2, i3), subscripts=f"{of[0]},{of[1]},{of[2]}->{of[3]}")
+
+
+def _without(letters: str, dims: Sequence[int]) -> str:
+    left_out = [axis_of(d, len(letters)) for d in dims]
+    return "".join(letter for i, letter in enumerate(letters) if i not in left_out)
 
 
 @row("addr")

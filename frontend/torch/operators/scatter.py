@@ -21,7 +21,9 @@ from .indexing import (
     indexed_places,
     is_mask,
     positions,
+    strided_places,
     to_the_front,
+    wrapped,
 )  # fmt: skip
 
 
@@ -179,6 +181,38 @@ def index_add(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr, *, alpha
         x, index, source = (e.emit(R.reshape(v, ShapeExpr([count_of(shape_of(v))]))) for v in (x, index, source))
         return R.reshape(_scattered(e, x, 0, index, source, "add"), ())
     return _scattered(e, x, dim, _across(e, index, dim, source), source, "add")
+
+
+@row("index_reduce")
+def index_reduce(
+    e: Emitter, x: Expr, dim: int, index: Expr, source: Expr, reduce: str, *, include_self: bool = True
+) -> Expr:
+    """Combine slices with those at indices of a dimension."""
+    if not rank_of(x):
+        x, index, source = (e.emit(R.reshape(v, ShapeExpr([count_of(shape_of(v))]))) for v in (x, index, source))
+        return R.reshape(e.emit(index_reduce(e, x, 0, index, source, reduce, include_self=include_self)), ())
+    places = _across(e, index, dim, source)
+    return scatter_reduce(e, x, dim, places, source, reduce, include_self=include_self)
+
+
+@row("put")
+def put(e: Emitter, x: Expr, index: Expr, source: Expr, accumulate: bool = False) -> Expr:
+    """Write the elements of source at indices of the flattened tensor, adding them if `accumulate`."""
+    flat, places, values = (e.emit(R.reshape(v, ShapeExpr([count_of(shape_of(v))]))) for v in (x, index, source))
+    places = e.emit(wrapped(cast_to(places, "int64"), count_of(shape_of(x)), e))
+    written = _scattered(e, flat, 0, places, values, "add" if accumulate else "update")
+    return R.reshape(e.emit(written), ShapeExpr(shape_of(x)))
+
+
+@row("as_strided_scatter")
+def as_strided_scatter(
+    e: Emitter, x: Expr, src: Expr, size: Sequence[Extent], stride: Sequence[Extent],
+    storage_offset: Extent | None = None,
+) -> Expr:  # fmt: skip
+    """Write src to the elements of a row-major tensor with explicit strides."""
+    places = const(strided_places(e, size, stride, storage_offset).reshape(-1), "int64")
+    flat, values = (e.emit(R.reshape(v, ShapeExpr([count_of(shape_of(v))]))) for v in (x, src))
+    return R.reshape(e.emit(_scattered(e, flat, 0, places, values, "update")), ShapeExpr(shape_of(x)))
 
 
 @row("index_copy")

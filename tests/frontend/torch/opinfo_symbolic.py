@@ -1,0 +1,168 @@
+"""Samples of PyTorch's operators with each of their dimensions symbolic in turn, compiled once and run at two sizes.
+
+    python tests/frontend/torch/opinfo_symbolic.py build/symbolic.jsonl                 # goes on where it stopped
+    python tests/frontend/torch/opinfo_symbolic.py build/symbolic.jsonl --only add cumsum --again
+
+Dimensions of the same extent grow together, in all tensors of a sample; its other arguments stay as they are. A sample
+counts where PyTorch itself computes the larger one and exports the program without fixing the size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from opinfo import LEFT_OUT, NATIVE, Outcome, Sample, Samples, cases, compared, is_undetermined, samples_of
+from torch.utils import _pytree
+
+from tirax.diagnostics import TiraxError
+from tirax.driver.build import build
+from tirax.frontend.importing.errors import UnsupportedOperators
+from tirax.frontend.torch.exported_program import from_exported_program
+from tirax.frontend.torch.tensors import array_of
+
+FIXED, TOO_LARGE = "fixed by PyTorch", "of one size"
+
+
+class Growing:
+    """A sample with the extent of its dimensions that grow, and its larger form."""
+
+    def __init__(self, sample: Sample, extent: int):
+        self.sample, self.extent = sample, extent
+        self.sizes = tuple({i: torch.export.Dim.AUTO for i, n in enumerate(t.shape) if n == extent}
+                           for t in sample.tensors)  # fmt: skip
+        self.tensors = tuple(grown(t, extent) for t in sample.tensors)
+        self.expected: list[Any] = []
+
+    def is_possible(self) -> bool:
+        """Compute the larger sample; whether PyTorch does."""
+        try:
+            torch.manual_seed(0)
+            self.expected = list(_pytree.tree_leaves(self.sample(*(t.clone() for t in self.tensors))))
+        except Exception:  # noqa: BLE001 (whatever PyTorch refuses is no sample)
+            return False
+        return True
+
+
+def grown(tensor: Any, extent: int) -> Any:
+    """A tensor whose dimensions of an extent have one element more: their first one once again."""
+    for axis, count in enumerate(tensor.shape):
+        if count == extent:
+            tensor = torch.cat([tensor, tensor.narrow(axis, 0, 1)], axis)
+    return tensor
+
+
+def growing_of(sample: Sample) -> Iterator[Growing]:
+    """The forms of a sample in which a dimension is symbolic."""
+    for extent in sorted({n for t in sample.tensors for n in t.shape if n > 1}):
+        yield Growing(sample, extent)
+
+
+def run_operator(op: Any, dtype: Any, most: int) -> Outcome:
+    """All forms of the samples of an operator."""
+    outcome = Outcome(op.formatted_name)
+    begin = time.perf_counter()
+    forms: list[Growing] = []
+    for sample in samples_of(op, dtype, most):
+        with suppress(Exception):
+            torch.manual_seed(0)
+            sample.expected = list(_pytree.tree_leaves(sample(*(t.clone() for t in sample.tensors))))
+        if sample.is_complex():
+            continue
+        for form in growing_of(sample):
+            if form.is_possible():
+                forms.append(form)
+            else:
+                outcome.add(sample, TOO_LARGE)
+    _run(forms, outcome)
+    outcome.seconds = time.perf_counter() - begin
+    return outcome
+
+
+def _run(forms: Sequence[Growing], outcome: Outcome) -> None:
+    if not forms:
+        return
+    statuses = _together(forms)
+    if statuses is None:
+        middle = len(forms) // 2
+        _run(forms[:middle], outcome)
+        _run(forms[middle:], outcome)
+        return
+    for form, (status, what) in zip(forms, statuses, strict=True):
+        outcome.add(form.sample, status, what and f"{what} (extent {form.extent})")
+
+
+def _together(forms: Sequence[Growing]) -> list[tuple[str, str]] | None:
+    """How each form came out, and why. None: one of several has a problem."""
+    single = len(forms) == 1
+    module = Samples([f.sample for f in forms])
+    sizes = ([s for f in forms for s in f.sizes],)
+    try:
+        program = torch.export.export(module, module.tensors, dynamic_shapes=sizes, strict=False)
+    except Exception as error:  # noqa: BLE001 (whatever PyTorch refuses is no sample)
+        return [(LEFT_OUT, f"{type(error).__name__}: {error}".splitlines()[0])] if single else None
+    shapes = [
+        n.meta["val"].shape
+        for n in program.graph.nodes
+        if n.op == "placeholder" and hasattr(n.meta.get("val"), "shape")
+    ]
+    wanted = [i for s in sizes[0] for i in s]
+    if sum(isinstance(n, torch.SymInt) for shape in shapes for n in shape) < len(wanted):
+        return [(FIXED, "")] if single else None
+    try:
+        main = build(from_exported_program(program)).jit()["main"]
+        results = [
+            main(*(array_of(t) for t in tensors)) for tensors in (module.tensors, [t for f in forms for t in f.tensors])
+        ]
+    except UnsupportedOperators as error:
+        return [("refused", "; ".join(error.notes))] if single else None
+    except TiraxError as error:
+        return [("failed", str(error).splitlines()[0])] if single else None
+    except Exception as error:  # noqa: BLE001 (a mistake of ours is counted, not hidden)
+        return [("crashed", f"{type(error).__name__}: {error}".splitlines()[0])] if single else None
+    statuses: list[tuple[str, str]] = []
+    for form in forms:
+        message = compared(results[0], form.sample, form.sample.expected) or compared(
+            results[1], form.sample, form.expected
+        )
+        results = [r[len(form.expected) :] for r in results]
+        statuses.append(("wrong", message) if message else (NATIVE, ""))
+    return statuses
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--only", nargs="*", default=())
+    parser.add_argument("--again", action="store_true", help="run what the file has already, too")
+    parser.add_argument("--most", type=int, default=2, help="samples of an operator")
+    parser.add_argument("--part", default="0/1", help="the i-th of n parts: 0/2")
+    args = parser.parse_args()
+    known: set[str] = set()
+    if args.results.exists() and not args.again:
+        known = {json.loads(line)["operator"] for line in args.results.read_text().splitlines()}
+    part, parts = map(int, args.part.split("/"))
+    with args.results.open("a") as file, warnings.catch_warnings(), suppress(KeyboardInterrupt):
+        warnings.simplefilter("ignore")
+        for i, (op, dtypes) in enumerate(cases(args.only)):
+            if (
+                i % parts == part
+                and op.formatted_name not in known
+                and dtypes
+                and not is_undetermined(op.formatted_name)
+            ):
+                outcome = run_operator(op, dtypes[0], args.most)
+                file.write(json.dumps(vars(outcome)) + "\n")
+                file.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
