@@ -24,14 +24,26 @@ def expanded(program: Any, custom: frozenset[str] = frozenset(), fallback: bool 
     training = {
         node.target for node in _nodes(program.graph_module) if hasattr(node.target, "_schema") and _trains(node)
     }
-    table = _all_decompositions(custom, training)
-    try:
-        decomposed = program.run_decompositions(_kept_whole(table) if fallback else table)
-    except Exception as error:  # noqa: BLE001 - torch raises what comes to it where a decomposition does not fit
-        raise ModelError(f"PyTorch cannot write out operators of the program: {error}") from error
+    decomposed = _decomposed(program, custom, training, fallback)
     if hasattr(program, "_guards_code"):  # the conditions on sizes, which decomposing drops
         decomposed._guards_code = program._guards_code
     return decomposed
+
+
+def _decomposed(program: Any, custom: frozenset[str], training: set[Any], fallback: bool) -> Any:
+    """Decompose a program as far as PyTorch can: some of its decompositions cannot be traced.
+
+    Raises `ModelError` if it cannot trace the program at all.
+    """
+    every = _all_decompositions(custom, training)
+    required = {op: how for op, how in every.items() if op in training}
+    failed: Exception | None = None
+    for table in (_kept_whole(every) if fallback else every, {**decompositions(custom), **required}, required):
+        try:
+            return program.run_decompositions(table)
+        except Exception as error:  # noqa: BLE001 - torch raises what comes to it where a decomposition does not fit
+            failed = failed or error
+    raise ModelError(f"PyTorch cannot write out operators of the program: {failed}") from failed
 
 
 def _require_inputs_of_their_own(program: Any) -> None:

@@ -143,3 +143,16 @@ def test_errors_of_pytorch_reach_the_caller():
 def test_an_operator_that_this_version_lacks():
     with pytest.raises(NameLookupError, match=r"has no operator aten\.no_such\.default"):
         get_global_func('torch.ops.aten.no_such.default([{"tensor": 0}])')
+
+
+def test_a_decomposition_that_cannot_be_traced_is_left_out(monkeypatch):
+    def fails(*_):
+        raise RuntimeError("cannot be traced")
+
+    monkeypatch.setitem(torch._decomp.decomposition_table, torch.ops.aten.geqrf.default, fails)
+    program = torch.export.export(Factor().eval(), (rows(4, 4),))
+    with pytest.raises(UnsupportedOperators):
+        from_exported_program(program)
+    with pytest.warns(FallbackWarning):
+        f = tirax.compile(program)
+    torch.testing.assert_close(f(rows(4, 4)), torch.geqrf(rows(4, 4))[0])
