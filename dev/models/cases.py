@@ -92,7 +92,8 @@ def of_torchvision(name: str) -> Case:
     """Return a model of torchvision, with small pictures."""
     import torchvision
 
-    more = {"weights_backbone": None} if "detection" in str(torchvision.models.get_model_builder(name)) else {}
+    parameters = inspect.signature(torchvision.models.get_model_builder(name)).parameters
+    more = {"weights_backbone": None} if "weights_backbone" in parameters else {}
     model = torchvision.models.get_model(name, weights=None, **more).eval()
     module = type(model).__module__
     if "detection" in module:

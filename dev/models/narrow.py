@@ -38,6 +38,8 @@ _KEPT = frozenset(
         "mamba_d_conv", "batch_size",
     )
 )  # fmt: skip
+_BY_LAYER = {"layer_types": ["full_attention"] * 2, "mlp_layer_types": ["dense", "sparse"]}
+"""What some configurations leave to the checkpoint."""
 _SMALLEST = 17
 """Sizes below this are left as they are."""
 
@@ -57,13 +59,15 @@ def _changes(config: Any, strength: int) -> Iterator[tuple[str, Any]]:
     for name, value in fields.items():
         if hasattr(value, "to_dict"):
             yield name, narrowed(value, strength)
+        elif value is None and name in _BY_LAYER:
+            yield name, _BY_LAYER[name]
         elif isinstance(value, bool) or value is None:
             continue
         elif isinstance(value, int):
             yield from ((name, new) for new in [_number(name, value, layers, strength)] if new != value)
         elif isinstance(value, list | tuple) and value:
             yield from ((name, new) for new in [_list(name, list(value), fields, layers, strength)] if new != value)
-        elif isinstance(value, Mapping) and "mrope_section" in value and strength == 2:
+        elif isinstance(value, Mapping) and "rope_theta" in value and strength == 2:
             part = float(value.get("partial_rotary_factor", 1))
             half = max(3, int(HEAD * part) // 2)
             yield name, {**value, "mrope_section": [half - 2 * (half // 3), half // 3, half // 3]}
