@@ -24,6 +24,7 @@ _OWN = frozenset(
 """Passes that TVM does not have."""
 _PASSES = {
     **{name: module for name, module in pass_classes(of_tir=False).items() if name not in {*_OWN, "LegalizeOps"}},
+    "CanonicalizeBindings": "tvm_api.passes.bindings.canonicalize_bindings",
     "FuseOpsByPattern": "transforms.codegen.fuse_ops_by_pattern",
     "FusionPattern": "transforms.codegen.fusion_pattern",
     "PatternCheckContext": "transforms.codegen.fusion_pattern",
