@@ -77,7 +77,6 @@ REFUSED = {
     "script.parser.core.entry": _SCRIPTS,
     "script.parser.core.parser": _SCRIPTS,
     "script.parser.core.utils": _SCRIPTS,
-    "script.printer": ("the documents that a text is made of are not public", "tvm.IRModule.script"),
     "support": ("it says how TVM itself was built", "tvm.target.Target"),
     "te.hybrid": ("loops are written in TVMScript", "tvm.script.tir.prim_func"),
     "te.schedule": ("schedules of tensor expressions were left by TVM itself", "tvm.tir.Schedule"),

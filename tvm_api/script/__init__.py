@@ -12,7 +12,7 @@ from ..handles.from_script import from_mlir, from_source
 from . import ir, relax, tir
 from .ir import ir_module
 
-_FILES = frozenset(("parser",))
+_FILES = frozenset(("parser", "printer"))
 
 provide(
     __name__,
@@ -47,5 +47,6 @@ def __getattr__(name: str) -> Any:
 
 
 parser: ModuleType
+printer: ModuleType
 
-__all__ = ["from_mlir", "from_source", "ir", "ir_module", "parser", "relax", "tir", "tirx"]
+__all__ = ["from_mlir", "from_source", "ir", "ir_module", "parser", "printer", "relax", "tir", "tirx"]
