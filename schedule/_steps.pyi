@@ -92,7 +92,7 @@ class Steps:
         """Return `n` factors whose product is the extent of `loop`, the last one at most `max_innermost_factor`."""
     def set_axis_separator(self, block: BlockRV | str, buffer: tuple[str, int] | str | Buffer, axis_separators: Sequence[int]) -> None:
         """Separate groups of axes that stay distinct when the buffer is flattened, at each of `axis_separators`."""
-    def set_scope(self, block: BlockRV | str, buffer_index: int, storage_scope: str) -> None:
+    def set_scope(self, block: BlockRV | str, buffer_index: int | str | Buffer, storage_scope: str) -> None:
         """Change the storage scope of the buffer that `block` writes at `buffer_index`."""
     def split(self, loop: LoopRV, factors: Sequence[int | ExprRV | None], preserve_unit_iters: bool = True, disable_predication: bool = False) -> list[LoopRV]:
         """Split a loop into a nest of loops with the extents `factors`; one may be None or -1 to be inferred, rounded up."""

@@ -339,9 +339,24 @@ def _bound(self: Schedule, primitive: Primitive, args: tuple[Any, ...], kwargs: 
     bound.apply_defaults()
     arguments = {k: map_leaves(v, _number) if k in _NUMBERS else v for k, v in bound.arguments.items()}
     del arguments["self"]
-    if isinstance(arguments.get("block"), str):
-        arguments["block"] = self.get_block(arguments["block"])
+    for name in _BLOCKS & arguments.keys():
+        arguments[name] = map_leaves(arguments[name], lambda v: self.get_block(v) if isinstance(v, str) else v)
+    if "storage_scope" in arguments:
+        _check_scope(self, spec.name, arguments["storage_scope"])
     return arguments
+
+
+_BLOCKS = frozenset({"block", "scope_block", "consumer_blocks"})
+"""Arguments that are blocks, or lists of them, for which names are accepted."""
+_SCOPES = ("global", "shared", "warp", "local", "wmma.", "texture", "amx.tmm", "m16n8k8.")
+"""What the names of memories begin with."""
+
+
+def _check_scope(self: Schedule, step: str, scope: Any) -> None:
+    """Raise `ScheduleError` for a memory that does not exist."""
+    if isinstance(scope, str) and scope and not scope.startswith(_SCOPES):
+        error = ScheduleError("the input storage scope is invalid", expected=", ".join(_SCOPES), found=scope)
+        raise error.rendered(step, self._level)
 
 
 _NUMBERS = frozenset(

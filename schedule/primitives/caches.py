@@ -373,8 +373,8 @@ def _shift(op: Operation, first: int, offsets: Sequence[SymExpr]) -> None:
             op.operands[k] = build(sym_expr_of(op.operands[k]) - offset, dtype)
 
 
-@primitive()
-def set_scope(state: State, block: tir.BlockOp, buffer_index: int, storage_scope: str) -> None:
+@primitive(adapt=with_index("buffer_index", "write"))
+def set_scope(state: State, block: tir.BlockOp, buffer_index: BufferIndex, storage_scope: str) -> None:
     """Change the storage scope of the buffer that `block` writes at `buffer_index`.
 
     A -> A_local: the buffer is renamed after its scope. Raises `ScheduleError` if it is a parameter.
