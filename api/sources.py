@@ -69,6 +69,12 @@ def _onnx(model: Any, options: Options) -> Program:
     return Program(from_onnx(model, options.input_shapes, fallback=options.fallback_in("onnx")))
 
 
+def _estimator(model: Any, options: Options) -> Program:
+    from .estimator_source import read_estimator
+
+    return Program(*read_estimator(model, options))
+
+
 def _executable(model: Executable, options: Options) -> Compiled:
     return Compiled(model, callable_function(model, options.function))
 
@@ -149,6 +155,7 @@ SOURCES = (
     Source("a torch.export.ExportedProgram", _of_class("torch:ExportedProgram"), _torch_program),
     Source("a torch.nn.Module", _of_class("torch:Module"), _torch_model),
     Source("an ONNX ModelProto", _of_class("onnx:ModelProto"), _onnx),
+    Source("an estimator of scikit-learn, xgboost or lightgbm", _of_class("sklearn:BaseEstimator"), _estimator),
     Source("a path", lambda m: isinstance(m, str | os.PathLike), _file),
     Source("the bytes of a file", lambda m: isinstance(m, bytes | bytearray | memoryview), _bytes),
 )

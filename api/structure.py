@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from ..runtime.errors import ArgumentError
 
-Structure: TypeAlias = "Leaf | Constant | Node"
+Structure: TypeAlias = "Leaf | Constant | Features | Node"
 
 
 @dataclass(frozen=True)
@@ -24,8 +28,40 @@ class Constant:
 
 
 @dataclass(frozen=True)
+class Features:
+    """Rows of features, an array or a DataFrame: one matrix of a dtype, or columns by name, of a dtype each.
+
+    The dtype "object" stands for strings.
+    """
+
+    dtypes: tuple[str, ...]
+    columns: tuple[Any, ...] = ()
+
+    def arrays(self, x: Any, path: str) -> Iterator[np.ndarray[Any, Any]]:
+        """Yield the arrays. Raises `ArgumentError` if a column is missing or cannot be converted."""
+        if not self.columns:
+            yield _array(x.to_numpy() if hasattr(x, "to_numpy") else x, self.dtypes[0], path)
+            return
+        names = list(getattr(x, "columns", ()))
+        missing = [c for c in self.columns if c not in names]
+        if missing:
+            found = f"columns {names}" if names else type(x).__name__
+            raise ArgumentError(f"{path} lacks {missing}", expected=f"a DataFrame of {list(self.columns)}", found=found)
+        for column, dtype in zip(self.columns, self.dtypes, strict=True):
+            yield _array(x[column].to_numpy(), dtype, f"{path}[{column!r}]").reshape(-1, 1)
+
+
+def _array(x: Any, dtype: str, path: str) -> np.ndarray[Any, Any]:
+    dense = x.toarray() if hasattr(x, "toarray") else x
+    try:
+        return np.ascontiguousarray(dense, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{path} cannot be converted", expected=dtype, notes=[str(error)]) from error
+
+
+@dataclass(frozen=True)
 class Node:
-    """A `kind` ("tuple", "list", "dict") of structures; `keys` are those of a dict, in order, else numbers."""
+    """A `kind` of structures; `keys` are those of a dict or the names of a namedtuple ("named"), else numbers."""
 
     kind: str
     keys: tuple[Any, ...]
@@ -37,7 +73,13 @@ _BUILD: dict[str, Callable[[Node, list[Any]], Any]] = {
     "tuple": lambda node, parts: tuple(parts),
     "list": lambda node, parts: parts,
     "dict": lambda node, parts: dict(zip(node.keys, parts, strict=True)),
+    "named": lambda node, parts: _named(node.keys)(*parts),
 }
+
+
+@cache
+def _named(names: tuple[str, ...]) -> Any:
+    return namedtuple("Results", names)
 
 
 def structure_of(value: Any, leaf: Callable[[Any], Structure]) -> Structure:
@@ -56,6 +98,8 @@ def flatten(structure: Structure, value: Any, path: str) -> Iterator[Any]:
         yield value
     elif isinstance(structure, Constant):
         _require_constant(structure, value, path)
+    elif isinstance(structure, Features):
+        yield from structure.arrays(value, path)
     else:
         for key, part, item in zip(structure.keys, structure.parts, _items(structure, value, path), strict=True):
             yield from flatten(part, item, f"{path}[{key!r}]")
@@ -88,7 +132,7 @@ def _items(node: Node, value: Any, path: str) -> Sequence[Any]:
 
 def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     """Return a value of a structure from its leaves."""
-    if isinstance(structure, Leaf):
+    if isinstance(structure, Leaf | Features):
         return next(leaves)
     if isinstance(structure, Constant):
         return structure.value
@@ -99,13 +143,15 @@ def paths(structure: Structure, path: str = "") -> Iterator[str]:
     """Yield the path of each leaf: `logits`, `cache[0]['key']`."""
     if isinstance(structure, Leaf):
         yield path
+    elif isinstance(structure, Features):
+        yield from (_joined(path, c, "columns") for c in structure.columns) if structure.columns else (path,)
     elif isinstance(structure, Node):
         for key, part in zip(structure.keys, structure.parts, strict=True):
             yield from paths(part, _joined(path, key, structure.kind))
 
 
 def _joined(path: str, key: Any, kind: str) -> str:
-    return str(key) if not path and kind == "dict" else f"{path}[{key!r}]"
+    return str(key) if not path and kind in ("dict", "named") else f"{path}[{key!r}]"
 
 
 def to_json(structure: Structure) -> Any:
@@ -115,6 +161,8 @@ def to_json(structure: Structure) -> Any:
     if isinstance(structure, Constant):
         plain = isinstance(structure.value, bool | int | float | str | None)
         return {"constant": structure.value if plain else str(structure.value)}
+    if isinstance(structure, Features):
+        return {"features": list(structure.dtypes), "columns": list(structure.columns)}
     return {"kind": structure.kind, "keys": list(structure.keys), "parts": [to_json(p) for p in structure.parts]}
 
 
@@ -124,6 +172,8 @@ def from_json(data: Any) -> Structure:
         return LEAF
     if "constant" in data:
         return Constant(data["constant"])
+    if "features" in data:
+        return Features(tuple(data["features"]), tuple(data["columns"]))
     if data["kind"] not in _BUILD:
         raise ValueError(data["kind"])
     return Node(str(data["kind"]), tuple(data["keys"]), tuple(map(from_json, data["parts"])))

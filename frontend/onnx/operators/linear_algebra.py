@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ....handles.relax.expr import Expr
 from ....topi.linear_algebra import determinant
 from ..node import Node
@@ -94,3 +96,11 @@ def integer_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | No
 @in_single
 def det(node: Node, x: Value) -> Expr:
     return node.call_te(determinant, x)
+
+
+@converter("Solve", domain=MICROSOFT)
+def solve(node: Node, a: Value, b: Value) -> Expr:
+    """Return the solution of a x = b for a constant matrix, as Gaussian processes of skl2onnx have it."""
+    if a.array is None:
+        raise node.not_constant(a, "the matrix of equations")
+    return op("matmul", Value.constant(np.linalg.inv(a.array.astype("float64")), a.dtype), b)
