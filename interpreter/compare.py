@@ -170,14 +170,14 @@ def compare(
     are skipped.
     """
     before, after = module_op(before), module_op(after)
-    theirs, result = _functions(after), Comparison()
+    theirs, result = functions_of(after), Comparison()
     tolerance = max(map(widening_tolerance, (before, after)))
-    for name, func in _functions(before).items():
-        if not _is_compared(func, functions, private):
+    for name, func in functions_of(before).items():
+        if not is_compared(func, functions, private):
             continue
-        why = _difference_of_signatures(func, theirs.get(name))
+        why = difference_of_signatures(func, theirs.get(name))
         for n, chosen in enumerate(symbolic_sizes(func, sizes) if why is None else ()):
-            if _iterations(func, chosen) > limit("check.iterations"):
+            if iterations_of(func, chosen) > limit("check.iterations"):
                 why = "it takes too many iterations (check.iterations)"
                 continue
             try:
@@ -186,7 +186,7 @@ def compare(
             except InterpreterError as error:
                 why = error.message
                 continue
-            if not _takes(theirs[name], values, chosen):
+            if not takes(theirs[name], values, chosen):
                 why = "the types of its parameters change"
                 continue
             outcomes = _disagreement(expected, after, name, values, packed, tolerance)
@@ -196,17 +196,17 @@ def compare(
             result.compared[name] = result.compared.get(name, 0) + 1
         if name not in result.compared:
             result.skipped[name] = why or "there are no sizes"
-    result.skipped |= {name: "it is not there before" for name in functions or () if name not in _functions(before)}
+    result.skipped |= {name: "it is not there before" for name in functions or () if name not in functions_of(before)}
     return result
 
 
-def _is_compared(func: Function, functions: Sequence[str] | None, private: bool) -> bool:
+def is_compared(func: Function, functions: Sequence[str] | None, private: bool) -> bool:
     if functions is not None:
         return func.sym_name.data in functions
     return not func.private or (private and isinstance(func, tir.FuncOp))
 
 
-def _difference_of_signatures(before: Function, after: Function | None) -> str | None:
+def difference_of_signatures(before: Function, after: Function | None) -> str | None:
     """Return why two functions cannot be called with the same arguments, or None if they can."""
     if after is None:
         return "it is not there after"
@@ -217,13 +217,13 @@ def _difference_of_signatures(before: Function, after: Function | None) -> str |
     return None
 
 
-def _iterations(func: Function, sizes: Mapping[str, int]) -> int:
+def iterations_of(func: Function, sizes: Mapping[str, int]) -> int:
     """Return the number of loop iterations of a tensor function if it is known, otherwise 0: such functions are run."""
     count = iterations(func, sizes) if isinstance(func, tir.FuncOp) else 0
     return count if count < UNKNOWN else 0
 
 
-def _takes(func: Function, values: Sequence[Any], sizes: Mapping[str, int]) -> bool:
+def takes(func: Function, values: Sequence[Any], sizes: Mapping[str, int]) -> bool:
     """Return whether values match a function's parameter types; variables missing in `sizes` are bound on first use."""
     known = dict(sizes)
     return all(_fits(p.type, v, known) for p, v in zip(func.params, values, strict=True))
@@ -272,7 +272,7 @@ def first_disagreement(before: Any, after: Any, **options: Any) -> Disagreement 
     return result.disagreement
 
 
-def _functions(module: ModuleOp) -> dict[str, Function]:
+def functions_of(module: ModuleOp) -> dict[str, Function]:
     return {f.sym_name.data: f for f in module.ops if isinstance(f, relax.FuncOp | tir.FuncOp)}
 
 
@@ -306,7 +306,7 @@ def observe(module: ModuleOp, name: str, values: list[Any], packed: Any = None) 
     args = [copied(v) for v in values]
     random.seed(0)
     result = interpret(module, name, args, packed)
-    return (result, args) if isinstance(_functions(module)[name], tir.FuncOp) else result
+    return (result, args) if isinstance(functions_of(module)[name], tir.FuncOp) else result
 
 
 def copied(value: Any) -> Any:

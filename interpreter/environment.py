@@ -16,7 +16,7 @@ from ..dialects import tir
 from ..dialects.dtypes import lanes_of, numpy_dtype, scalar_of
 from ..dialects.sym.expr import SymExpr, Var
 from .machine import Machine, Steps
-from .scalars import InterpreterError
+from .scalars import InterpreterError, as_array
 
 
 class Environment:
@@ -92,7 +92,7 @@ class Environment:
         for param, value in zip(func.params, args, strict=True):
             if not isinstance(param.type, tir.BufferType | tir.HandleType):
                 name = name_of(param)
-                if name is not None and np.asarray(value).dtype.kind in "iu":
+                if name is not None and as_array(value).dtype.kind in "iu":
                     self.bind(name, int(value))
         buffers = [(p.type, v) for p, v in zip(func.params, args, strict=True) if isinstance(p.type, tir.BufferType)]
         for t, array in buffers:

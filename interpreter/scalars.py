@@ -24,6 +24,17 @@ def limits(dtype: Any) -> tuple[int, int]:
     return (False, True) if np.dtype(dtype).kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
 
 
+def as_array(x: Any) -> Any:
+    """Return `x` as an array; arrays of other kinds that take numpy's functions are unchanged."""
+    return x if hasattr(x, "__array_function__") else np.asarray(x)
+
+
+def address(array: Any) -> int:
+    """Return where an array's elements begin in memory."""
+    own = getattr(array, "address", None)
+    return array.__array_interface__["data"][0] if own is None else own
+
+
 def inside(indices: Any, extent: int) -> Any:
     """Return the indices as int64. Raises `IndexError` if one is negative or not below the extent."""
     array = np.asarray(indices)
@@ -35,8 +46,16 @@ def inside(indices: Any, extent: int) -> Any:
 
 def wide(x: Any) -> Any:
     """Convert floats to float64; other values are unchanged."""
-    x = np.asarray(x)
+    x = as_array(x)
+    if not isinstance(x, np.ndarray):
+        return x.widened()
     return x if x.dtype.kind in "iub" else x.astype(np.float64)
+
+
+def summable(x: Any) -> Any:
+    """Convert floats to float64 and integers to int64."""
+    x = as_array(x)
+    return x.astype(np.int64) if x.dtype.kind in "iu" else wide(x)
 
 
 class InterpreterError(TiraxError, RuntimeError):
@@ -60,7 +79,7 @@ def _in_floats(function: Callable[[Value, Value], Value], a: Value, b: Value) ->
     """Apply a numpy function; floats narrower than 32 bits are computed in float32 and rounded once."""
     dtype, narrow = a.dtype, a.dtype.kind not in "iu" and a.dtype.itemsize < 4
     x, y = (a.astype(np.float32), b.astype(np.float32)) if narrow else (a, b)
-    return np.asarray(function(x, y)).astype(dtype)[()]
+    return as_array(function(x, y)).astype(dtype)[()]
 
 
 def floor_div(a: Value, b: Value) -> Value:
@@ -104,11 +123,11 @@ def maximum(a: Value, b: Value) -> Value:
 
 def cast(value: Value, dtype: Attribute) -> Value:
     """Convert as in C: floats to integers truncate, integers wrap, anything to bool is `!= 0`."""
-    return np.asarray(value).astype(numpy_dtype(scalar_of(dtype)))[()]
+    return as_array(value).astype(numpy_dtype(scalar_of(dtype)))[()]
 
 
 def select(c: Value, a: Value, b: Value) -> Value:
-    return np.where(c, a, b).astype(np.asarray(a).dtype)[()]
+    return np.where(c, a, b).astype(as_array(a).dtype)[()]
 
 
 BINARY: dict[str, Callable[[Value, Value], Value]] = {

@@ -231,7 +231,7 @@ class TirSemantics:
         self._define(t.dims, window.shape)
         self._define(t.explicit_strides or (), [s // window.itemsize for s in window.strides])
         if t.elem_offset is not None:
-            offset = (_address(window) - _address(i.get_values((_root(op),))[0])) // window.itemsize
+            offset = (scalars.address(window) - scalars.address(i.get_values((_root(op),))[0])) // window.itemsize
             self._define([t.elem_offset], [offset])
         rank = min(len(t.dims), window.ndim)
         self.env.bind_dims(t.dims[len(t.dims) - rank :], window.shape[window.ndim - rank :])
@@ -249,7 +249,7 @@ class TirSemantics:
         if not isinstance(match, tir.MatchBufferOp):
             return (args[0].reshape(-1),)
         root = i.get_values((_root(match),))[0]
-        offset = 0 if match.result.type.elem_offset is not None else _address(args[0]) - _address(root)
+        offset = 0 if match.result.type.elem_offset is not None else scalars.address(args[0]) - scalars.address(root)
         return (root.reshape(-1)[offset // root.itemsize :],)
 
     def call_packed(self, _i: Interpreter, op: tir.CallPackedOp, args: PythonValues) -> PythonValues:
@@ -261,10 +261,6 @@ def _root(match: tir.MatchBufferOp) -> SSAValue:
     """Return the buffer at the root of a chain of matched buffers."""
     source = match.source
     return _root(source.owner) if isinstance(source.owner, tir.MatchBufferOp) else source
-
-
-def _address(array: Any) -> int:
-    return array.__array_interface__["data"][0]
 
 
 def _launch(interpreter: Machine, op: tir.LaunchThreadOp, args: PythonValues) -> Steps:

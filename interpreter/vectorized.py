@@ -181,6 +181,14 @@ class _Run:
         """Evaluate each side on the lanes that take it; a side without lanes is not evaluated."""
         cond = self.values[op.cond]
         sides: list[Any] = []
+        if not is_number(cond):  # terms: both sides are evaluated
+            for region in (op.then_region, op.else_region):
+                self.run_ops(region.block.ops, mask)
+                last = region.block.last_op
+                assert isinstance(last, tir.YieldOp)
+                sides.append(self.values[last.value])
+            self.values[op.result] = scalars.select(cond, *sides)
+            return
         for region, taken in ((op.then_region, cond), (op.else_region, np.logical_not(cond))):
             lanes, some = _narrow(mask, taken)
             if some:
@@ -192,6 +200,8 @@ class _Run:
 
     def branch(self, op: tir.IfOp, mask: Mask) -> None:
         cond = self.values[op.cond]
+        if not is_number(cond):
+            raise NotIndependentError
         for region, taken in ((op.then_region, cond), (op.else_region, np.logical_not(cond))):
             lanes, some = _narrow(mask, taken)
             if some and region.first_block is not None:
@@ -229,6 +239,11 @@ class _Run:
             self.run_ops(op.body.block.ops, lanes)
 
 
+def is_number(value: Any) -> bool:
+    """Return whether a value consists of numbers; the terms of symbolic execution do not."""
+    return isinstance(value, np.ndarray | np.generic | bool)
+
+
 def _nothing(_op: Operation, _mask: Mask) -> None:
     return
 
@@ -246,7 +261,7 @@ def _all_within(value: Any, low: int, end: int) -> bool:
 
 
 def _same_array(a: Any, b: Any) -> bool:
-    same_start = a.__array_interface__["data"] == b.__array_interface__["data"]
+    same_start = scalars.address(a) == scalars.address(b)
     return same_start and (a.shape, a.strides, a.dtype) == (b.shape, b.strides, b.dtype)
 
 

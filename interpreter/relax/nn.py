@@ -14,7 +14,7 @@ import numpy as np
 
 from ...dialects.sym.data_layout import DataLayout
 from ..index_maps import move_elements
-from ..scalars import inside, wide
+from ..scalars import inside, summable, wide
 
 Array = Any
 
@@ -38,15 +38,14 @@ def _correlate(x: Array, w: Array, out: Sequence[int], strides: Sequence[int], d
             slice(i * d, i * d + (n - 1) * s + 1 if n > 0 else i * d, s)
             for i, d, n, s in zip(k, dilation, out, strides, strict=True)
         )
-        total += np.einsum("nc...,oc->no...", x[(..., *where)], w[(..., *k)])
+        total = total + np.einsum("nc...,oc->no...", x[(..., *where)], w[(..., *k)])
     return total
 
 
 def _conv(op: Any, data: Array, weight: Array) -> Array:
     letters, rank = _letters(op), op.RANK
-    out_type = np.dtype(np.int64) if data.dtype.kind in "iu" else np.dtype(np.float64)
-    x = _arranged(data, op.attr("data_layout"), "NC" + letters).astype(out_type)
-    w = _arranged(weight, op.attr("kernel_layout"), "OI" + letters).astype(out_type)
+    x = summable(_arranged(data, op.attr("data_layout"), "NC" + letters))
+    w = summable(_arranged(weight, op.attr("kernel_layout"), "OI" + letters))
     p, groups = op.attr("padding"), op.attr("groups")
     x = np.pad(x, [(0, 0), (0, 0), *((p[i], p[i + rank]) for i in range(rank))])
     rows = zip(x.shape[2:], w.shape[2:], op.attr("strides"), op.attr("dilation"), strict=True)

@@ -59,12 +59,6 @@ Array = Any
 Function = Callable[..., Any]
 
 
-def _summable(x: Array) -> Array:
-    """Convert floats to float64 and integers to int64."""
-    x = np.asarray(x)
-    return x.astype(np.int64) if x.dtype.kind in "iu" else scalars.wide(x)
-
-
 def _plain(function: Callable[..., Any]) -> Function:
     return lambda _op, *args: function(*(scalars.wide(a) for a in args))
 
@@ -74,14 +68,14 @@ def _rounded_once(function: Callable[..., Any]) -> Function:
     plain = _plain(function)
 
     def run(op: Any, *args: Array) -> Array:
-        arrays = [np.asarray(a) for a in args]
+        arrays = [scalars.as_array(a) for a in args]
         return function(*arrays) if all(a.dtype == np.float32 for a in arrays) else plain(op, *arrays)
 
     return run
 
 
 def _of_the_dtype(function: Callable[..., Any]) -> Function:
-    return lambda _op, *args: function(*map(np.asarray, args))
+    return lambda _op, *args: function(*map(scalars.as_array, args))
 
 
 def erf(x: Array) -> Array:
@@ -239,6 +233,8 @@ def _weighted(scores: Array, allowed: Array, v: Array) -> Array:
     scores = np.where(allowed, scores, -np.inf)
     e = np.exp(scores - scores.max(axis=-1, keepdims=True, initial=-np.finfo(np.float64).max))
     total = e.sum(axis=-1, keepdims=True)
+    if allowed.any(axis=-1).all() and not isinstance(total, np.ndarray):  # a sum of exponentials is not zero
+        return (e / total @ v).transpose(0, 2, 1, 3)
     return (e / np.where(total == 0, 1, total) @ v).transpose(0, 2, 1, 3)
 
 
@@ -350,7 +346,7 @@ OPERATORS: dict[str, Function] = {
     "concat": lambda op, xs: np.concatenate(xs, axis=op.attr("axis") or 0),
     "split": _split,
     "take": _take,
-    "matmul": lambda _op, a, b: np.matmul(_summable(a), _summable(b)),
+    "matmul": lambda _op, a, b: np.matmul(scalars.summable(a), scalars.summable(b)),
     "nn.layer_norm": _layer_norm,
     "nn.attention": _attention,
     "nn.attention_var_len": _attention_var_len,

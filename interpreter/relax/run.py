@@ -21,7 +21,7 @@ from ...ir.functions.outputs import outputs_to_make
 from ...ir.locations import location_of
 from ..environment import Environment, Implementation
 from ..machine import Machine, Steps
-from ..scalars import InterpreterError
+from ..scalars import InterpreterError, as_array
 from ..tir import TirSemantics
 from . import memory, operators
 
@@ -82,7 +82,7 @@ class RelaxSemantics:
     def bind(self, t: Attribute, value: Any) -> None:
         """Bind the symbolic variables of struct info from a value, and check that the value matches."""
         if isinstance(t, relax.TensorType):
-            array = np.asarray(value)
+            array = as_array(value)
             if t.element is not None and array.dtype != numpy_dtype(t.element):
                 raise InterpreterError("a tensor has the wrong dtype", expected=t.element, found=array.dtype)
             if t.rank is not None and array.ndim != t.rank:
@@ -106,7 +106,7 @@ class RelaxSemantics:
             raise InterpreterError(f"{op.name} has no reference semantics", location=location_of(op))
         try:
             with np.errstate(all="ignore"):
-                value = function(op, *_group(op, args))
+                value = function(op, *group(op, args))
         except TiraxError:
             raise
         except (ValueError, IndexError) as error:  # raised by numpy: the maximum of no elements, an index out of bounds
@@ -153,7 +153,7 @@ class RelaxSemantics:
         return ((yield self.call(interpreter, func, args)),)
 
     def while_loop(self, _i: Machine, op: relax.WhileLoop, args: PythonValues) -> Steps:
-        cond, body, *operands = _group(op, args)
+        cond, body, *operands = group(op, args)
         carried, invariants = tuple(operands[0]), tuple(operands[1] or ())
         collected: list[list[Any]] = [[] for _ in range(op.collected_count)]
         while bool((yield cond.steps(*carried, *invariants))):
@@ -184,7 +184,7 @@ class RelaxSemantics:
 
     def call_tir_inplace(self, interpreter: Machine, op: relax.CallTIRInplaceOp, args: PythonValues) -> Steps:
         fresh = self.outputs(op)
-        copies = [np.array(a) for a in args]
+        copies = [as_array(a).copy() for a in args]
         outputs = [fresh[i] if where < 0 else copies[where] for i, where in enumerate(op.indices)]
         new = [fresh[i] for i, where in enumerate(op.indices) if where < 0]
         scalars = [np.int64(self.env.evaluate(v.data)) for v in op.tir_vars or ()]
@@ -232,7 +232,7 @@ def _if(interpreter: Machine, op: relax.IfOp, args: PythonValues) -> Steps:
     return interpreter.region(op.then_region if bool(args[0]) else op.else_region, (), "if")
 
 
-def _group(op: Any, args: PythonValues) -> list[Any]:
+def group(op: Any, args: PythonValues) -> list[Any]:
     """Return the operand values grouped by the operator's arguments."""
     out: list[Any] = []
     rest = iter(args)
