@@ -14,7 +14,7 @@ RANKS = (
     ("dialects",),
     ("ir",),
     ("script", "interpreter"),
-    ("handles",),
+    ("handles", "proof"),
     ("te",),
     ("topi",),
     ("transforms", "schedule"),

@@ -1,0 +1,74 @@
+"""What symbolic execution does otherwise than the interpreter: memory, and branches that data choose."""
+
+from __future__ import annotations
+
+import pytest
+
+from tirax.proof import Verdict, validate
+from tirax.script import parse_source
+
+FUNCTION = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+{body}
+"""
+
+
+def function(body):
+    return parse_source(FUNCTION.format(body="\n".join(f"        {line}" for line in body.strip().split("\n"))))
+
+
+BRANCH = """
+for i in range(8):
+    if A[i] > T.float32(0):
+        B[i] = A[i]
+    else:
+        B[i] = T.float32(0)
+"""
+SAME = """
+for i in range(8):
+    B[i] = T.if_then_else(A[i] > T.float32(0), A[i], T.float32(0))
+"""
+VECTOR = "B[T.Ramp(0, 1, 8)] = A[T.Ramp(0, 1, 8)] * T.Broadcast(T.float32(2), 8)"
+LOOP = "for i in range(8):\n    B[i] = A[i] * T.float32(2)"
+TILED = """
+for o, i in T.grid(3, 3):
+    if o * 3 + i < 8:
+        B[o * 3 + i] = A[o * 3 + i] * T.float32(2)
+"""
+SHORT = "for i in range(7):\n    B[i] = A[i] * T.float32(2)"
+COPIED = """
+C = T.alloc_buffer((8,), "float32")
+for i in range(8):
+    C[i] = A[i]
+for i in range(8):
+    B[i] = C[i] * T.float32(2)
+"""
+PARTLY = COPIED.replace("range(8)", "range(7)", 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (BRANCH, SAME, Verdict.PROVED),
+        (SAME, BRANCH, Verdict.PROVED),
+        (BRANCH, SAME.replace("A[i], T.float32(0))", "A[i], T.float32(1))"), Verdict.WRONG),
+        (LOOP, VECTOR, Verdict.PROVED),
+        (LOOP, TILED, Verdict.PROVED),
+        (LOOP, SHORT, Verdict.WRONG),
+        (LOOP, COPIED, Verdict.PROVED),
+        (LOOP, PARTLY, Verdict.WRONG),
+        (PARTLY, PARTLY, Verdict.NOT_COVERED),
+    ],
+)
+def test_tensor_functions(before, after, verdict):
+    result = validate(function(before), function(after))
+    assert result.verdict is verdict, str(result)
+
+
+def test_control_by_data_is_refused_with_the_reason():
+    loop = function("while A[0] > T.float32(0):\n    A[0] = A[0] - T.float32(1)")
+    result = validate(loop, loop)
+    assert result.verdict is Verdict.NOT_COVERED and "data" in result.findings[0].reason
