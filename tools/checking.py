@@ -21,7 +21,7 @@ from xdsl.ir import Operation
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import relax, tir
-from ..interpreter import InterpreterError, MeaningError, compare, random_inputs, symbolic_sizes
+from ..interpreter import Comparison, InterpreterError, MeaningError, compare, random_inputs, symbolic_sizes
 from ..interpreter.compare import (
     Disagreement,
     Function,
@@ -80,11 +80,14 @@ class MeaningCheck:
     """Runs a program before and after each pass; `sizes` are those of symbolic variables, `only` restricts the
     functions.
 
+    With `proof`, functions are proved equal for all inputs where that is covered, and run on samples elsewhere.
     Call `start` first, `check` after each pass, and `summary` at the end.
     """
 
     sizes: Sizes
     only: Collection[str] | None = None
+    proof: bool = False
+    proved: dict[str, int] = field(default_factory=dict[str, int])
     counts: dict[str, int] = field(default_factory=dict[str, int])
     _cases: list[_Case] = field(default_factory=list[_Case])
     _noted: set[str] = field(default_factory=set[str])
@@ -99,7 +102,9 @@ class MeaningCheck:
     def summary(self) -> str:
         """Return what was compared, as text."""
         calls = ", ".join(f"@{name} {count} times" for name, count in self.counts.items())
-        return f"check-each: {len(self._passes)} passes; compared: {calls or 'nothing'}"
+        proofs = ", ".join(f"@{name} {count} times" for name, count in self.proved.items())
+        proved = f"; proved: {proofs or 'nothing'}" if self.proof else ""
+        return f"check-each: {len(self._passes)} passes{proved}; compared: {calls or 'nothing'}"
 
     def check(self, before: ModuleOp, after: ModuleOp, number: int, name: str, spec: str | None = None) -> None:
         """Compare two modules. The check may change `before`, a copy; `spec` is the pass with its options.
@@ -120,10 +125,10 @@ class MeaningCheck:
         """
         if before.is_structurally_equivalent(after):
             return None
-        _rename_as(before, after)
+        rename_as(before, after)
         runs, still = self._interpreted(before), self._interpreted(after)
         both = [n for n in runs if n in still]
-        result = compare(before, after, functions=both, sizes=self.sizes)
+        result = self._compared(before, after, both)
         if result.disagreement is not None:
             return result.disagreement
         self._count(result.compared)
@@ -136,10 +141,28 @@ class MeaningCheck:
         ]
         reasons = [*result.reasons, *(f"@{n}: it cannot be run after" for n in gone)]
         self._note(name, reasons)
-        if not result.compared and not native and not _same_but(before, after, still):
+        if not result.compared and not native and not self._has_proved(both) and not _same_but(before, after, still):
             hint = "begin where the program is relax and tir"
             raise MeaningError(f"{what}: nothing was compared", notes=reasons, hint=hint)
         return None
+
+    def _compared(self, before: ModuleOp, after: ModuleOp, names: Sequence[str]) -> Comparison:
+        """Return the comparison of functions on samples; with `proof`, of those that are not proved."""
+        if not self.proof:
+            return compare(before, after, functions=names, sizes=self.sizes)
+        from ..proof import Verdict, validate
+
+        findings = validate(before, after, functions=names, private=True, sizes=self.sizes).findings
+        for finding in findings:
+            if finding.disagreement is not None:
+                return Comparison(disagreement=finding.disagreement)
+            if finding.verdict is Verdict.PROVED:
+                self.proved[finding.function] = self.proved.get(finding.function, 0) + 1
+        rest = [f.function for f in findings if f.verdict is not Verdict.PROVED]
+        return compare(before, after, functions=rest, sizes=self.sizes)
+
+    def _has_proved(self, names: Sequence[str]) -> bool:
+        return self.proof and not self.proved.keys().isdisjoint(names)
 
     def _interpreted(self, module: ModuleOp) -> dict[str, Function]:
         functions = interpreted(module)
@@ -216,7 +239,7 @@ def _arrays(name: str, value: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]
         yield from _arrays(f"{name}.{i}", field_value)
 
 
-def _rename_as(before: ModuleOp, after: ModuleOp) -> None:
+def rename_as(before: ModuleOp, after: ModuleOp) -> None:
     """Rename the kernels of `before` as in `after`, if the pass between them named them."""
     present = {f.sym_name.data for f in after.ops if isinstance(f, tir.FuncOp)}
     kernels = {f.sym_name.data: f for f in before.ops if isinstance(f, tir.FuncOp)}

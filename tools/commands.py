@@ -218,6 +218,13 @@ def bisect(options: Namespace) -> int:
     return run_bisect(options)
 
 
+def prove(options: Namespace) -> int:
+    """Prove that transformations keep what a program computes."""
+    from .prove import prove as run_prove
+
+    return run_prove(options)
+
+
 def explain(options: Namespace) -> int:
     """Write a trace of lowering."""
     from .explain import explain as run_explain
@@ -336,6 +343,7 @@ COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "new": new,
     "reduce": reduce,
     "bisect": bisect,
+    "prove": prove,
     "explain": explain,
     "chat": chat,
     "env": env,

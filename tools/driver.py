@@ -167,7 +167,7 @@ def _job(options: argparse.Namespace, universe: Universe) -> Job:
         make_target(options.target, all_targets(universe), options.print_op_generic, options.print_debuginfo),
         dumps,
         Times(),
-        _meaning_check(options.check_sizes) if options.check_each else None,
+        _meaning_check(options.check_sizes, options.check_each == "proof") if options.check_each else None,
         not options.disable_verify,
         options.allow_unregistered_dialect,
         folder_of(options.output_file),
@@ -175,10 +175,10 @@ def _job(options: argparse.Namespace, universe: Universe) -> Job:
     )
 
 
-def _meaning_check(sizes: Sizes) -> MeaningCheck:
+def _meaning_check(sizes: Sizes, proof: bool) -> MeaningCheck:
     from .checking import MeaningCheck  # with the interpreter and the way down to native code
 
-    return MeaningCheck(sizes)
+    return MeaningCheck(sizes, proof=proof)
 
 
 def all_targets(universe: Universe) -> dict[str, Callable[[], type[Target]]]:

@@ -192,6 +192,11 @@ def _add_fault_commands(commands: Any) -> None:
     bisect = commands.add_parser("bisect", help="find the first pass that changes a program's results")
     _add_fault_options(bisect)
 
+    prove = commands.add_parser("prove", help="prove that programs, or a program before and after passes, are equal")
+    _add_fault_options(prove)
+    prove.add_argument("after", nargs="?", help="the second program (default: the first one after passes)")
+    prove.add_argument("--func", metavar="NAME", help="the function to compare (default: all public ones)")
+
 
 def _add_fault_options(parser: argparse.ArgumentParser) -> None:
     parser.register("type", "sizes", sizes)

@@ -128,7 +128,13 @@ def _add_checking(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--split-input-file", help="split the input at // ----- lines and process each piece separately", **flag
     )
-    group.add_argument("--check-each", help="compare results before and after every pass; stop at a difference", **flag)
+    group.add_argument(
+        "--check-each",
+        nargs="?",
+        const="samples",
+        choices=["samples", "proof"],
+        help="compare results before and after every pass, on samples or by proof; stop at a difference",
+    )
     group.add_argument(
         "--check-sizes",
         type="sizes",

@@ -1,0 +1,65 @@
+"""`tirax prove`: verdicts, exit status, last line; `--check-each=proof`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tirax.tools.tirax_cli import main
+from tirax.tools.tirax_opt import main as opt
+
+PROGRAM = """
+from tvm.script import ir as I
+from tvm.script import relax as R
+
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 3), "float32"), y: R.Tensor(("n", 3), "float32")):
+        z = {expression}
+        return z
+"""
+
+
+@pytest.fixture
+def programs(tmp_path):
+    def write(**expressions):
+        for name, expression in expressions.items():
+            (tmp_path / f"{name}.py").write_text(PROGRAM.format(expression=expression))
+        return [str(tmp_path / f"{name}.py") for name in expressions]
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "status", "word"),
+    [
+        ("R.add(x, y)", "R.add(y, x)", 0, "proved @main"),
+        ("R.subtract(x, y)", "R.subtract(y, x)", 1, "wrong @main"),
+        ("R.argsort(x)", "R.argsort(x)", 2, "not covered @main"),
+    ],
+)
+def test_two_programs(programs, capsys, one, other, status, word):
+    assert main(["prove", *programs(one=one, other=other), "--sizes", "n=2"]) == status
+    assert word in capsys.readouterr().out
+
+
+def test_a_counterexample_is_saved(programs, capsys):
+    assert main(["prove", *programs(one="R.subtract(x, y)", other="R.subtract(y, x)"), "--sizes", "n=2"]) == 1
+    folder = capsys.readouterr().out.strip().split("counterexample: ")[1]
+    with np.load(f"{folder}/inputs.npz") as inputs:
+        assert inputs["input0"].shape == (2, 3) and not np.allclose(inputs["input0"], inputs["input1"])
+
+
+def test_passes(programs, capsys):
+    (path,) = programs(one="R.nn.relu(R.add(x, y))")
+    assert main(["prove", path, "-p", "legalize-ops,annotate-tir-op-pattern,fuse-ops,fuse-tir", "--sizes", "n=3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "'legalize-ops': 1 proved" in lines[0] and lines[-1].startswith("proved: ")
+
+
+def test_check_each(programs, capsys):
+    (path,) = programs(one="R.nn.relu(R.add(x, y))")
+    assert opt([path, "-p", "legalize-ops", "--check-each=proof", "--check-sizes", "3"]) == 0
+    assert "proved: @main 1 times" in capsys.readouterr().err

@@ -1,0 +1,85 @@
+"""`tirax prove`: prove that two programs, or a program before and after passes, compute the same for all inputs."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from ..ir.passes.transform import naming_pass
+from ..ir.verification.verify import Verifier
+from ..proof import Finding, Validation, Verdict, validate
+from ..script.mlir_text import reading_context
+from ..universe import full_universe
+from .checking import interpreted, rename_as, save_reproducer
+from .driver import all_passes
+from .guard import UsageError
+from .models import program_of
+
+_STATUS = {Verdict.PROVED: 0, Verdict.WRONG: 1, Verdict.NOT_COVERED: 2}
+_PIPELINE = ("pipeline", "default-cpu")
+
+
+def prove(options: Namespace) -> int:
+    """Run `tirax prove` and return the exit status: 0 proved, 1 wrong, 2 not covered."""
+    before = program_of(options.file, options.format)
+    if options.after is not None and options.steps:
+        raise UsageError("there is a second program, and passes", hint="leave one of them out")
+    if options.after is None:
+        return _prove_passes(before, options)
+    after = program_of(options.after, options.format)
+    result = validate(before, after, functions=[options.func] if options.func else None, sizes=options.sizes)
+    print(result)
+    for finding in result.findings:
+        _save(before, finding, f"tirax prove {options.file} {options.after}")
+    return _STATUS[result.verdict]
+
+
+def _prove_passes(module: ModuleOp, options: Namespace) -> int:
+    """Validate each pass; the last line sums up. Functions that the interpreter does not run end it."""
+    findings, ended = list[Finding](), ""
+    for number, name, before, after in _steps(module, options.steps or [_PIPELINE]):
+        kept = [n for n in interpreted(before) if n in interpreted(after)]
+        if not kept:
+            ended = f", down to '{name}', which lowers them further: --check-each tests what follows"
+            break
+        result = validate(before, after, functions=kept, private=True, sizes=options.sizes)
+        print(f"pass {number}, '{name}': {_summary(result)}")
+        for finding in result.findings:
+            if finding.verdict is not Verdict.PROVED:
+                print(f"  {finding}")
+            _save(before, finding, f"tirax bisect {options.file}")
+        findings += result.findings
+        if result.verdict is Verdict.WRONG:
+            break
+    total = Validation(findings)
+    print(f"{total.verdict.value}: {_summary(total)}{ended}")
+    return _STATUS[total.verdict]
+
+
+def _steps(module: ModuleOp, steps: Sequence[Any]) -> Iterator[tuple[int, str, ModuleOp, ModuleOp]]:
+    """Run passes; yield the number and the name of each one that changes something, and the module before and after."""
+    ctx = reading_context()
+    for number, each in enumerate(all_passes(steps, full_universe().all_passes), start=1):
+        before = module.clone()
+        with naming_pass(each):
+            each.apply(ctx, module)
+        Verifier().verify(module, after=each.name)
+        if not before.is_structurally_equivalent(module):
+            rename_as(before, module)
+            yield number, each.name, before, module
+
+
+def _summary(result: Validation) -> str:
+    counts = Counter(f"proved ({f.level.value})" if f.level is not None else f.verdict.value for f in result.findings)
+    return ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no function"
+
+
+def _save(module: ModuleOp, finding: Finding, command: str) -> None:
+    """Write the inputs of a counterexample beside the program."""
+    if finding.disagreement is not None:
+        folder = save_reproducer(str(module), finding.disagreement.inputs, command)
+        print(f"  counterexample: {folder}")
