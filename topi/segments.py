@@ -1,12 +1,15 @@
-"""Reductions of consecutive parts of a tensor."""
+"""Reductions of consecutive parts of a tensor, and places in sorted rows."""
 
 from __future__ import annotations
 
 import math
 
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute
+
 from ..handles.tir import math_functions as m
 from ..handles.tir import prim_expr as tx
-from ..handles.tir.prim_expr import PrimExpr
+from ..handles.tir.prim_expr import PrimExpr, from_sym
 from ..te.extern_body import Statements, filled
 from ..te.tensor import Tensor
 from .util import wide_type
@@ -48,3 +51,27 @@ def segment_reduce(data: Tensor, offsets: Tensor, axis: int, kind: str, initial:
             b.store(out, i, total.value.astype(data.type))
 
     return filled([("segment_reduce", shape, data.type)], [data, offsets], body, "segment_reduce")[0]
+
+
+def insertion_places(ordered: Tensor, values: Tensor, dtype: Attribute, right: bool) -> Tensor:
+    """Return where each value belongs in its sorted row: before equal elements, or after them if `right`.
+
+    The rows are along the last dimension; `ordered` is one row for all values, or has the other dimensions of `values`.
+    """
+    extent = from_sym(ordered.dims[-1]).astype(i64)
+
+    def body(b: Statements, out: Tensor) -> None:
+        with b.loops("i", values.dims, parallel=True) as i:
+            value = b.let("value", values(*i))
+            low, high = b.cell("low", i64, 0), b.cell("high", i64, extent)
+            with b.repeat_while(low.value < high.value):
+                middle = b.let("middle", (low.value + high.value) >> 1)
+                element = b.let("element", ordered(*(i[:-1] if ordered.ndim > 1 else ()), middle))
+                before = element <= value if right else element < value
+                with b.when(before):
+                    low.set(middle + 1)
+                with b.when(tx.logical_not(before)):
+                    high.set(middle)
+            b.store(out, i, low.value.astype(dtype))
+
+    return filled([("insertion_places", values.dims, dtype)], [ordered, values], body, "insertion_places")[0]

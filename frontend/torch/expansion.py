@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from ...diagnostics import UnsupportedError
@@ -13,32 +14,39 @@ from .graph import DROPPED
 from .table import lookup
 
 
-def expanded(program: Any, custom: frozenset[str] = frozenset(), fallback: bool = False) -> Any:
+def expanded(
+    program: Any,
+    custom: frozenset[str] = frozenset(),
+    fallback: bool = False,
+    refused: frozenset[str] = frozenset(),
+) -> Any:
     """Decompose the operators of an exported program, except those with a converter in the table or in `custom`.
 
-    In-place operators are replaced by functional ones, if there are any such nodes.
+    `refused` are operators whose converter does not take their arguments. In-place operators are replaced by functional
+    ones, if there are any such nodes.
     """
-    if not any(_needs_expansion(node, custom) for node in _nodes(program.graph_module)):
+    rows = _Rows(custom, refused)
+    if not any(_needs_expansion(node, rows) for node in _nodes(program.graph_module)):
         return program
     _require_inputs_of_their_own(program)
     training = {
         node.target for node in _nodes(program.graph_module) if hasattr(node.target, "_schema") and _trains(node)
     }
-    decomposed = _decomposed(program, custom, training, fallback)
+    decomposed = _decomposed(program, rows, training, fallback)
     if hasattr(program, "_guards_code"):  # the conditions on sizes, which decomposing drops
         decomposed._guards_code = program._guards_code
     return decomposed
 
 
-def _decomposed(program: Any, custom: frozenset[str], training: set[Any], fallback: bool) -> Any:
+def _decomposed(program: Any, rows: _Rows, training: set[Any], fallback: bool) -> Any:
     """Decompose a program as far as PyTorch can: some of its decompositions cannot be traced.
 
     Raises `ModelError` if it cannot trace the program at all.
     """
-    every = _all_decompositions(custom, training)
+    every = _all_decompositions(rows, training)
     required = {op: how for op, how in every.items() if op in training}
     failed: Exception | None = None
-    for table in (_kept_whole(every) if fallback else every, {**decompositions(custom), **required}, required):
+    for table in (_kept_whole(every) if fallback else every, {**_defaults(rows), **required}, required):
         try:
             return program.run_decompositions(table)
         except Exception as error:  # noqa: BLE001 - torch raises what comes to it where a decomposition does not fit
@@ -73,12 +81,25 @@ def _nodes(module: Any) -> Iterator[Any]:
             yield from (n for n in inner.graph.nodes if n.op == "call_function")
 
 
-def _needs_expansion(node: Any, custom: frozenset[str]) -> bool:
+@dataclass(frozen=True)
+class _Rows:
+    """The operators that are converted."""
+
+    custom: frozenset[str] = frozenset()
+    refused: frozenset[str] = frozenset()
+
+    def __contains__(self, overload: Any) -> bool:
+        if overload.__name__ in self.custom:
+            return True
+        return str(overload) not in self.refused and lookup(*operator_name(overload)) is not None
+
+
+def _needs_expansion(node: Any, rows: _Rows) -> bool:
     if not hasattr(node.target, "_schema"):
-        return _is_traced_away(node.target, custom)
+        return _is_traced_away(node.target, rows.custom)
     if operator_name(node.target)[0] in DROPPED:
         return False
-    return changes_operand(node.target) or not _has_row(node.target, custom) or _trains(node)
+    return changes_operand(node.target) or node.target not in rows or _trains(node)
 
 
 def _is_traced_away(target: Any, custom: frozenset[str]) -> bool:
@@ -91,10 +112,6 @@ _OF_NUMBERS = ("_operator", "builtins", "math", "torch")
 """The modules of functions that a graph calls for tuple items and size arithmetic."""
 
 
-def _has_row(overload: Any, custom: frozenset[str]) -> bool:
-    return overload.__name__ in custom or lookup(*operator_name(overload)) is not None
-
-
 def _trains(node: Any) -> bool:
     """Return whether a normalization updates its running statistics, which PyTorch's schema does not declare."""
     name, args = operator_name(node.target)[0], node.args
@@ -103,19 +120,23 @@ def _trains(node: Any) -> bool:
 
 def decompositions(custom: frozenset[str] = frozenset()) -> dict[Any, Any]:
     """Return PyTorch's decompositions to core ATen of the operators without a converter."""
+    return _defaults(_Rows(custom))
+
+
+def _defaults(rows: _Rows) -> dict[Any, Any]:
     from torch.export import default_decompositions
 
-    return _without_rows(default_decompositions(), custom)
+    return _without_rows(default_decompositions(), rows)
 
 
-def _all_decompositions(custom: frozenset[str], training: Collection[Any]) -> dict[Any, Any]:
+def _all_decompositions(rows: _Rows, training: Collection[Any]) -> dict[Any, Any]:
     """Like `decompositions`, with all further decompositions that PyTorch has, and those of operators in training."""
     from torch._decomp import decomposition_table
     from torch.export import default_decompositions
 
     defaults = default_decompositions()
     of_training = {op: defaults[op] for op in training if op in defaults}
-    return {**_without_rows(decomposition_table, custom), **_without_rows(defaults, custom), **of_training}
+    return {**_without_rows(decomposition_table, rows), **_defaults(rows), **of_training}
 
 
 _WHOLE = ("complex", "polar", "fft_", "linalg_", "_linalg_", "stft", "istft", "inverse", "cholesky", "unique_dim")
@@ -128,5 +149,5 @@ def _kept_whole(table: Mapping[Any, Any]) -> dict[Any, Any]:
     return {op: how for op, how in table.items() if not op.__name__.startswith(_WHOLE)}
 
 
-def _without_rows(table: Mapping[Any, Any], custom: frozenset[str]) -> dict[Any, Any]:
-    return {op: how for op, how in table.items() if hasattr(op, "_schema") and not _has_row(op, custom)}
+def _without_rows(table: Mapping[Any, Any], rows: _Rows) -> dict[Any, Any]:
+    return {op: how for op, how in table.items() if hasattr(op, "_schema") and op not in rows}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -67,10 +66,31 @@ def from_exported_program(
     invalid program, and `ArgumentsError` for objects that are not programs.
     """
     _require_program(exported_program, custom_convert_map)
-    program = expanded(exported_program, frozenset(custom_convert_map or ()), fallback == "torch")
-    return _Importer(program, custom_convert_map, keep_params_as_input, seed, dimension_names, fallback).module(
-        unwrap_unit_return_tuple, no_bind_return_tuple
-    )
+    if fallback not in ("error", "torch"):
+        raise ArgumentsError(f"unknown fallback '{fallback}'", expected="error or torch")
+    custom, falls_back = frozenset(custom_convert_map or ()), fallback == "torch"
+    program = expanded(exported_program, custom, falls_back)
+
+    def importer(program: Any, fallback: str) -> _Importer:
+        return _Importer(program, custom_convert_map, keep_params_as_input, seed, dimension_names, fallback)
+
+    try:
+        return importer(program, "error").module(unwrap_unit_return_tuple, no_bind_return_tuple)
+    except UnsupportedOperators as error:
+        again = expanded(program, custom, falls_back, frozenset(error.operators))
+        better = again if _unsupported(importer(again, "error")) < set(error.operators) else program
+        if better is program and not falls_back:
+            raise
+    return importer(better, fallback).module(unwrap_unit_return_tuple, no_bind_return_tuple)
+
+
+def _unsupported(importer: _Importer) -> set[str]:
+    """Return the operators of a program that cannot be converted."""
+    try:
+        importer.module(unwrap=False, no_bind=False)
+    except UnsupportedOperators as error:
+        return set(error.operators)
+    return set()
 
 
 def _require_program(program: Any, custom: Any) -> None:
@@ -95,8 +115,10 @@ def _require_program(program: Any, custom: Any) -> None:
 def coverage_of(exported_program: Any) -> Coverage:
     """Return the support status of a program's operators, after decomposing those without a converter."""
     importer = _Importer(expanded(exported_program), None, keep_params=False)
-    with suppress(UnsupportedOperators):  # the report has them
-        importer.module(unwrap=False, no_bind=False)
+    missing = _unsupported(importer)
+    if missing:
+        again = _Importer(expanded(exported_program, refused=frozenset(missing)), None, keep_params=False)
+        importer = again if _unsupported(again) < missing else importer
     return importer.coverage
 
 
@@ -141,8 +163,6 @@ class _Importer:
         self._keep_params = keep_params
         self._builder = BlockBuilder()
         self._random = RandomNumbers(self._builder, seed)
-        if fallback not in ("error", "torch"):
-            raise ArgumentsError(f"unknown fallback '{fallback}'", expected="error or torch")
         self._reader = ProgramReader(self._builder, program.graph_module, custom, self._random, fallback == "torch")
         self._reader.symbols.names.update(names or {})
         self._placeholders = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}

@@ -66,6 +66,8 @@ def _results(node: Any) -> list[Any]:
     results = list(leaves(node.meta.get("val")))
     if not results or not all(hasattr(r, "dtype") and hasattr(r, "shape") for r in results):
         raise UnsupportedError("a result is not a tensor")
+    if any("sparse" in str(r.layout) for r in results):
+        raise UnsupportedError("a result is a sparse tensor")
     return results
 
 

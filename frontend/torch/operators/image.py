@@ -157,6 +157,49 @@ def upsample_bicubic2d(
     return resized(input, target, "cubic", align_corners)
 
 
+@row("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")
+@in_single
+def upsample_smoothed(
+    e: Emitter, x: Expr, output_size: Sequence[Extent], align_corners: bool, scales_h: float | None = None,
+    scales_w: float | None = None,
+) -> Expr:  # fmt: skip
+    """Resize an image by kernels that grow as it shrinks: a matrix for each dimension."""
+    sizes = [*shape_of(x)[2:], *output_size]
+    if not all(isinstance(s, int) for s in sizes):
+        raise UnsupportedError("an image of unknown size is smoothed")
+    is_cubic = e.node is not None and "bicubic" in str(e.node.target)
+    rows, columns = (
+        _smoothing(int(str(source)), int(str(target)), factor, align_corners, is_cubic)
+        for source, target, factor in zip(sizes[:2], sizes[2:], (scales_h, scales_w), strict=True)
+    )
+    wide = e.emit(R.matmul(x, const(columns.T, dtype_of(x))))
+    return R.matmul(const(rows, dtype_of(x)), wide)
+
+
+def _smoothing(source: int, target: int, factor: float | None, align_corners: bool, is_cubic: bool) -> Any:
+    """Return the weights of the source's elements in each of the result's."""
+    if align_corners:
+        scale = (source - 1) / (target - 1) if target > 1 else 0.0
+    else:
+        scale = 1.0 / factor if factor else source / target
+    width, stretch = (2.0 if is_cubic else 1.0), max(scale, 1.0)
+    centers = scale * (np.arange(target) + 0.5)
+    first = np.maximum((centers - width * stretch + 0.5).astype("int64"), 0)
+    last = np.minimum((centers + width * stretch + 0.5).astype("int64"), source)
+    places = np.arange(source)
+    distance = np.abs((places - centers[:, None] + 0.5) / stretch)
+    weights = _cubic(distance) if is_cubic else np.maximum(1.0 - distance, 0.0)
+    weights = np.where((places >= first[:, None]) & (places < last[:, None]), weights, 0.0)
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _cubic(x: Any) -> Any:
+    """Return Keys' cubic kernel with the parameter -1/2."""
+    near = (1.5 * x - 2.5) * x * x + 1.0
+    far = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
+    return np.where(x < 1.0, near, np.where(x < 2.0, far, 0.0))
+
+
 @row("grid_sampler_2d", "grid_sampler_3d", "grid_sampler")
 def grid_sampler(
     e: Emitter, input: Expr, grid: Expr, interpolation_mode: int, padding_mode: int, align_corners: bool

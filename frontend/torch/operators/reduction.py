@@ -6,11 +6,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import i32, i64
+
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, TupleGetItem, const
+from ....topi.segments import insertion_places
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, axes_of, axis_of, cast_to, count_of, dtype_of, is_float, rank_of, shape_of
-from ..promotion import float_dtype, in_single, promoted
+from ..promotion import common_dtype, float_dtype, in_single, promoted
 from ..table import row
 from .elementwise import number, truth
 
@@ -367,7 +370,25 @@ def searchsorted(
     e: Emitter, sorted_sequence: Expr, x: Expr, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Expr | None = None,
 ) -> Expr:  # fmt: skip
-    """Return the insertion position of each element in a sorted vector."""
-    if rank_of(sorted_sequence) != 1 or sorter is not None:
-        raise UnsupportedError("positions in sorted rows, or in the order of a sorter")
-    return bucketize(e, x, sorted_sequence, out_int32=out_int32, right=right or side == "right")
+    """Return the insertion position of each element in a sorted vector, or in its sorted row."""
+    after = right or side == "right"
+    if rank_of(sorted_sequence) == 1 and sorter is None:
+        return bucketize(e, x, sorted_sequence, out_int32=out_int32, right=after)
+    rows = sorted_sequence if sorter is None else R.gather_elements(sorted_sequence, sorter, axis=-1)
+    if not rank_of(x):
+        vector = e.emit(R.reshape(x, (1,)))
+        place = searchsorted(e, e.bound(rows), vector, out_int32=out_int32, right=after)
+        return R.reshape(e.emit(place), ())
+    dtype = promoted(dtype_of(x), dtype_of(rows))
+    operands = [e.bound(cast_to(v, dtype)) for v in (rows, x)]
+    return e.builder.call_te(insertion_places, *operands, i32 if out_int32 else i64, after)
+
+
+@row("searchsorted.Scalar")
+def searchsorted_scalar(
+    e: Emitter, sorted_sequence: Expr, x: Any, *, out_int32: bool = False, right: bool = False,
+    side: str | None = None, sorter: Expr | None = None,
+) -> Expr:  # fmt: skip
+    """Return the insertion position of a number in a sorted vector."""
+    value = e.bound(e.tensor(x, common_dtype([sorted_sequence, x])))
+    return searchsorted(e, sorted_sequence, value, out_int32=out_int32, right=right, side=side, sorter=sorter)

@@ -58,7 +58,7 @@ _UNDEFINED = "empty"
 """A part of the names of operators whose result holds anything: its shape and dtype are compared."""
 NATIVE, DECOMPOSED, FALLBACK = "native", "decomposed", "fallback"
 RIGHT = (NATIVE, DECOMPOSED, FALLBACK)
-LEFT_OUT, COMPLEX = "not exported", "complex"
+LEFT_OUT = "not exported"
 
 
 class Sample(torch.nn.Module):
@@ -84,10 +84,6 @@ class Sample(torch.nn.Module):
     def arguments(self) -> str:
         """The arguments that are no tensors."""
         return str([leaf for leaf in self._leaves if not isinstance(leaf, torch.Tensor)])
-
-    def is_complex(self) -> bool:
-        """Whether complex numbers go in or come out."""
-        return any(isinstance(v, torch.Tensor) and v.is_complex() for v in (*self.tensors, *self.expected))
 
 
 class Samples(torch.nn.Module):
@@ -148,10 +144,7 @@ def run_operator(op: Any, dtypes: Sequence[Any], most: int, how: str = "build") 
             except Exception as error:  # noqa: BLE001 (whatever PyTorch refuses is no sample)
                 outcome.add(sample, LEFT_OUT, f"{type(error).__name__}: {error}".splitlines()[0])
                 continue
-            if sample.is_complex():
-                outcome.add(sample, COMPLEX)
-            else:
-                samples.append(sample)
+            samples.append(sample)
     _run(samples, outcome, how)
     outcome.seconds = time.perf_counter() - begin
     return outcome
@@ -181,7 +174,7 @@ def _together(module: Samples, single: bool, how: str) -> list[tuple[str, str]] 
         ir, status, what = _imported(program, single)
         if how == "import":
             return [(status, what) for _ in module.samples]
-        arrays = [array_of(t) for t in module.tensors]
+        arrays = [as_array(t) for t in module.tensors]
         outputs = interpret(ir, "main", arrays) if how == "interpret" else build(ir).jit()["main"](*arrays)
     except UnsupportedOperators as error:
         return [("refused", "; ".join(error.notes))] if single else None
@@ -217,8 +210,7 @@ def compared(outputs: Sequence[Any], sample: Sample, expected: Sequence[Any]) ->
     name = sample.operator
     count = 1 if name in _TIES else len(expected)
     for reference, output in zip(expected[:count], outputs, strict=False):
-        value = array_of(reference) if isinstance(reference, torch.Tensor) else np.asarray(reference)
-        output = np.asarray(output)
+        value, output = as_array(reference), np.asarray(output)
         if is_undetermined(name) and (output.shape, output.dtype) == (value.shape, value.dtype):
             continue
         if name == "argsort" and output.shape == value.shape:
@@ -227,6 +219,13 @@ def compared(outputs: Sequence[Any], sample: Sample, expected: Sequence[Any]) ->
         if message and not _is_nearer(sample, output, reference):
             return message + f" of {[tuple(t.shape) for t in sample.tensors]} {sample.arguments()}"
     return ""
+
+
+def as_array(value: Any) -> Any:
+    """A tensor as an array, complex ones as pairs of numbers; a number as one of rank 0."""
+    if isinstance(value, torch.Tensor):
+        return array_of(torch.view_as_real(value.resolve_conj()) if value.is_complex() else value)
+    return np.asarray([value.real, value.imag] if isinstance(value, complex) else value)
 
 
 def _is_nearer(sample: Sample, output: Any, reference: Any) -> bool:

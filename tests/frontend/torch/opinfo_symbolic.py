@@ -20,14 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from opinfo import LEFT_OUT, NATIVE, Outcome, Sample, Samples, cases, compared, is_undetermined, samples_of
+from opinfo import LEFT_OUT, NATIVE, Outcome, Sample, Samples, as_array, cases, compared, is_undetermined, samples_of
 from torch.utils import _pytree
 
 from tirax.diagnostics import TiraxError
 from tirax.driver.build import build
 from tirax.frontend.importing.errors import UnsupportedOperators
 from tirax.frontend.torch.exported_program import from_exported_program
-from tirax.frontend.torch.tensors import array_of
 
 FIXED, TOO_LARGE = "fixed by PyTorch", "of one size"
 
@@ -75,8 +74,6 @@ def run_operator(op: Any, dtype: Any, most: int) -> Outcome:
         with suppress(Exception):
             torch.manual_seed(0)
             sample.expected = list(_pytree.tree_leaves(sample(*(t.clone() for t in sample.tensors))))
-        if sample.is_complex():
-            continue
         for form in growing_of(sample):
             if form.is_possible():
                 forms.append(form)
@@ -120,7 +117,7 @@ def _together(forms: Sequence[Growing]) -> list[tuple[str, str]] | None:
     try:
         main = build(from_exported_program(program)).jit()["main"]
         results = [
-            main(*(array_of(t) for t in tensors)) for tensors in (module.tensors, [t for f in forms for t in f.tensors])
+            main(*(as_array(t) for t in tensors)) for tensors in (module.tensors, [t for f in forms for t in f.tensors])
         ]
     except UnsupportedOperators as error:
         return [("refused", "; ".join(error.notes))] if single else None

@@ -105,3 +105,30 @@ def test_instance_norm_updates_running_statistics() -> None:
     expected = [model(x), model.running_mean, model.running_var]
     for result, reference in zip(results, expected, strict=True):
         np.testing.assert_allclose(result, reference.detach().numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_row_that_refuses_its_arguments_is_decomposed() -> None:
+    inputs = (torch.linspace(-1, 1, 12).reshape(4, 3), torch.linspace(0, 1, 12).reshape(4, 3))
+    function = lambda x, y: torch.nn.functional.cross_entropy(x, y, label_smoothing=0.1)  # noqa: E731
+    agree(exported(function, inputs), inputs)
+
+
+def test_places_in_sorted_rows() -> None:
+    rows, values = torch.arange(12.0).reshape(3, 4), torch.tensor([[0.0, 3.5], [9, 4], [8, 11]])
+    order = torch.tensor([[3, 0, 1, 2]] * 3)
+
+    def places(rows: Any, values: Any) -> Any:
+        return (
+            torch.searchsorted(rows, values), torch.searchsorted(rows, values, right=True, out_int32=True),
+            torch.searchsorted(rows.roll(-1, 1), values, sorter=order), torch.searchsorted(rows[0], 2),
+        )  # fmt: skip
+
+    agree(exported(places, (rows, values)), (rows, values))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [(3, 4), (17, 9)])
+def test_images_are_smoothed_as_they_shrink(mode: str, size: tuple[int, int]) -> None:
+    x = torch.randn(1, 2, 8, 11)
+    function = lambda x: torch.nn.functional.interpolate(x, size, mode=mode, antialias=True)  # noqa: E731
+    agree(exported(function, (x,)), (x,))
