@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,12 +76,22 @@ def from_exported_program(
 
     try:
         return importer(program, "error").module(unwrap_unit_return_tuple, no_bind_return_tuple)
-    except UnsupportedOperators as error:
-        again = expanded(program, custom, falls_back, frozenset(error.operators))
-        better = again if _unsupported(importer(again, "error")) < set(error.operators) else program
+    except UnsupportedError as error:
+        better = _decomposed(program, error, lambda p: importer(p, "error"), custom, falls_back)
         if better is program and not falls_back:
             raise
     return importer(better, fallback).module(unwrap_unit_return_tuple, no_bind_return_tuple)
+
+
+def _decomposed(
+    program: Any, error: UnsupportedError, read: Callable[[Any], _Importer], custom: frozenset[str], falls_back: bool
+) -> Any:
+    """Return a program that was refused without the operators that were, if fewer of these remain; else itself."""
+    if not isinstance(error, UnsupportedOperators):
+        return program
+    missing = frozenset(error.operators)
+    again = expanded(program, custom, falls_back, missing)
+    return again if _unsupported(read(again)) < missing else program
 
 
 def _unsupported(importer: _Importer) -> set[str]:

@@ -9,12 +9,11 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from fractions import Fraction
 from functools import reduce
 from typing import Any
 
 from ...diagnostics import UnsupportedError
-from ...dialects.sym.expr import SymExpr, as_expr, floordiv, floormod
+from ...dialects.sym.expr import SymExpr, as_expr, floordiv
 from ...dialects.sym.operators import (
     eq,
     le,
@@ -30,10 +29,8 @@ from ...dialects.sym.operators import (
 from ...handles.relax.expr import ShapeExpr
 from ...handles.struct_info import ShapeStructInfo
 from ..block_builder import BlockBuilder
+from .ratios import Ratio, difference, exact, extremum, floor_quotient, modulo, product, quotient, rounded, total
 from .symbols import Symbols
-
-_LARGEST = 1 << 20
-"""The largest denominator of a factor: the product of a size and a fraction of this kind is exact in floating point."""
 
 
 def emit_guards(builder: BlockBuilder, symbols: Symbols, program: Any) -> None:
@@ -84,19 +81,8 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield from _leaves(f"{path}[{key!r}]", item)
 
 
-class _Ratio:
-    """A number of a guard: an integer expression over a positive integer."""
-
-    def __init__(self, numerator: SymExpr, denominator: int = 1):
-        self.numerator, self.denominator = numerator, denominator
-
-    def scaled(self, factor: int) -> SymExpr:
-        """Return `factor` times the number's numerator."""
-        return self.numerator * factor
-
-
 def _compared(build: Callable[[SymExpr, SymExpr], SymExpr], swaps: bool = False, negates: bool = False) -> Any:
-    def compare(a: _Ratio, b: _Ratio) -> SymExpr:
+    def compare(a: Ratio, b: Ratio) -> SymExpr:
         left, right = a.scaled(b.denominator), b.scaled(a.denominator)
         condition = build(right, left) if swaps else build(left, right)
         return logical_not(condition) if negates else condition
@@ -104,7 +90,7 @@ def _compared(build: Callable[[SymExpr, SymExpr], SymExpr], swaps: bool = False,
     return compare
 
 
-_COMPARE: dict[type[ast.cmpop], Callable[[_Ratio, _Ratio], SymExpr]] = {
+_COMPARE: dict[type[ast.cmpop], Callable[[Ratio, Ratio], SymExpr]] = {
     ast.Eq: _compared(eq),
     ast.NotEq: _compared(eq, negates=True),
     ast.Lt: _compared(lt),
@@ -114,60 +100,25 @@ _COMPARE: dict[type[ast.cmpop], Callable[[_Ratio, _Ratio], SymExpr]] = {
 }
 
 
-def _sum(sign: int) -> Callable[[_Ratio, _Ratio], _Ratio]:
-    def build(a: _Ratio, b: _Ratio) -> _Ratio:
-        return _Ratio(a.scaled(b.denominator) + b.scaled(a.denominator) * sign, a.denominator * b.denominator)
-
-    return build
-
-
-def _quotient(a: _Ratio, b: _Ratio) -> _Ratio:
-    divisor = b.numerator.constant
-    if not isinstance(divisor, int) or divisor <= 0:
-        raise UnsupportedError("a division by a size")
-    return _Ratio(a.scaled(b.denominator), a.denominator * divisor)
-
-
-def _rounded(divide: Callable[[SymExpr, int], SymExpr]) -> Callable[[_Ratio], _Ratio]:
-    return lambda a: _Ratio(divide(a.numerator, a.denominator))
-
-
-def _floor_quotient(a: _Ratio, b: _Ratio) -> _Ratio:
-    return _Ratio(floordiv(a.scaled(b.denominator), b.scaled(a.denominator)))
-
-
-def _modulo(a: _Ratio, b: _Ratio) -> _Ratio:
-    if a.denominator != 1 or b.denominator != 1:
-        raise UnsupportedError("a remainder of fractions")
-    return _Ratio(floormod(a.numerator, b.numerator))
-
-
-def _extremum(build: Callable[[SymExpr, SymExpr], SymExpr]) -> Callable[..., _Ratio]:
-    def of_two(a: _Ratio, b: _Ratio) -> _Ratio:
-        return _Ratio(build(a.scaled(b.denominator), b.scaled(a.denominator)), a.denominator * b.denominator)
-
-    return lambda *args: reduce(of_two, args)
-
-
-_BINARY: dict[type[ast.operator], Callable[[_Ratio, _Ratio], _Ratio]] = {
-    ast.Add: _sum(1),
-    ast.Sub: _sum(-1),
-    ast.Mult: lambda a, b: _Ratio(a.numerator * b.numerator, a.denominator * b.denominator),
-    ast.Div: _quotient,
-    ast.FloorDiv: _floor_quotient,
-    ast.Mod: _modulo,
+_BINARY: dict[type[ast.operator], Callable[[Ratio, Ratio], Ratio]] = {
+    ast.Add: total,
+    ast.Sub: difference,
+    ast.Mult: product,
+    ast.Div: quotient,
+    ast.FloorDiv: floor_quotient,
+    ast.Mod: modulo,
 }
 
-_CALLS: dict[str, Callable[..., _Ratio]] = {
-    "math.trunc": _rounded(truncdiv),
-    "int": _rounded(truncdiv),
-    "torch.sym_int": _rounded(truncdiv),
-    "math.floor": _rounded(floordiv),
-    "math.ceil": _rounded(lambda a, b: -floordiv(-a, b)),
+_CALLS: dict[str, Callable[..., Ratio]] = {
+    "math.trunc": rounded(truncdiv),
+    "int": rounded(truncdiv),
+    "torch.sym_int": rounded(truncdiv),
+    "math.floor": rounded(floordiv),
+    "math.ceil": rounded(lambda a, b: -floordiv(-a, b)),
     "torch.sym_float": lambda a: a,
     "float": lambda a: a,
-    **dict.fromkeys(("max", "torch.sym_max"), _extremum(maximum)),
-    **dict.fromkeys(("min", "torch.sym_min"), _extremum(minimum)),
+    **dict.fromkeys(("max", "torch.sym_max"), extremum(maximum)),
+    **dict.fromkeys(("min", "torch.sym_min"), extremum(minimum)),
 }
 
 
@@ -199,30 +150,27 @@ class _Guard:
         pairs = zip(node.ops, values, values[1:], strict=False)
         return reduce(logical_and, [_COMPARE[type(op)](a, b) for op, a, b in pairs])
 
-    def _number(self, node: ast.expr) -> _Ratio:
+    def _number(self, node: ast.expr) -> Ratio:
         path = ast.unparse(node)
         if path in self._values:
-            return _Ratio(as_expr(self._symbols.extent(self._values[path])))
+            return Ratio(as_expr(self._symbols.extent(self._values[path])))
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-            exact = Fraction(node.value)
-            if exact.denominator > _LARGEST:
-                raise UnsupportedError("a factor that is not exact")
-            return _Ratio(as_expr(exact.numerator), exact.denominator)
+            return exact(node.value)
         if isinstance(node, ast.BinOp):
             return _BINARY[type(node.op)](self._number(node.left), self._number(node.right))
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             value = self._number(node.operand)
-            return _Ratio(-value.numerator, value.denominator)
+            return Ratio(-value.numerator, value.denominator)
         if isinstance(node, ast.Subscript):
             return self._size(node)
         if isinstance(node, ast.Call):
             return _CALLS[ast.unparse(node.func)](*map(self._number, node.args))
         raise UnsupportedError(type(node).__name__)
 
-    def _size(self, node: ast.Subscript) -> _Ratio:
+    def _size(self, node: ast.Subscript) -> Ratio:
         """`L['x'].size()[1]` or `L['x'].shape[1]`"""
         owner = node.value.func if isinstance(node.value, ast.Call) else node.value
         if not isinstance(owner, ast.Attribute) or owner.attr not in ("size", "shape"):
             raise UnsupportedError(ast.unparse(node))
         shape = self._values[ast.unparse(owner.value)].shape
-        return _Ratio(as_expr(self._symbols.extent(shape[operator.index(ast.literal_eval(node.slice))])))
+        return Ratio(as_expr(self._symbols.extent(shape[operator.index(ast.literal_eval(node.slice))])))

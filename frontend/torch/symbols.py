@@ -8,18 +8,19 @@ from functools import reduce
 from typing import Any
 
 from ...diagnostics import UnsupportedError
-from ...dialects.sym.expr import Var, floordiv, floormod, product
-from ...dialects.sym.operators import eq, ge, gt, le, lt, maximum, minimum, ne, select
-from .emitter import Extent, plain
+from ...dialects.sym.expr import Var, as_expr, floordiv, floormod
+from ...dialects.sym.operators import eq, ge, gt, le, lt, maximum, minimum, ne, select, truncdiv
+from .emitter import Extent, count_of, plain
+from .ratios import Ratio, exact, product, quotient, rounded, total
 
 
 def _power(base: Extent, exponent: Extent) -> Extent:
     if not isinstance(exponent, int) or exponent < 0:
         raise UnsupportedError("a size is a power with an exponent that is not constant", found=exponent)
-    return product([base] * exponent)
+    return count_of([base] * exponent)
 
 
-def _ceiling(a: Extent, b: Extent) -> Extent:
+def _ceiling(a: Any, b: Any) -> Any:
     return -floordiv(-a, b)
 
 
@@ -39,6 +40,15 @@ _BUILD: dict[str, Callable[..., Extent]] = {
     "Identity": lambda a: a,
 }
 """Constructors by the class of the sympy node."""
+_OF_FRACTIONS: dict[str, Callable[[Ratio, Ratio], Ratio]] = {
+    "Add": total, "Mul": product, "ToFloat": total, "IntTrueDiv": quotient, "FloatTrueDiv": quotient,
+}  # fmt: skip
+"""Functions of two numbers in floating point, by the class of the sympy node; one of a single number is that number."""
+_ROUNDED = {
+    "TruncToInt": rounded(truncdiv), "FloorToInt": rounded(floordiv), "CeilToInt": rounded(_ceiling),
+    "floor": rounded(floordiv), "ceiling": rounded(_ceiling),
+}  # fmt: skip
+"""Functions from numbers in floating point to integers."""
 _CONDITIONS = {"Equality": eq, "Unequality": ne, "StrictLessThan": lt, "LessThan": le, "StrictGreaterThan": gt,
                "GreaterThan": ge}  # fmt: skip
 
@@ -98,10 +108,22 @@ class Symbols:
             return self._values.setdefault(expr, Var(self.name(expr)))
         if type(expr).__name__ == "Piecewise":
             return self._first_that_holds(expr.args)
+        round_ = _ROUNDED.get(type(expr).__name__)
+        if round_ is not None:
+            return plain(round_(self._ratio(expr.args[0])).numerator)
         build = _BUILD.get(type(expr).__name__)
         if build is None:
             raise UnsupportedError(f"a size is computed with {type(expr).__name__}", found=expr)
         return plain(build(*map(self.of, expr.args)))
+
+    def _ratio(self, expr: Any) -> Ratio:
+        """Convert an expression in floating point. Raises `UnsupportedError` for what may be rounded."""
+        if expr.is_Float or expr.is_Rational:
+            return exact(float(expr))
+        combine = _OF_FRACTIONS.get(type(expr).__name__)
+        if combine is None:
+            return Ratio(as_expr(self.of(expr)))
+        return reduce(combine, map(self._ratio, expr.args))
 
     def _first_that_holds(self, cases: Iterable[Any]) -> Extent:
         """Return the value of the first of (value, condition) whose condition holds; that of the last one is true."""

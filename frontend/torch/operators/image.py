@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....diagnostics import UnsupportedError
-from ....handles.relax.expr import Expr, ShapeExpr, const
+from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, dtype_of, is_float, plain, rank_of, shape_of
 from ..promotion import in_single
@@ -21,12 +21,15 @@ Sizes = Sequence[Extent] | None
 Scales = Sequence[float | None] | None
 
 
-def _target(x: Expr, output_size: Sizes, scale_factors: Scales) -> list[Extent]:
+def _target(e: Emitter, x: Expr, output_size: Sizes, scale_factors: Scales) -> list[Extent]:
     if output_size is not None:
         return list(output_size)
     extents = shape_of(x)[2:]
     factors = scale_factors or ()
     if not all(isinstance(s, int) for s in extents):
+        traced = e.result_shape()
+        if traced is not None:
+            return traced[2:]
         if any(f is None or f != int(f) for f in factors):
             raise UnsupportedError("an image of unknown size is resized by a factor that is no integer")
         return [plain(s * int(f or 1)) for s, f in zip(extents, factors, strict=True)]
@@ -42,7 +45,7 @@ def _step(extent: Extent, target: Extent, factor: float | None) -> float | None:
 
 def _nearest(rank: int, exact: bool) -> Any:
     def convert(e: Emitter, input: Expr, output_size: Sizes, scale_factors: Scales = None) -> Expr:
-        target = _target(input, output_size, scale_factors)
+        target = _target(e, input, output_size, scale_factors)
         factors = list(scale_factors or [None] * rank)
         for i in range(rank):
             input = _nearest_along(e, input, 2 + i, target[i], factors[i], exact)
@@ -59,14 +62,20 @@ def _nearest_along(e: Emitter, x: Expr, axis: int, target: Extent, factor: float
     if isinstance(target, int) and step is not None and isinstance(extent, int):
         places = np.floor((np.arange(target, dtype="float32") + np.float32(0.5 if exact else 0)) * np.float32(step))
         return e.emit(R.take(x, const(np.minimum(places, extent - 1), "int32"), axis=axis))
-    if factor is None or factor != int(factor):
-        raise UnsupportedError("an image of unknown size is resized by a factor that is no integer")
-    return e.emit(R.repeat(x, int(factor), axis=axis))
+    if factor is not None and factor == int(factor):
+        return e.emit(R.repeat(x, int(factor), axis=axis))
+    ratio = R.divide(e.tensor(extent, "float32"), e.tensor(target, "float32"))
+    scale = e.emit(ratio) if factor is None else const(1.0 / factor, "float32")
+    count = R.arange(PrimValue(0), PrimValue(target), PrimValue(1), dtype="int64")
+    place = R.add(R.astype(e.emit(count), dtype="float32"), const(0.5 if exact else 0.0, "float32"))
+    nearest = R.astype(R.floor(R.multiply(e.emit(place), scale)), dtype="int64")
+    last = R.subtract(e.tensor(extent, "int64"), const(1, "int64"))
+    return e.emit(R.take(x, e.emit(R.minimum(e.emit(nearest), last)), axis=axis))
 
 
 def _linear(rank: int) -> Any:
     def convert(e: Emitter, input: Expr, output_size: Sizes, align_corners: bool, scale_factors: Scales = None) -> Expr:
-        target = _target(input, output_size, scale_factors)
+        target = _target(e, input, output_size, scale_factors)
         factors = list(scale_factors or [None] * rank)
         if rank == 2 and _is_ratio(input, target, factors):
             return resized(input, target, "linear", align_corners)
@@ -151,7 +160,7 @@ def upsample_bicubic2d(
     e: Emitter, input: Expr, output_size: Sizes, align_corners: bool, scale_factors: Scales = None
 ) -> Expr:
     """Interpolate between neighbours by cubic polynomials."""
-    target = _target(input, output_size, scale_factors)
+    target = _target(e, input, output_size, scale_factors)
     if not _is_ratio(input, target, list(scale_factors or [None, None])):
         raise UnsupportedError("an image is resized by cubic polynomials with a factor that its sizes do not say")
     return resized(input, target, "cubic", align_corners)

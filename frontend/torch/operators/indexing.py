@@ -212,6 +212,12 @@ def one_hot(e: Emitter, x: Expr, num_classes: Extent = -1) -> Expr:
 @row("diagonal", "diagonal_copy", "linalg_diagonal")
 def diagonal(e: Emitter, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
     """Return the diagonal of two dimensions as the last dimension."""
+    shape = e.result_shape()
+    return diagonal_of(e, x, offset, dim1, dim2, None if shape is None else shape[-1])
+
+
+def diagonal_of(e: Emitter, x: Expr, offset: int, dim1: int, dim2: int, length: Extent | None) -> Expr:
+    """Return the diagonal of two dimensions as the last dimension, whose extent PyTorch knows to be `length`."""
     rank = rank_of(x)
     a, b = axis_of(dim1, rank), axis_of(dim2, rank)
     axes = [*(d for d in range(rank) if d not in (a, b)), a, b]
@@ -220,11 +226,10 @@ def diagonal(e: Emitter, x: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1)
     *outer, n, m = shape_of(x)
     flat = e.emit(R.reshape(x, ShapeExpr([*outer, plain(n * m)])))
     if not (isinstance(n, int) and isinstance(m, int)):
-        shape = e.result_shape()
-        if shape is None:
+        if length is None:
             raise UnsupportedError("the diagonal of a matrix of a size that is not constant")
         first = offset if offset >= 0 else -offset * m
-        steps = R.multiply(_count_up(shape[-1]), e.tensor(m + 1, "int64"))
+        steps = R.multiply(_count_up(length), e.tensor(m + 1, "int64"))
         return R.take(flat, e.emit(R.add(steps, e.tensor(first, "int64"))), axis=len(outer))
     count = max(min(n, m - offset) if offset >= 0 else min(n + offset, m), 0)
     start = offset if offset >= 0 else -offset * m
@@ -238,18 +243,29 @@ def as_strided(
     """Return the elements of a row-major tensor with explicit strides."""
     places = strided_places(e, size, stride, storage_offset)
     flat = e.emit(R.reshape(x, ShapeExpr([count_of(shape_of(x))])))
-    return R.take(flat, const(places, "int64"), axis=0)
+    return R.take(flat, places, axis=0)
 
 
-def strided_places(e: Emitter, size: Sequence[Extent], stride: Sequence[Extent], offset: Extent | None) -> Any:
+def strided_places(e: Emitter, size: Sequence[Extent], stride: Sequence[Extent], offset: Extent | None) -> Expr:
     """Return the places of a strided view in the node's first argument, which is row-major."""
+    if not e.is_row_major(0):
+        raise UnsupportedError("a view of memory that is not row major")
     steps = [*size, *stride, offset or 0]
-    if not all(isinstance(s, int) for s in steps) or not e.is_row_major(0):
-        raise UnsupportedError("a view of memory that is not row major, or by sizes that are not constant")
+    if not all(isinstance(s, int) for s in steps):
+        return _computed_places(e, size, stride, offset or 0)
     places = np.full([int(str(s)) for s in size], offset or 0)
     for axis, step in enumerate(stride):
         along = np.arange(size[axis]) * step  # pyright: ignore[reportArgumentType, reportCallIssue]
         places = places + along.reshape([-1] + [1] * (len(size) - axis - 1))
+    return const(places, "int64")
+
+
+def _computed_places(e: Emitter, size: Sequence[Extent], stride: Sequence[Extent], offset: Extent) -> Expr:
+    places = e.emit(R.full(ShapeExpr(size), e.tensor(offset, "int64"), dtype="int64"))
+    for axis, (extent, step) in enumerate(zip(size, stride, strict=True)):
+        along = e.emit(R.multiply(_count_up(extent), e.tensor(step, "int64")))
+        shape = ShapeExpr([extent, *[1] * (len(size) - axis - 1)])
+        places = e.emit(R.add(places, e.emit(R.reshape(along, shape))))
     return places
 
 

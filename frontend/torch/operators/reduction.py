@@ -8,11 +8,10 @@ from typing import Any
 
 from xdsl.dialects.builtin import i32, i64
 
-from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, ShapeExpr, TupleGetItem, const
 from ....topi.segments import insertion_places
 from ...importing.relax_operators import R
-from ..emitter import Emitter, Extent, axes_of, axis_of, cast_to, count_of, dtype_of, is_float, rank_of, shape_of
+from ..emitter import Emitter, Extent, axes_of, axis_of, cast_to, count_of, dtype_of, is_float, plain, rank_of, shape_of
 from ..promotion import common_dtype, float_dtype, in_single, promoted
 from ..table import row
 from .elementwise import number, truth
@@ -324,7 +323,9 @@ def kthvalue(e: Emitter, x: Expr, k: Extent, dim: int = -1, keepdim: bool = Fals
     if not rank_of(x):
         return [x, const(0, "int64")]
     if not isinstance(k, int):
-        raise UnsupportedError("an element is wanted that a size says", found=k)
+        begin, end = plain(k - 1), k
+        parts = [R.strided_slice(v, axes=[dim], begin=[begin], end=[end], assume_inbound=True) for v in sort(e, x, dim)]
+        return [e.bound(v) if keepdim else e.emit(R.squeeze(e.emit(v), axis=[dim])) for v in parts]
     both = e.emit(R.topk(x, k=k, axis=dim, ret_type="both", largest=False, dtype="int64"))
     last = [_last(e, e.emit(TupleGetItem(both, i)), dim, k, keepdim) for i in range(2)]
     return last

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, is_float, plain, rank_of, shape_of
@@ -15,6 +14,7 @@ from ..table import row
 from .elementwise import scaled
 from .indexing import (
     broadcast,
+    diagonal_of,
     from_the_front,
     in_range,
     index_rank,
@@ -210,7 +210,8 @@ def as_strided_scatter(
     storage_offset: Extent | None = None,
 ) -> Expr:  # fmt: skip
     """Write src to the elements of a row-major tensor with explicit strides."""
-    places = const(strided_places(e, size, stride, storage_offset).reshape(-1), "int64")
+    places = e.bound(strided_places(e, size, stride, storage_offset))
+    places = e.emit(R.reshape(places, ShapeExpr([count_of(size)])))
     flat, values = (e.emit(R.reshape(v, ShapeExpr([count_of(shape_of(v))]))) for v in (x, src))
     return R.reshape(e.emit(_scattered(e, flat, 0, places, values, "update")), ShapeExpr(shape_of(x)))
 
@@ -271,10 +272,14 @@ def copy(e: Emitter, x: Expr, src: Expr) -> Expr:
 def diagonal_scatter(e: Emitter, x: Expr, src: Expr, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Expr:
     """Write src on the diagonal of x."""
     shape = shape_of(x)
-    if not all(isinstance(s, int) for s in shape):
-        raise UnsupportedError("the diagonal of a matrix of a size that is not constant")
-    numbers = np.arange(count_of(shape)).reshape(shape)  # pyright: ignore[reportArgumentType, reportCallIssue]
-    places = const(np.diagonal(numbers, offset, dim1, dim2).reshape(-1), "int64")
+    if all(isinstance(s, int) for s in shape):
+        numbers = np.arange(count_of(shape)).reshape(shape)  # pyright: ignore[reportArgumentType, reportCallIssue]
+        places: Expr = const(np.diagonal(numbers, offset, dim1, dim2).reshape(-1), "int64")
+    else:
+        count = R.arange(PrimValue(0), PrimValue(count_of(shape)), PrimValue(1), dtype="int64")
+        numbers = e.emit(R.reshape(e.emit(count), ShapeExpr(shape)))
+        found = e.emit(diagonal_of(e, numbers, offset, dim1, dim2, shape_of(src)[-1]))
+        places = e.emit(R.reshape(found, ShapeExpr([count_of(shape_of(src))])))
     flat = e.emit(R.reshape(x, ShapeExpr([count_of(shape)])))
     values = e.emit(R.reshape(cast_to(src, dtype_of(x)), ShapeExpr([count_of(shape_of(src))])))
     return R.reshape(e.emit(R.scatter_elements(flat, places, values, axis=0, reduction="update")), ShapeExpr(shape))

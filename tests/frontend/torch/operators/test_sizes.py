@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -25,6 +26,11 @@ OF_SIZES: dict[str, Any] = {
     "diagonal": lambda x: (x @ x.mT).diagonal(1, 1, 2),
     "chunk": lambda x: torch.chunk(x, 2, 1),
     "tensor_split": lambda x: torch.tensor_split(x, 3, 1),
+    "a fraction of a size": lambda x: x.new_zeros(math.ceil(x.shape[1] * 0.75), torch.sym_int(x.shape[1] / 2)),
+    "resizing by a fraction": lambda x: F.interpolate(x.mT, scale_factor=1.5, mode="nearest"),
+    "kthvalue": lambda x: x.kthvalue(x.shape[1] // 2, dim=1).values,
+    "as_strided": lambda x: torch.as_strided(x, (x.shape[1], 2), (3, 1), 1),
+    "diagonal_scatter": lambda x: (x @ x.mT).diagonal_scatter(x[:, :, 0], 0, 1, 2),
 }
 
 
