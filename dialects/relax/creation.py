@@ -18,11 +18,10 @@ from .types import PrimType, TensorType
 
 class _OfShape(Operator):
     def infer(self) -> Attribute:
-        shape = self.shape_arg("shape")
         dtype = as_dtype(self.attr("dtype"))
         if dtype is None:
             self.fail_dtype("attribute dtype must be given")
-        return TensorType.of(shape.dims, dtype, shape.rank)
+        return self.of_shape_arg("shape", dtype)
 
 
 @operator("relax.zeros", "shape", dtype=DTYPE)
@@ -40,16 +39,17 @@ class Full(Operator):
     """A tensor filled with a value of rank 0; `dtype` defaults to the value's."""
 
     def infer(self) -> Attribute:
-        shape, fill = self.shape_arg("shape"), self.tensor("fill_value")
+        fill = self.tensor("fill_value")
         if fill.rank not in (None, 0):
             self.fail_shape("argument fill_value must be a scalar", "rank 0", fill.rank)
-        return TensorType.of(shape.dims, as_dtype(self.attr("dtype")) or fill.element, shape.rank)
+        return self.of_shape_arg("shape", as_dtype(self.attr("dtype")) or fill.element)
 
 
 class _Like(Operator):
     def infer(self) -> Attribute:
         x = self.tensor("x")
-        return TensorType.of(x.dims, as_dtype(self.attr("dtype")) or x.element, x.rank)
+        shape = x.shape_var if x.dims is None else x.dims
+        return TensorType.of(shape, as_dtype(self.attr("dtype")) or x.element, x.rank)
 
 
 @operator("relax.zeros_like", "x", dtype=DTYPE)

@@ -97,7 +97,8 @@ class BinaryOp(Operator):
 
     def infer(self) -> Attribute:
         a, b = self._side("x1"), self._side("x2")
-        if a.element is not None and b.element is not None and a.element != b.element:
+        mixed = a.element is not None and b.element is not None and a.element != b.element
+        if mixed and self.RESULT_DTYPE is None:
             self.fail_dtype("arguments x1 and x2 must have one dtype", a.element, b.element)
         if isinstance(a.vdevice, StringAttr) and isinstance(b.vdevice, StringAttr) and a.vdevice != b.vdevice:
             self.fail_dtype("arguments x1 and x2 must be on one virtual device", a.vdevice, b.vdevice)
@@ -110,7 +111,8 @@ class BinaryOp(Operator):
             dims = broadcast_dims(self, ("x1", "x2"), (a.dims, b.dims))
             return TensorType.of(dims, dtype, max(len(a.dims), len(b.dims)))
         known = a.rank is not None and b.rank is not None
-        return TensorType.of(None, dtype, max(a.rank or 0, b.rank or 0) if known else None)
+        shape = a.shape_var if a.shape_var == b.shape_var else None
+        return TensorType.of(shape, dtype, max(a.rank or 0, b.rank or 0) if known else None)
 
     def _side(self, name: str) -> TensorType:
         """Return the type of an operand; a scalar counts as a tensor of rank 0."""

@@ -71,7 +71,8 @@ class StridedSlice(Operator):
             return TensorType.of(None, x.element)
         slices = self.slices()
         if x.dims is None or slices is None:
-            return TensorType.of(None, x.element, x.rank)
+            unchanged = not self._scalars("axes")
+            return TensorType.of(x.shape_var if unchanged else None, x.element, x.rank)
         return TensorType.of([slices[i].extent if i in slices else d for i, d in enumerate(x.dims)], x.element)
 
     def slices(self) -> dict[int, Slice] | None:

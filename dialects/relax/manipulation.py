@@ -42,7 +42,7 @@ class Reshape(Operator):
             self.require_equal(
                 before, after, "argument shape has another number of elements", f"{before}", f"{after} in {shape}"
             )
-        return TensorType.of(shape.dims, x.element, shape.rank)
+        return self.of_shape_arg("shape", x.element)
 
 
 def kept_extents(source: Sequence[SymExpr] | None, extents: Sequence[Any]) -> list[Any]:
@@ -61,6 +61,10 @@ class Flatten(Operator):
 
     def infer(self) -> Attribute:
         x = self.tensor("x")
+        if x.rank == 0:
+            return TensorType.of([Const(1)], x.element)
+        if x.rank == 1:
+            return TensorType(x.shape, x.ndim, x.dtype, x.vdevice)
         return TensorType.of(None if x.dims is None else [product(x.dims)], x.element, 1)
 
 
@@ -76,7 +80,7 @@ class BroadcastTo(Operator):
             for have, want in zip(reversed(x.dims), reversed(shape.dims), strict=False):
                 if have.constant not in (None, 1) and want.constant not in (None, have.constant):
                     self.fail_shape("x does not broadcast to the shape", f"1 or {want}", have)
-        return TensorType.of(shape.dims, x.element, shape.rank)
+        return self.of_shape_arg("shape", x.element)
 
 
 @operator("relax.expand_dims", "x", axis=AXES)
@@ -87,6 +91,8 @@ class ExpandDims(Operator):
         x = self.tensor("x")
         axis = self.attr("axis")
         axes: list[int] = [axis] if isinstance(axis, int) else list(axis or ())
+        if not axes:
+            return TensorType(x.shape, x.ndim, x.dtype, x.vdevice)
         if x.rank is None:
             return TensorType.of(None, x.element)
         rank = x.rank + len(axes)
@@ -120,7 +126,7 @@ class Concat(Operator):
     """Tensors joined along `axis`; the other extents agree."""
 
     def infer(self) -> Attribute:
-        xs, axis = self.tensors("xs"), self.attr("axis") or 0
+        xs, axis = self.tensors("xs"), self.attr("axis")
         if not xs:
             self.fail_shape("argument xs is empty", "one tensor or more")
         dtypes = {x.element for x in xs}
@@ -131,9 +137,12 @@ class Concat(Operator):
         if len(ranks) > 1:
             self.fail_shape("all tensors must have one rank", found=[x.rank for x in xs])
         rank = next(iter(ranks), None)
+        if axis is None and rank not in (None, 1):
+            self.fail_shape("attribute axis must be given where tensors are not vectors", "rank 1", rank)
+        place = 0 if rank is None else normalize_axis(self, axis or 0, rank)
         if rank is None or any(x.dims is None for x in xs):
-            return TensorType.of(None, dtype, rank)
-        return TensorType.of(self._joined([x.dims or () for x in xs], normalize_axis(self, axis, rank)), dtype)
+            return TensorType.of(xs[0].shape_var if len(xs) == 1 else None, dtype, rank)
+        return TensorType.of(self._joined([x.dims or () for x in xs], place), dtype)
 
     def _joined(self, shapes: list[tuple[SymExpr, ...]], axis: int) -> list[SymExpr]:
         out = list(shapes[0])
@@ -201,8 +210,8 @@ class Take(Operator):
             if t.element is not None and not isinstance(t.element, IntegerType):
                 self.fail_dtype("argument indices must be of an integer type", "int32 or int64", t.element)
             middle, rank = t.dims, t.rank
-        if axis is None and x.rank not in (None, 1):
-            self.fail_shape("attribute axis must be given where x has several dimensions", found=x)
+        if axis is None and x.rank != 1:
+            self.fail_shape("attribute axis must be given where x may have several dimensions", found=x)
         if x.rank is None or rank is None:
             return TensorType.of(None, x.element)
         place = normalize_axis(self, axis or 0, x.rank)

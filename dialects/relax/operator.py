@@ -31,7 +31,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn, Self, cast
 
 from xdsl.dialects.builtin import IntegerType, StringAttr, TupleType, i1
-from xdsl.ir import Attribute, Operation, SSAValue, TypeAttribute
+from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -406,6 +406,13 @@ class Operator(IRDLOperation):
         if not isinstance(value.type, ShapeType):
             self.fail_dtype(f"argument {arg} must be a shape", "a shape", value.type)
         return value.type
+
+    def of_shape_arg(self, arg: str, dtype: Attribute | None) -> TensorType:
+        """Return a tensor of the shape operand; where its extents are unknown, a parameter is named."""
+        shape = self.shape_arg(arg)
+        value = cast(SSAValue, getattr(self, arg))
+        name = name_of(value) if shape.dims is None and isinstance(value, BlockArgument) else None
+        return TensorType.of(shape.dims if name is None else name, dtype, shape.rank)
 
     def fail_shape(self, what: str, expected: object = None, found: object = None) -> NoReturn:
         raise ShapeError(f"{self.name}: {self.use_parameter_names(what)}", expected=expected, found=found)

@@ -143,7 +143,7 @@ class CollapseSumLike(_CollapseSum):
     def infer(self) -> Attribute:
         data, target = self.tensor("data"), self.tensor("collapse_target")
         self.collapsed(data, target.dims)
-        return TensorType.of(target.dims, data.element, target.rank)
+        return TensorType.of(target.shape_var if target.dims is None else target.dims, data.element, target.rank)
 
 
 @operator("relax.collapse_sum_to", "data shape")
@@ -153,4 +153,4 @@ class CollapseSumTo(_CollapseSum):
     def infer(self) -> Attribute:
         data, shape = self.tensor("data"), self.shape_arg("shape")
         self.collapsed(data, shape.dims)
-        return TensorType.of(shape.dims, data.element, shape.rank)
+        return self.of_shape_arg("shape", data.element)

@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from xdsl.dialects.builtin import f32, i32, i64
+from xdsl.dialects.builtin import f32, i1, i32, i64
 from xdsl.ir import Block
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import ParseError, VerifyException
@@ -128,6 +128,9 @@ INFERENCE = [
     ("permute_dims", [RANK2], {}, RANK2),
     ("reshape", [tensor(4, 6), ShapeType.of([8, 3])], {}, tensor(8, 3)),
     ("flatten", [tensor("n", 4)], {}, TensorType.of([Var("n") * 4], f32)),
+    ("flatten", [tensor()], {}, tensor(1)),
+    ("flatten", [TensorType.of("s", f32, 1)], {}, TensorType.of("s", f32, 1)),
+    ("less", [tensor(4), tensor(4, dtype=i32)], {}, tensor(4, dtype=i1)),
     ("expand_dims", [tensor("n", 4)], {"axis": [0, -1]}, tensor(1, "n", 4, 1)),
     ("squeeze", [tensor(1, "n", 1)], {}, tensor("n")),
     ("squeeze", [tensor(1, "n", 1)], {"axis": [0]}, tensor("n", 1)),
@@ -187,6 +190,10 @@ BAD = [
     ("nn.attention", [tensor(2, 3)] * 3, {}, ShapeError, "4 dimensions"),
     ("nn.layer_norm", [tensor(3, 4), tensor(5), tensor(4)], {"axes": [1]}, ShapeError, "gamma"),
     ("take", [tensor(4), tensor(2)], {"axis": 0}, DTypeError, "integer"),
+    ("take", [TensorType.of(None, f32), tensor(2, dtype=i64)], {}, ShapeError, "axis must be given"),
+    ("concat", [tensor(4, 2)], {"axis": None}, ShapeError, "axis must be given"),
+    ("concat", [TensorType.of(None, f32, 2)], {"axis": 2}, ShapeError, "out of range"),
+    ("add", [tensor(4), tensor(4, dtype=i32)], {}, DTypeError, "one dtype"),
     ("zeros", [ShapeType.of([4])], {}, DTypeError, "dtype must be given"),
     ("sum", [tensor(4)], {"axis": 0.5}, DTypeError, "attribute axis is of the wrong type"),
     ("sum", [tensor(4)], {"axis": ["a"]}, DTypeError, "attribute axis is of the wrong type"),

@@ -169,7 +169,11 @@ def test_shapes_that_are_values_of_variables():
     assert erase_to_well_defined(shaped, {}, {s: rx.Var("t")}) == TensorStructInfo(rx.Var("t", ShapeStructInfo(ndim=2)))
     assert erase_to_well_defined(shaped, {}, {s: rx.ShapeExpr([2, 3])}) == T(2, 3)
     assert call_operator("relax.exp", rx.Var("x", shaped)).struct_info == shaped
-    assert call_operator("relax.add", *[rx.Var("x", shaped)] * 2).struct_info == ranked(2)
+    assert call_operator("relax.add", *[rx.Var("x", shaped)] * 2).struct_info == shaped
+    assert call_operator("relax.add", rx.Var("x", shaped), rx.Var("y", ranked(2))).struct_info == ranked(2)
+    assert call_operator("relax.zeros_like", rx.Var("x", shaped)).struct_info == shaped
+    assert call_operator("relax.expand_dims", rx.Var("x", shaped), axis=[]).struct_info == shaped
+    assert call_operator("relax.ones", s, dtype="float32").struct_info == shaped
 
 
 def test_virtual_devices():

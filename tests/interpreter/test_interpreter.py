@@ -320,3 +320,12 @@ def test_float32_is_rounded_once(name):
     assert actual.dtype == np.float32
     np.testing.assert_array_equal(actual, expected)
     assert (np.signbit(actual) == np.signbit(expected))[~np.isnan(expected)].all()
+
+
+def test_comparisons_of_different_dtypes(parse):
+    module = parse(
+        "relax.func @main(%x: !relax.tensor<[3], f32>, %y: !relax.tensor<[3], i32>) -> !relax.tensor<[3], i1> {\n"
+        "  %z = relax.less %x, %y : !relax.tensor<[3], i1>\n  relax.return %z : !relax.tensor<[3], i1>\n}"
+    )
+    x, y = np.array([1, 2.5, 3], np.float32), np.array([1, 3, 3], np.int32)
+    assert interpret(module, "main", [x, y]).tolist() == [False, True, False]
