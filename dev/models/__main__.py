@@ -16,6 +16,7 @@ import json
 import multiprocessing
 import os
 import resource
+import signal
 import sys
 import time
 from collections import Counter
@@ -29,23 +30,26 @@ from .check import checked
 _BYTES = 6 << 30
 
 
-def _child(name: str, modes: list[str], imports: bool, seconds: int, path: str) -> None:
+def _too_long(_number: int, _frame: object) -> None:
+    raise TimeoutError("the limit of processor time")
+
+
+def _child(name: str, modes: list[str], how: dict[str, bool], seconds: int, path: str) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (_BYTES, _BYTES))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, 2 * seconds))
+    signal.signal(signal.SIGXCPU, _too_long)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     os.dup2(2, 1)
-    line: dict[str, Any] = {"name": name, "import only": imports}
+    line: dict[str, Any] = {"name": name, **how}
     try:
         checked(name, modes, line)
     finally:
         Path(path).write_text(json.dumps(line), encoding="utf-8")
 
 
-def _run(name: str, modes: list[str], imports: bool, seconds: int, scratch: Path) -> dict[str, Any]:
+def _run(name: str, modes: list[str], how: dict[str, bool], seconds: int, scratch: Path) -> dict[str, Any]:
     scratch.unlink(missing_ok=True)
-    process = multiprocessing.get_context("fork").Process(
-        target=_child, args=(name, modes, imports, seconds, str(scratch))
-    )
+    process = multiprocessing.get_context("fork").Process(target=_child, args=(name, modes, how, seconds, str(scratch)))
     start = time.monotonic()
     process.start()
     process.join(seconds * 8)
@@ -110,20 +114,20 @@ def main() -> int:
     parser.add_argument("--only", nargs="*")
     parser.add_argument("--again", action="store_true", help="run what the file has already, too")
     parser.add_argument("--import-only", action="store_true", help="do not build what is exported with fixed sizes")
+    parser.add_argument("--interpret", action="store_true", help="run exported programs on the interpreter")
     parser.add_argument("--seconds", type=int, default=120, help="of the processor, a model")
     parser.add_argument("--report", action="store_true")
     args = parser.parse_args()
     known = _read(args.results)
     if not args.report:
         chosen = args.only or sorted(names(args.libraries.split(",")), key=_order)
+        how = {"import only": args.import_only, "interpret": args.interpret}
         _preload(sorted({name.partition("/")[0] for name in chosen}))
         with args.results.open("a", encoding="utf-8") as file:
             for name in chosen:
                 if name in known and not args.again:
                     continue
-                known[name] = _run(
-                    name, args.modes.split(","), args.import_only, args.seconds, args.results.with_suffix(".one")
-                )
+                known[name] = _run(name, args.modes.split(","), how, args.seconds, args.results.with_suffix(".one"))
                 file.write(json.dumps(known[name]) + "\n")
                 file.flush()
                 print(json.dumps(known[name]), flush=True)

@@ -93,7 +93,9 @@ def of_torchvision(name: str) -> Case:
     import torchvision
 
     parameters = inspect.signature(torchvision.models.get_model_builder(name)).parameters
-    more = {"weights_backbone": None} if "weights_backbone" in parameters else {}
+    more: dict[str, Any] = {"weights_backbone": None} if "weights_backbone" in parameters else {}
+    if "rcnn" in name or name.startswith(("retinanet", "fcos")):
+        more |= {"min_size": 64, "max_size": 64}
     model = torchvision.models.get_model(name, weights=None, **more).eval()
     module = type(model).__module__
     if "detection" in module:

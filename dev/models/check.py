@@ -13,7 +13,8 @@ import torch
 from ...api import compile as compile_model
 from ...diagnostics import TiraxError
 from ...frontend.importing.errors import UnsupportedOperators
-from ...frontend.torch.exported_program import coverage_of
+from ...frontend.torch.exported_program import coverage_of, from_exported_program
+from ...interpreter import interpret
 from .cases import NoCase, case_of, tensors_of
 
 TOLERANCE = 1e-4
@@ -72,15 +73,18 @@ def _export(module: Any, args: Any, shapes: Any = None) -> Any:
 
 
 def _static(module: Any, args: Any, line: Line) -> str:
+    if line.get("interpret") and line.get("dynamic", "").startswith("agrees"):
+        line["native"] = line["dynamic native"]
+        return "agrees: as with symbolic sizes"
     try:
         program = _export(module, args)
     except Exception as error:  # noqa: BLE001 - PyTorch cannot export it
         return f"not exported: {type(error).__name__}: {str(error)[:200]}"
     missing = [f"{u.operator}: {u.reason}" for u in coverage_of(program).unsupported]
     line["native"] = "; ".join(missing) or "ok"
-    if line.get("import only") and "dynamic" not in line or line.get("dynamic", "").startswith("agrees"):
+    if line.get("import only"):
         return "imported"
-    return _compared(compile_model(program), module, [args])
+    return _compared(_function(program, line), module, [args])
 
 
 def _dynamic(module: Any, args: Any, line: Line) -> str:
@@ -94,8 +98,21 @@ def _dynamic(module: Any, args: Any, line: Line) -> str:
         line["sizes"] = "batch, length" if sized else "batch"
         missing = [f"{u.operator}: {u.reason}" for u in coverage_of(program).unsupported]
         line["dynamic native"] = "; ".join(missing) or "ok"
-        return _compared(compile_model(program), module, [args, other])
+        return _compared(_function(program, line), module, [args, other])
     return f"not exported: {reason}"
+
+
+def _function(program: Any, line: Line) -> Callable[..., Any]:
+    """Return what computes a program: machine code, or the interpreter."""
+    if not line.get("interpret"):
+        return compile_model(program)
+    imported = from_exported_program(program, fallback="torch")
+
+    def run(*args: Any) -> Any:
+        arrays = [a.numpy() for a in args]
+        return interpret(imported, "main", arrays)
+
+    return run
 
 
 def _varied(names: list[str], args: Any, sized: bool) -> tuple[Any, Any]:
