@@ -18,6 +18,7 @@ from ...importing.errors import UnsupportedOperators
 from ...importing.report import Coverage, Status
 from ..expansion import decompositions
 from ..graph import target_name
+from ..symbols import symbolic_sizes
 from ..tensors import array_of
 from .calls import Call, graph_call
 from .graphs import GraphConverter
@@ -108,7 +109,7 @@ def _call_of(converter: GraphConverter, gm: Any, options: Options, kind: str) ->
     """Compile a graph as far as possible; return the function, and whether it is the complete graph."""
     coverage = converter.reader.coverage
     try:
-        call, parts, complete = _built(converter, options), 1, True
+        call, parts, complete = _built(converter, gm, options), 1, True
     except UnsupportedOperators:
         part = partial(_part, options=options, coverage=coverage)
         call, parts = partitioned(gm, frozenset(converter.reader.refused), part)
@@ -131,7 +132,7 @@ def _boxed_call(call: Call) -> Callable[[list[Any]], Any]:
 def _part(graph_module: Any, *, options: Options, coverage: Coverage) -> Call | None:
     """Compile a part of a graph, or return None if it turns out to be unsupported, which is recorded in `coverage`."""
     try:
-        return _built(GraphConverter(graph_module, returned=0), options)
+        return _built(GraphConverter(graph_module, returned=0), graph_module, options)
     except Exception as error:  # noqa: BLE001 - PyTorch runs the part: `_record_fallback` reports why
         _record_fallback(graph_module, error, options, coverage)
         return None
@@ -152,9 +153,22 @@ def _record_fallback(graph_module: Any, error: Exception, options: Options, cove
         warnings.warn(f"tirax leaves a graph to PyTorch, {reason}; please report", RuntimeWarning, stacklevel=2)
 
 
-def _built(converter: GraphConverter, options: Options) -> Call:
+def _built(converter: GraphConverter, graph_module: Any, options: Options) -> Call:
+    """Return the compiled function of a graph; PyTorch runs the calls whose sizes it refuses."""
     module, signature = converter.convert()
-    return graph_call(_executable(module, options), signature)
+    call = graph_call(_executable(module, options), signature)
+    inputs = (node for node in graph_module.graph.nodes if node.op == "placeholder")
+    if options.transform is not None or not any(symbolic_sizes(node.meta.get("val")) for node in inputs):
+        return call  # a user's pass may be the reason; fixed sizes are checked by TorchDynamo
+
+    def checked(*args: Any) -> Any:
+        try:
+            return call(*args)
+        except TiraxError as error:
+            warnings.warn(f"tirax leaves a call to PyTorch, {error.message}", RuntimeWarning, stacklevel=2)
+            return graph_module(*args)
+
+    return checked
 
 
 _executables: dict[str, Executable] = {}

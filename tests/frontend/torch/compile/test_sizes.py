@@ -75,6 +75,21 @@ def test_what_cannot_be_built_stays(error, monkeypatch):
     assert any(str(error.args[0]) in reason or "a size" in reason for reason in reports[0].fallback_reasons.values())
 
 
+def test_pytorch_runs_a_call_that_is_refused(monkeypatch):
+    def refuses(*_):
+        def call(*args):
+            raise ShapeError("not for these sizes")
+
+        return call
+
+    monkeypatch.setattr(backend, "graph_call", refuses)
+    x = torch.randn(3)
+    for model in (lambda x: torch.sin(x) + 1, beside(torch.cos)):
+        torch._dynamo.reset()
+        with pytest.warns(RuntimeWarning, match="leaves a call to PyTorch, not for these sizes"):
+            torch.testing.assert_close(torch.compile(model, backend="tirax", dynamic=True)(x), model(x))
+
+
 def test_an_error_of_a_users_pass_is_raised():
     def transform(module):
         raise ValueError("the pass")
