@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...diagnostics import ArgumentsError, UnsupportedError
+from ...diagnostics import ArgumentsError, TiraxError, UnsupportedError
 from ...dialects import relax
 from ...handles.module import IRModule
 from ...handles.relax.expr import Expr, NullValue, PrimValue, StringImm, Tuple, Var
@@ -76,7 +76,7 @@ def from_exported_program(
 
     try:
         return importer(program, "error").module(unwrap_unit_return_tuple, no_bind_return_tuple)
-    except UnsupportedError as error:
+    except (UnsupportedError, ModelError) as error:
         better = _decomposed(program, error, lambda p: importer(p, "error"), custom, falls_back)
         if better is program and not falls_back:
             raise
@@ -84,7 +84,7 @@ def from_exported_program(
 
 
 def _decomposed(
-    program: Any, error: UnsupportedError, read: Callable[[Any], _Importer], custom: frozenset[str], falls_back: bool
+    program: Any, error: TiraxError, read: Callable[[Any], _Importer], custom: frozenset[str], falls_back: bool
 ) -> Any:
     """Return a program that was refused without the operators that were, if fewer of these remain; else itself."""
     if not isinstance(error, UnsupportedOperators):

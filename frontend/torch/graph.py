@@ -170,6 +170,8 @@ class GraphReader:
                 self.coverage.add(target_name(node.target), Status.UNSUPPORTED, place_of(node), reason)
                 self.env[node] = self._stand_in(node)
             except TiraxError as error:
+                if self._falls_back(node):
+                    continue
                 raise ModelError(
                     f"{node.target} cannot be converted: {error.message}", node=node.name, location=location_of(node),
                     expected=error.expected, found=error.found, hint=error.hint,

@@ -31,7 +31,7 @@ _RENAMED = {
     "shift_left": "bitwise_left_shift", "shift_right_arithmetic": "bitwise_right_shift", "where": "where.self",
     "transpose": "permute", "rev": "flip", "squeeze": "squeeze.dims", "view_of": "alias",
     "view_of_dtype": "view.dtype", "conj": "resolve_conj", "conj_physical": "resolve_conj", "fill": "fill.Scalar",
-    "as_strided": "as_strided", "as_strided_scatter": "as_strided_scatter",
+    "as_strided": "as_strided", "as_strided_scatter": "as_strided_scatter", "real": "resolve_conj",
 }  # fmt: skip
 """Primitives that are an operator of ATen of another name."""
 
@@ -83,6 +83,12 @@ def cbrt(e: Emitter, x: Expr) -> Expr:
     """Return the cube root, of the sign of x."""
     size = R.power(R.abs(x), const(1 / 3, dtype_of(x)))
     return R.where(R.less(x, const(0, dtype_of(x))), R.negative(size), size)
+
+
+@row("prims::iota")
+def iota(e: Emitter, length: Extent, *, start: Extent, step: Extent, dtype: str, requires_grad: bool = False) -> Expr:
+    """Return start, start + step, … , so many."""
+    return creation.arange(e, start, start + length * step, step, dtype)
 
 
 @row("prims::full")

@@ -89,20 +89,31 @@ class Sample(torch.nn.Module):
 
 
 class Samples(torch.nn.Module):
-    """Several samples as one program, which is exported and compiled faster than each."""
+    """Several samples as one program, which is exported and compiled faster than each.
+
+    Complex tensors are pairs of numbers outside of it.
+    """
 
     def __init__(self, samples: Sequence[Sample]):
         super().__init__()
         self.samples = list(samples)
-        self.tensors = tuple(t for s in samples for t in s.tensors)
+        self.tensors = tuple(as_pairs(t) for s in samples for t in s.tensors)
 
     def forward(self, *tensors: Any) -> Any:
         results: list[Any] = []
         for sample in self.samples:
-            count = len(sample.tensors)
-            results += _pytree.tree_leaves(sample(*tensors[:count]))
-            tensors = tensors[count:]
-        return tuple(results)
+            own, tensors = tensors[: len(sample.tensors)], tensors[len(sample.tensors) :]
+            pairs = zip(own, sample.tensors, strict=True)
+            results += _pytree.tree_leaves(
+                sample(*(torch.view_as_complex(t) if s.is_complex() else t for t, s in pairs))
+            )
+        return tuple(as_pairs(r) for r in results)
+
+
+def as_pairs(value: Any) -> Any:
+    """A complex tensor as pairs of numbers, anything else itself."""
+    is_complex = isinstance(value, torch.Tensor) and value.is_complex()
+    return torch.view_as_real(value.resolve_conj()) if is_complex else value
 
 
 @dataclass
@@ -226,7 +237,7 @@ def compared(outputs: Sequence[Any], sample: Sample, expected: Sequence[Any]) ->
 def as_array(value: Any) -> Any:
     """A tensor as an array, complex ones as pairs of numbers; a number as one of rank 0."""
     if isinstance(value, torch.Tensor):
-        return array_of(torch.view_as_real(value.resolve_conj()) if value.is_complex() else value)
+        return array_of(as_pairs(value))
     return np.asarray([value.real, value.imag] if isinstance(value, complex) else value)
 
 

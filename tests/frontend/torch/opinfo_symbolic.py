@@ -30,6 +30,9 @@ from tirax.frontend.torch.exported_program import from_exported_program
 
 FIXED, TOO_LARGE = "fixed by PyTorch", "of one size"
 
+_BOUNDS = ("out of its bounds", "traced_for_these_sizes")
+"""Of errors for sizes that PyTorch has not traced the program for."""
+
 
 class Growing:
     """A sample with the extent of its dimensions that grow, and its larger form."""
@@ -101,7 +104,7 @@ def _together(forms: Sequence[Growing]) -> list[tuple[str, str]] | None:
     """How each form came out, and why. None: one of several has a problem."""
     single = len(forms) == 1
     module = Samples([f.sample for f in forms])
-    sizes = ([s for f in forms for s in f.sizes],)
+    sizes = (tuple(s for f in forms for s in f.sizes),)
     try:
         program = torch.export.export(module, module.tensors, dynamic_shapes=sizes, strict=False)
     except Exception as error:  # noqa: BLE001 (whatever PyTorch refuses is no sample)
@@ -122,7 +125,8 @@ def _together(forms: Sequence[Growing]) -> list[tuple[str, str]] | None:
     except UnsupportedOperators as error:
         return [("refused", "; ".join(error.notes))] if single else None
     except TiraxError as error:
-        return [("failed", str(error).splitlines()[0])] if single else None
+        what = str(error).splitlines()[0]
+        return [(FIXED if any(text in what for text in _BOUNDS) else "failed", what)] if single else None
     except Exception as error:  # noqa: BLE001 (a mistake of ours is counted, not hidden)
         return [("crashed", f"{type(error).__name__}: {error}".splitlines()[0])] if single else None
     statuses: list[tuple[str, str]] = []

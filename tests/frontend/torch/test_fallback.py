@@ -10,10 +10,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import tirax  # noqa: E402
-from tirax.diagnostics import TiraxError, UnsupportedError  # noqa: E402
-from tirax.frontend.importing.errors import UnsupportedOperators  # noqa: E402
+from tirax.diagnostics import DTypeError, TiraxError, UnsupportedError  # noqa: E402
+from tirax.frontend.importing.errors import ModelError, UnsupportedOperators  # noqa: E402
 from tirax.frontend.importing.report import FallbackWarning  # noqa: E402
 from tirax.frontend.torch.exported_program import coverage_of, from_exported_program  # noqa: E402
+from tirax.frontend.torch.table import CONVERTERS  # noqa: E402
 from tirax.runtime.errors import NameLookupError  # noqa: E402
 from tirax.runtime.registry import get_global_func  # noqa: E402
 
@@ -157,3 +158,15 @@ def test_a_decomposition_that_cannot_be_traced_is_left_out(monkeypatch):
     with pytest.warns(FallbackWarning):
         f = tirax.compile(program)
     torch.testing.assert_close(f(rows(4, 4)), torch.geqrf(rows(4, 4))[0])
+
+
+def test_what_a_converter_refuses_is_left_to_pytorch():
+    def refuses(*_):
+        raise DTypeError("no such dtype")
+
+    with CONVERTERS.added("gelu", refuses):
+        f = compiled(lambda x, _: torch.nn.functional.gelu(x) + 1, rows(3, 4))
+        with pytest.raises(ModelError, match="no such dtype"):
+            from_exported_program(torch.export.export(torch.nn.GELU(), (rows(3, 4),)))
+    assert [name.removeprefix("torch.ops.") for name in f.fallbacks] == ["aten.gelu.default"]
+    torch.testing.assert_close(f(rows(3, 4)), torch.nn.functional.gelu(rows(3, 4)) + 1)
