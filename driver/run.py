@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..ir.passes.transform import PassContext, Sequential, run_pass, verifying
 from .pipelines import LOWERING
-from .timings import stage
+from .timings import at_pass, stage
 
 
 def run_passes(passes: Sequence[Any], context: Context, op: ModuleOp, *, verify_each: bool = True) -> None:
@@ -25,6 +25,7 @@ def run_passes(passes: Sequence[Any], context: Context, op: ModuleOp, *, verify_
             if not verify_each and name == LOWERING[0]:
                 with stage("verify"):
                     verifier.verify(op, after=passes[i - 1].name if i else None)
+            at_pass(i + 1, len(passes))
             with stage(name):
                 _run(p, context, op, verify_each)
 

@@ -31,6 +31,9 @@ class Timings:
     def started(self, name: str) -> None:
         """Hook that is called when a stage begins."""
 
+    def passed(self, number: int, count: int) -> None:
+        """Hook that is called when pass `number` (from 1) of `count` begins, before its stage does."""
+
     @property
     def total(self) -> float:
         """Total seconds of all stages."""
@@ -71,6 +74,12 @@ def stage(name: str) -> Generator[None]:
         seconds = time.perf_counter() - start
         for timings in watching:
             timings.stages[name] = timings.stages.get(name, 0.0) + seconds
+
+
+def at_pass(number: int, count: int) -> None:
+    """Tell all active timings which pass of a pipeline begins."""
+    for timings in _watching():
+        timings.passed(number, count)
 
 
 def add_stages(stages: Mapping[str, float]) -> None:

@@ -33,7 +33,8 @@ class Conversation:
     concatenated without a template.
 
     Answers also end before the texts of `stop`. Raises as `LanguageModel.session` does, `TiraxError` for an
-    empty stop text, and `MissingPackage` if the template needs jinja2, before anything is compiled.
+    empty stop text, and, before anything is compiled, `ChatTemplateError` for a model without a chat template and
+    `MissingPackage` if its template needs jinja2.
     """
 
     model: LanguageModel
@@ -49,7 +50,7 @@ class Conversation:
     def __post_init__(self) -> None:
         StopTexts(self.stop)
         if not self.raw:
-            self.model.file.chat_template.require_packages()
+            self.model.file.chat_template.require_usable()
         self._session: Session = self.model.session(self.context)
         self.restart()
 

@@ -27,9 +27,11 @@ def chat(options: Namespace) -> int:
     sampling = Sampling(options.temperature, options.top_k, options.top_p, options.seed)
     if options.threads is not None:
         set_num_threads(options.threads)
-    with Progress(options.model):
+    with Progress(options.model, first_run_only=True):
         with reading(options.model):
             model = LanguageModel.load(options.model, cache_dtype=options.cache_dtype, activation=options.activation)
+        if not options.raw and model.file.chat_template.text is None:
+            report("note: the model has no chat template; ChatML, which its tokenizer has tokens for, is used")
         conversation = Conversation(
             model, options.system, sampling, options.max_tokens, options.context, options.raw, options.stop
         )

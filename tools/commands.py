@@ -16,7 +16,7 @@ import numpy as np
 from ..diagnostics import TiraxError
 from ..dialects.relax.data import printed_for
 from ..ir.names import function_names
-from ..runtime import Executable, ObjectCache
+from ..runtime import Executable, ObjectCache, num_threads
 from ..runtime.container import MAGIC
 from ..runtime.errors import ArgumentError
 from ..runtime.executable import SUFFIXES
@@ -28,6 +28,7 @@ from .compiling import compile_program, function_name, read_module
 from .guard import OK, UsageError, as_usage, reading
 from .options import named, sizes_of
 from .outputs import folder_of, write_output
+from .peers import Peer, arrays, chosen_peers, difference
 from .progress import Progress
 from .versions import version_of
 
@@ -45,6 +46,7 @@ def run(options: Namespace) -> int:
     """Compile (or load) a function, call it on given or generated inputs, and print the results."""
     _form_of(options.profile)
     inputs, sizes = named(options.input, "--input"), sizes_of(options.sizes)
+    peers = chosen_peers(options.compare, options.file) if options.compare else []
     executable = _load(options.file) if _is_executable(options.file) else compile_program(options)
     name = function_name(options.func, executable)
     info = executable.functions[name]
@@ -59,6 +61,8 @@ def run(options: Namespace) -> int:
     results = _flat(result) if result is not None else written
     for number, value in enumerate(results):
         print(f"result {number}: {_summary(value)}")
+    for peer in peers:
+        print(_compared(peer, options.file, values, results))
     if options.output is not None:
         _save(options.output, results)
     if options.time:
@@ -66,6 +70,24 @@ def run(options: Namespace) -> int:
     if options.profile is not None:
         _profile(options.profile, executable, name, values)
     return OK
+
+
+_SAME = 1e-3
+"""Largest relative difference from another runtime that counts as rounding."""
+
+
+def _compared(peer: Peer, path: str, values: list[Any], results: list[Any]) -> str:
+    """Run the model in another runtime and return a line about the results. Raises `TiraxError` if they differ."""
+    others = peer.prepare(path, num_threads(), arrays(values))()
+    apart = difference(results, others)
+    if apart > _SAME:
+        raise TiraxError(
+            f"{peer.name} computes something else",
+            expected=_summary(others[0]) if len(others) else "nothing",
+            found=f"{_summary(results[0]) if results else 'nothing'}; largest relative difference {apart:.1e}",
+            hint="tirax run --check compares with the interpreter, kernel by kernel",
+        )
+    return f"compare: {peer.name} computes the same, to {apart:.1e} of the largest value"
 
 
 def _console(width: int | None = None, highlight: bool = True) -> Any:
@@ -239,6 +261,22 @@ def chat(options: Namespace) -> int:
     return run_chat(options)
 
 
+def bench(options: Namespace) -> int:
+    """Measure a model beside other runtimes."""
+    from .bench import bench as run_bench
+
+    return run_bench(options)
+
+
+def completion(options: Namespace) -> int:
+    """Print the completion script of a shell."""
+    from .completion import script
+    from .tirax_opt import command_line
+
+    print(script(options.shell, {"tirax": options.parser, "tirax-opt": command_line()}), end="")
+    return OK
+
+
 def env(_options: Namespace) -> int:
     """Print versions, the target and the cache."""
     from ..target import Target
@@ -334,6 +372,7 @@ def graph(options: Namespace) -> int:
 
 COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "run": run,
+    "bench": bench,
     "build": build,
     "compile": build,
     "import": import_,
@@ -346,6 +385,7 @@ COMMANDS: dict[str, Callable[[Namespace], int]] = {
     "prove": prove,
     "explain": explain,
     "chat": chat,
+    "completion": completion,
     "env": env,
     "cache": cache,
 }

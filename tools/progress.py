@@ -23,15 +23,19 @@ class Progress(Timings):
     """`with Progress("model.onnx"): …` shows the stages inside, unless they end within `delay` seconds.
 
     A terminal shows one line that is kept up to date; anything else gets a line for each step, without repetitions.
-    `TIRAX_PROGRESS=0` in the environment disables it.
+    With `first_run_only`, it says that the result is kept. `TIRAX_PROGRESS=0` in the environment disables it.
     """
 
-    def __init__(self, name: str = "", console: Console | None = None, delay: float = DELAY):
+    def __init__(
+        self, name: str = "", console: Console | None = None, delay: float = DELAY, first_run_only: bool = False
+    ):
         super().__init__()
+        self._first = first_run_only
         self._name = os.path.basename(name.rstrip("/")) or "a program"
         self._console = console
         self._delay = delay
         self._stage = ""
+        self._pass = 0, 0
         self._begin = 0.0
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._show, name="progress", daemon=True)
@@ -84,6 +88,14 @@ class Progress(Timings):
             return f"reading {self._name}", ""
         if stage.startswith("import "):
             return f"importing {stage.removeprefix('import ')}", ""
-        if stage == IN_SUBPROCESS:
-            return f"compiling {self._name} (first run only)", ""
-        return f"compiling {self._name}", stage
+        if stage == IN_SUBPROCESS or self._first:
+            return f"compiling {self._name} (first run only)", "" if stage == IN_SUBPROCESS else self._position(stage)
+        return f"compiling {self._name}", self._position(stage)
+
+    def _position(self, stage: str) -> str:
+        """Return a stage with the number of its pass: `fuse-ops, pass 12 of 63`."""
+        return f"{stage}, pass {self._pass[0]} of {self._pass[1]}" if self._pass[1] else stage
+
+    def passed(self, number: int, count: int) -> None:
+        """Note that pass `number` of `count` begins."""
+        self._pass = number, count

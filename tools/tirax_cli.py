@@ -9,7 +9,7 @@ from typing import Any
 from .color import add_color_option
 from .guard import OK, ArgumentParser, run_guarded
 from .options import sizes
-from .tirax_opt import AddPasses
+from .tirax_opt import AddPasses, Version
 
 _PROGRAMS = "a .py (TVMScript; file.py:NAME) or .mlir file, or a model (.onnx, .pt2)"
 
@@ -19,6 +19,7 @@ examples:
   tirax run model.mlir --input x=images.npy --input w=random --time
   tirax build model.py -o model.tirax && tirax run model.tirax
   tirax inspect model.onnx; tirax run model.onnx --input image=image.npy
+  tirax bench model.onnx --against onnxruntime,openvino --threads 1,2
   tirax explain model.py -o model.html
   tirax import model.onnx -o model.mlir && tirax-opt model.mlir -p legalize
 """
@@ -32,7 +33,6 @@ def command_line() -> argparse.ArgumentParser:
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("-v", "--version", action="store_true", help="print the versions of tirax and its dependencies")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     run = commands.add_parser("run", help="compile a program, call a function and print the result")
     _add_compile_options(run, f"{_PROGRAMS}, or an executable")
@@ -40,6 +40,7 @@ def command_line() -> argparse.ArgumentParser:
     _add_arguments(add)
     add("--output", type="path", metavar="FILE.npz", help="save the results to a file")
     add("--check", action="store_true", help="compare with the interpreter, kernel by kernel")
+    add("--compare", metavar="RUNTIME", help="compare with onnxruntime, openvino, torch or inductor; several: a,b")
     add("--time", action="store_true", help="measure the time of a call")
     add(
         "--profile",
@@ -50,6 +51,7 @@ def command_line() -> argparse.ArgumentParser:
         help="profile a call: print a table, or write .json, .trace.json (Chrome trace), .csv, .svg (roofline)",
     )
 
+    _add_bench(commands)
     _add_build(commands)
     import_ = commands.add_parser("import", help="convert a model to MLIR text and a weights file")
     import_.add_argument("file", help="a model: .onnx, .pt2")
@@ -85,9 +87,25 @@ def command_line() -> argparse.ArgumentParser:
     commands.add_parser("env", help="show versions, this machine's target, and the object cache")
     cache = commands.add_parser("cache", help="manage the cache of compiled objects")
     cache.add_argument("action", choices=["show", "clear"], help="show its location and size, or remove all objects")
+    completion = commands.add_parser("completion", help="print the completion script of a shell")
+    completion.add_argument("shell", choices=["bash", "zsh", "fish"], help="the shell")
+    completion.set_defaults(parser=parser)
     for each in dict.fromkeys((parser, *commands.choices.values())):
+        each.add_argument(
+            "-v", "--version", nargs=0, action=Version, help="print the versions of tirax and its dependencies"
+        )
         add_color_option(each)
     return parser
+
+
+def _add_bench(commands: Any) -> None:
+    bench = commands.add_parser("bench", help="compare the speed of a model with other runtimes")
+    _add_compile_options(bench, _PROGRAMS)
+    add = bench.add_argument
+    add("--against", metavar="RUNTIMES", help="onnxruntime,openvino,torch,inductor (default: those that are installed)")
+    add("--threads", metavar="N,M", help="numbers of threads, a table each (default: one per core)")
+    add("--repeat", type="count", default=31, metavar="N", help="samples of each runtime (default: 31)")
+    _add_arguments(add)
 
 
 def _add_build(commands: Any) -> None:
@@ -233,12 +251,6 @@ def _add_shape_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _versions() -> str:
-    from .versions import version_line
-
-    return version_line()
-
-
 def main(args: Sequence[str] | None = None) -> int:
     """Run `tirax` and return its exit code."""
 
@@ -246,7 +258,7 @@ def main(args: Sequence[str] | None = None) -> int:
         parser = command_line()
         options: Any = parser.parse_args(args)
         if options.command is None:
-            print(_versions() if options.version else parser.format_help())
+            print(parser.format_help())
             return OK
         from .commands import COMMANDS
 

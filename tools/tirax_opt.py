@@ -30,7 +30,9 @@ class AddPasses(argparse.Action):
         namespace.steps = [*(getattr(namespace, "steps", None) or ()), (kind, values)]
 
 
-class _Version(argparse.Action):
+class Version(argparse.Action):
+    """Prints the versions, and ends."""
+
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         from .versions import version_line
 
@@ -63,7 +65,7 @@ def command_line() -> argparse.ArgumentParser:
     add("-o", "--output-file", type="path", metavar="FILE", help="write to FILE, atomically (default: stdout)")
     add("-t", "--target", default="mlir", help="output: mlir (default), tvmscript, llvm, asm, obj, or one of xDSL's")
     add_color_option(parser)
-    add("-v", "--version", nargs=0, action=_Version, help="print the versions of tirax and its dependencies")
+    add("-v", "--version", nargs=0, action=Version, help="print the versions of tirax and its dependencies")
 
     group = parser.add_argument_group("passes")
     passes: dict[str, Any] = {"action": AddPasses, "dest": "steps"}

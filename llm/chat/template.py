@@ -41,15 +41,15 @@ class ChatTemplate:
         text = self._text()
         if text == CHATML:
             return _chatml(messages, reply)
-        self.require_packages()
+        self.require_usable()
         from .sandbox import rendered
 
         variables = {"messages": [dict(m) for m in messages], "add_generation_prompt": reply, "tools": None}
         return rendered(text, variables | self._tokens())
 
-    def require_packages(self) -> None:
-        """Raise `MissingPackage` if the template is Jinja and jinja2 is not installed."""
-        if self.text in (None, CHATML):
+    def require_usable(self) -> None:
+        """Raise `ChatTemplateError` if there is no template, `MissingPackage` if it needs jinja2, not installed."""
+        if self._text() == CHATML:
             return
         try:
             require("jinja2", "language")
@@ -87,7 +87,10 @@ class ChatTemplate:
         if self.text is not None:
             return self.text
         if not all(token in self.tokenizer.special_texts for token in _CHATML_TOKENS):
-            raise ChatTemplateError("the model has no chat template", hint="it completes texts, or give a template")
+            raise ChatTemplateError(
+                "the model has no chat template",
+                hint="it completes texts: tirax chat --raw, Conversation(model, raw=True)",
+            )
         return CHATML
 
     def _tokens(self) -> dict[str, str]:

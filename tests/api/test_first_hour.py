@@ -153,6 +153,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "a pass that is not there": ("run model.py -p legalise", "did you mean 'legalize' or 'legalize-ops'?"),
     "a GPU": ("run model.py --target cuda", "tirax generates code for CPUs only"),
     "a program to chat with": ("chat model.py", "expected: b'GGUF'"),
+    "an unknown peer": ("bench model.onnx --against onxruntime", "did you mean 'onnxruntime'?"),
+    "a peer for other files": ("bench model.onnx --against torch", "runtimes that read it: onnxruntime, openvino"),
 }
 """Command lines."""
 
