@@ -436,19 +436,24 @@ function showTimes(p, main) {
 
 // ---- graph ---------------------------------------------------------------------------------------------------------
 
-const words = name => name.split(/[._]/).filter(Boolean);
+// Names have their modules before dots; an underscore is part of a word.
+const words = name => name.split(".").filter(Boolean);
 const isWeight = node => node.k === "parameter" && words(node.o).length > 1;
+
+const commonStart = paths => paths.reduce((a, b) => a.slice(0, a.findIndex((word, i) => word !== b[i]) >>> 0));
 
 // The module that each node belongs to: where its weights do; without any, where what it takes last does.
 function modulePaths(nodes) {
-  const paths = [];
+  const paths = [], ofWeights = new Set();
   for (const node of nodes) {
     const weights = node.w.filter(w => words(w).length > 1);
     const inputs = node.in.filter(i => !isWeight(nodes[i]) && nodes[i].k !== "parameter");
-    if (weights.length && node.k !== "result") paths[node.i] = words(weights[0]).slice(0, -1);
+    const owners = [...weights.map(w => words(w).slice(0, -1)), ...node.in.filter(i => ofWeights.has(i)).map(i => paths[i])];
+    if (owners.length && node.in.every(i => isWeight(nodes[i]) || ofWeights.has(i))) ofWeights.add(node.i);
+    if (owners.length && node.k !== "result") paths[node.i] = commonStart(owners);
     else if (inputs.length && node.k !== "result") {
       const last = paths[Math.max(...inputs)] || [];
-      paths[node.i] = inputs.length > 1 ? last.slice(0, -1) : last;
+      paths[node.i] = inputs.every(i => paths[i].join(".") === last.join(".")) ? last : last.slice(0, -1);
     } else paths[node.i] = [];
   }
   return paths;
@@ -483,40 +488,83 @@ function openSome(root) {
 }
 
 function visibleGraph(root, nodes, showWeights) {
-  const owner = [], boxes = [];
-  const visit = (group, box) => {
-    const inside = box || (group.open ? null : { group, label: group.path, members: [], in: new Set() });
-    if (inside && !box) boxes.push(inside);
+  const boxes = [], owner = [], closed = [];
+  const visit = (group, outer) => {
+    const inside = outer || (group.open ? null : { group, members: [] });
+    if (inside && !outer) closed.push(inside);
     group.nodes.forEach(node => {
       if (isWeight(node) && !showWeights) return;
-      const own = inside || { node, label: node.o, members: [], in: new Set() };
-      if (!inside) boxes.push(own);
-      own.members.push(node);
-      owner[node.i] = own;
+      const box = { node, label: node.o, members: [node], first: node.i, in: new Set(), out: new Set() };
+      boxes.push(box);
+      owner[node.i] = box;
+      if (inside) inside.members.push(box);
     });
     group.children.forEach(child => visit(child, inside));
   };
   visit(root, null);
   nodes.forEach(node => node.in.forEach(i => {
-    if (owner[node.i] && owner[i] && owner[i] !== owner[node.i]) owner[node.i].in.add(owner[i]);
+    const from = owner[i], to = owner[node.i];
+    if (from && to && from !== to) { to.in.add(from); from.out.add(to); }
   }));
-  boxes.forEach(b => { b.first = Math.min(...b.members.map(m => m.i)); });
-  return boxes.sort((a, b) => a.first - b.first);
+  let seen = new Set(boxes);
+  closed.forEach(({ group, members }) => {
+    const parts = convexParts(inOrder([...seen]), new Set(members));
+    parts.forEach((part, i) => {
+      const name = parts.length > 1 ? `${group.path} (${i + 1} of ${parts.length})` : group.path;
+      merge(seen, part, group, name);
+    });
+  });
+  return inOrder([...seen]);
+}
+
+// Boxes so that each stands after those that it takes from. There are no cycles: all groups are convex.
+function inOrder(boxes) {
+  const left = new Map(boxes.map(b => [b, b.in.size])), order = boxes.filter(b => !b.in.size);
+  order.sort((a, b) => a.first - b.first);
+  for (let at = 0; at < order.length; at++) {
+    order[at].out.forEach(b => {
+      left.set(b, left.get(b) - 1);
+      if (!left.get(b)) order.push(b);
+    });
+  }
+  return order;
+}
+
+const isOfWeights = b => !b.in.size && b.members.every(m => m.k !== "parameter");
+
+// Split members where a way between two of them leads through others: each part can be one box. A box has an even
+// number inside of the module and an odd one behind it; members of one number are a part.
+function convexParts(order, members) {
+  const stage = new Map(), parts = new Map();
+  order.forEach(b => {
+    const before = Math.max(-1, ...[...b.in].map(x => stage.get(x)));
+    const at = members.has(b) ? before + Math.abs(before % 2) : before < 0 ? -1 : before + 1 - before % 2;
+    stage.set(b, at);
+  });
+  [...order].reverse().forEach(b => { // what is made of weights alone stands where it is used
+    if (members.has(b) && isOfWeights(b) && b.out.size && [...b.out].every(x => members.has(x))) stage.set(b, Math.min(...[...b.out].map(x => stage.get(x))));
+  });
+  order.filter(b => members.has(b)).forEach(b => parts.set(stage.get(b), [...(parts.get(stage.get(b)) || []), b]));
+  return [...parts.values()];
+}
+
+function merge(boxes, part, group, label) {
+  const first = Math.min(...part.map(b => b.first));
+  const box = { group, label, members: part.flatMap(b => b.members), first, in: new Set(), out: new Set() };
+  const inside = new Set(part);
+  part.forEach(b => {
+    b.in.forEach(x => { x.out.delete(b); if (!inside.has(x)) { x.out.add(box); box.in.add(x); } });
+    b.out.forEach(x => { x.in.delete(b); if (!inside.has(x)) { x.in.add(box); box.out.add(x); } });
+    boxes.delete(b);
+  });
+  boxes.add(box);
 }
 
 // Layers by the longest way from an input; in a layer by where the boxes are that lead here.
 function layOut(boxes) {
-  const depth = new Map(), busy = new Set();
-  const deep = box => {
-    if (depth.has(box)) return depth.get(box);
-    if (busy.has(box)) return 0; // groups may take from each other
-    busy.add(box);
-    const at = Math.max(-1, ...[...box.in].map(deep)) + 1;
-    busy.delete(box);
-    depth.set(box, at);
-    return at;
-  };
-  boxes.forEach(deep);
+  const depth = new Map();
+  boxes.forEach(box => depth.set(box, Math.max(-1, ...[...box.in].map(b => depth.get(b))) + 1));
+  boxes.forEach(box => { if (isOfWeights(box) && box.out.size) depth.set(box, Math.max(0, Math.min(...[...box.out].map(b => depth.get(b))) - 1)); });
   const layers = [];
   boxes.forEach(b => (layers[depth.get(b)] = layers[depth.get(b)] || []).push(b));
   const rows = layers.filter(Boolean);
@@ -564,7 +612,7 @@ async function showGraph(p, main, wanted = {}) {
   const fit = () => {
     const left = Math.min(...boxes.map(b => b.x - b.w / 2)), right = Math.max(...boxes.map(b => b.x + b.w / 2)), bottom = Math.max(...boxes.map(b => b.y + b.h));
     const { width, height } = picture.getBoundingClientRect();
-    view.scale = Math.max(0.6, Math.min(1.3, (width - 30) / (right - left), (height - 30) / (bottom + 30)));
+    view.scale = Math.max(0.8, Math.min(1.3, (width - 30) / (right - left), (height - 30) / (bottom + 30)));
     view.x = width / 2; // rows are centred at 0
     view.y = 24;
     moved();
@@ -596,7 +644,6 @@ async function showGraph(p, main, wanted = {}) {
     };
     tree.replaceChildren();
     root.children.forEach(child => branch(child, 0));
-    if (!root.children.size) tree.append(make("div", { className: "note", textContent: "No module structure could be inferred from the weight names." }));
   };
   const draw = anew => {
     if (anew) { boxes = visibleGraph(root, nodes, weights.checked); boxes.forEach(b => { b.small = took(b); }); layOut(boxes); drawTree(); }
@@ -640,7 +687,8 @@ async function showGraph(p, main, wanted = {}) {
     chooser(kinds, which, w => showGraph(p, main, { which: w, f }), "which graph"), functions.length > 1 ? chooser(functions, f, name => showGraph(p, main, { which, f: name }), "function") : null,
     search, make("label", {}, weights, " weights"), ...[["+", 1.3], ["−", 1 / 1.3]].map(([sign, factor]) => make("button", { textContent: sign, on: { click: () => zoom(factor) } })),
     make("button", { textContent: "fit", on: { click: fit } }), make("span", { className: "hint", textContent: p.profile ? "coloured by time" : "no times: nothing was run" }));
-  main.replaceChildren(make("div", { className: "side" }, make("b", { textContent: "modules" }), tree), make("div", { className: "wide" }, bar, picture, details));
+  const side = root.children.size ? [make("div", { className: "side modules" }, make("b", { textContent: "modules" }), tree)] : [];
+  main.replaceChildren(...side, make("div", { className: "wide" }, bar, picture, details));
   draw(true);
 }
 

@@ -14,9 +14,9 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium is installed")
 
 
-def shown(path, tab: str) -> str:
+def shown(path, tab: str, *more: str) -> str:
     """The page as it stands after its scripts have run."""
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=4000", "--dump-dom"]
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=4000", "--dump-dom", *more]
     done = subprocess.run([CHROMIUM, *options, f"file://{path}#{tab}"], capture_output=True, text=True, timeout=120)
     return re.sub(r"<script.*?</script>", "", done.stdout, flags=re.DOTALL)
 
@@ -49,3 +49,34 @@ def test_text_of_a_program_is_text(tmp_path):
     page = shown(tmp_path / "t.html", "Passes")
     assert "<b>bold" not in page and "<img" not in page
     assert page.count("&lt;b&gt;bold&lt;/b&gt;") >= 3
+
+
+def node(number, label, inputs, weights=(), kind="operator"):
+    return {"i": number, "k": kind, "o": label, "v": "", "s": "", "in": list(inputs), "w": list(weights)}
+
+
+SHARED = [
+    node(0, "x", [], kind="parameter"),
+    node(1, "matmul", [0], ["layers.0.self_attn.in_proj_weight"]),
+    node(2, "norm", [1], ["layers.0.norm.weight"]),
+    node(3, "matmul", [2], ["layers.1.self_attn.in_proj_weight"]),
+    node(4, "norm", [3], ["layers.0.norm.weight"]),  # one weight for two layers
+    *(node(i, "exp", [i - 1]) for i in range(5, 60)),  # enough that modules are closed
+    node(60, "result", [59], kind="result"),
+]
+
+
+@pytest.mark.parametrize("width", [480, 900, 1440])
+def test_boxes_of_modules_stand_after_what_they_take(tmp_path, width):
+    file = TraceFile(str(tmp_path / "t.html"))
+    file.add("program", title="t")
+    file.add("graph", p=0, name="imported", f="main", z=packed(SHARED))
+    file.add("end", p=0)
+    file.close()
+    page = shown(tmp_path / "t.html", "Graph", f"--window-size={width},800")
+    boxes = re.findall(r'<rect[^>]* y="([\d.]+)"[^>]*></rect><text[^>]*>([^<]*)</text>', page)
+    rows = {label: float(y) for y, label in boxes}
+    names = [name for name in rows if name.startswith("layers")]
+    assert names and all(name.count("_") <= 1 for name in names)
+    for start, end in re.findall(r'<path d="M[-\d.]+ ([-\d.]+) C[-\d. ]+ ([-\d.]+)"', page):
+        assert float(start) < float(end), "an edge goes up"
