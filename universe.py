@@ -6,6 +6,7 @@ is one more row.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -191,6 +192,10 @@ _TARGETS: dict[str, str] = {
 }
 
 
+PLUGINS = "TIRAX_PLUGINS"
+"""The environment variable with the names of the plug-ins to load."""
+
+
 class PluginError(TiraxError, ImportError):
     """Raised for a plug-in that cannot be loaded."""
 
@@ -208,21 +213,40 @@ def load_plugin(entry: EntryPoint) -> Any:
             location=raised_outside(error),
             expected=f"a module '{entry.value}' that can be imported",
             found=f"{type(error).__name__}: {str(error).removeprefix('error: ')}",
-            hint="repair the package, or uninstall it",
+            hint=f"repair the package, uninstall it, or leave it out: {PLUGINS}= (names of those to keep, by commas)",
         ) from error
+
+
+def chosen_plugins(group: str) -> list[EntryPoint]:
+    """Return the entry points of a group, sorted by name.
+
+    `TIRAX_PLUGINS=a,b` in the environment keeps plug-ins of other names out, `TIRAX_PLUGINS=` all of them; tirax and
+    xDSL themselves remain.
+    """
+    chosen = os.environ.get(PLUGINS)
+    names = None if chosen is None else {name.strip() for name in chosen.split(",")} | {"tirax", "xdsl"}
+    return sorted((e for e in entry_points(group=group) if names is None or e.name in names), key=lambda e: e.name)
 
 
 @cache
 def full_universe() -> Universe:
     """Return what tirax, xDSL and plug-ins (the entry points `xdsl.universe`) provide. Raises `PluginError`."""
-    for entry in entry_points(group="xdsl.universe"):
-        if not isinstance(load_plugin(entry), Universe):
+    parts: dict[str, dict[str, Any]] = {"dialect": {}, "pass": {}, "target": {}}
+    for entry in chosen_plugins("xdsl.universe"):
+        universe = load_plugin(entry)
+        if not isinstance(universe, Universe):
             expected = "an xdsl.universe.Universe"
             raise PluginError(f"the plug-in '{entry.name}' is not a universe", expected=expected, found=entry.value)
-    try:
-        return Universe.get_multiverse()
-    except ValueError as error:
-        raise PluginError(str(error), hint="uninstall one of the packages, or rename what it brings") from error
+        tables = (universe.all_dialects, universe.all_passes, universe.all_targets)
+        for (kind, known), table in zip(parts.items(), tables, strict=True):
+            both = sorted(known.keys() & table.keys())
+            if both:
+                raise PluginError(
+                    f"the plug-in '{entry.name}' has the {kind} '{both[0]}', which another one has, too",
+                    hint=f"uninstall one of the packages, rename what it brings, or leave it out: {PLUGINS}=",
+                )
+            known |= table
+    return Universe(all_dialects=parts["dialect"], all_passes=parts["pass"], all_targets=parts["target"])
 
 
 def _lazy(path: str) -> Callable[[], Any]:

@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..diagnostics import TiraxError, unknown_name
 from ..dialects import sched, tir
+from ..dialects.names import name_of
 from ..dialects.relax.operator import OPERATORS
 from ..dialects.sched import INSTRUCTIONS, Argument, Instruction, SequenceOp, Spec
 from ..dialects.sym import IndexMapAttr, Sym
@@ -470,6 +471,12 @@ class StmtSRef:
 
     op: Operation
     gone: bool = field(default=False, init=False, compare=False)
+
+    def __repr__(self) -> str:
+        op = self.op
+        name = op.block_name.data if isinstance(op, tir.BlockOp) else name_of(op.regions[0].block.args[0]) or "?"
+        kind = "block" if isinstance(op, tir.BlockOp) else "loop" if isinstance(op, tir.ForOp) else "function"
+        return f"StmtSRef({'removed ' * self.gone}{kind}{'' if kind == 'function' else f' {name}'})"
 
     @property
     def stmt(self) -> Stmt | None:

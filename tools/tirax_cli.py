@@ -53,25 +53,7 @@ def command_line() -> argparse.ArgumentParser:
 
     _add_bench(commands)
     _add_build(commands)
-    import_ = commands.add_parser("import", help="convert a model to MLIR text and a weights file")
-    import_.add_argument("file", help="a model: .onnx, .pt2")
-    import_.add_argument("-o", "--output", type="path", required=True, metavar="FILE.mlir", help="the output text")
-    import_.add_argument(
-        "--weights", type="path", metavar="FILE.safetensors", help="the weights file (default: named after the text)"
-    )
-    _add_shape_option(import_)
-
-    inspect = commands.add_parser("inspect", help="show the contents of a model or an executable")
-    inspect.add_argument(
-        "file", help="a model (.onnx, .pt2, .gguf), or an executable saved by build or Executable.save"
-    )
-    inspect.add_argument("--stubs", action="store_true", help="print converters to fill in for unsupported operators")
-    graph = commands.add_parser("graph", help="export a program as a graph for Graphviz or Model Explorer")
-    graph.add_argument("file", help=_PROGRAMS)
-    output = "a .dot file, or .json for Model Explorer (default: DOT on stdout)"
-    graph.add_argument("-o", "--output", type="path", metavar="FILE", help=output)
-    graph.add_argument("-p", "--passes", default="", metavar="PASSES", help="passes to run first")
-    _add_shape_option(graph)
+    _add_model_commands(commands)
     gui = commands.add_parser("gui", help="explore passes in xDSL's workbench for the terminal")
     gui.add_argument("file", nargs="?", help="a .mlir or .py file")
     gui.add_argument("-p", "--passes", default="", metavar="PASSES", help="initial passes")
@@ -96,6 +78,28 @@ def command_line() -> argparse.ArgumentParser:
         )
         add_color_option(each)
     return parser
+
+
+def _add_model_commands(commands: Any) -> None:
+    import_ = commands.add_parser("import", help="convert a model to MLIR text and a weights file")
+    import_.add_argument("file", help="a model: .onnx, .pt2")
+    import_.add_argument("-o", "--output", type="path", required=True, metavar="FILE.mlir", help="the output text")
+    import_.add_argument(
+        "--weights", type="path", metavar="FILE.safetensors", help="the weights file (default: named after the text)"
+    )
+    _add_shape_option(import_)
+
+    inspect = commands.add_parser("inspect", help="show the contents of a model or an executable")
+    inspect.add_argument(
+        "file", help="a model (.onnx, .pt2, .gguf), or an executable saved by build or Executable.save"
+    )
+    inspect.add_argument("--stubs", action="store_true", help="print converters to fill in for unsupported operators")
+    graph = commands.add_parser("graph", help="export a program as a graph for Graphviz or Model Explorer")
+    graph.add_argument("file", help=_PROGRAMS)
+    output = "a .dot file, or .json for Model Explorer (default: DOT on stdout)"
+    graph.add_argument("-o", "--output", type="path", metavar="FILE", help=output)
+    graph.add_argument("-p", "--passes", default="", metavar="PASSES", help="passes to run first")
+    _add_shape_option(graph)
 
 
 def _add_bench(commands: Any) -> None:

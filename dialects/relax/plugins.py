@@ -11,9 +11,7 @@ Plug-ins are imported on the first lookup in the table of operators: `import tir
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
-
-from ...universe import load_plugin
+from ...universe import chosen_plugins, load_plugin
 
 GROUP = "tirax.plugins"
 """The entry point group of plug-ins."""
@@ -21,5 +19,5 @@ GROUP = "tirax.plugins"
 
 def load_plugins() -> None:
     """Import the plug-ins, in the order of their names. Raises `PluginError` for one that cannot be loaded."""
-    for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name):
+    for entry in chosen_plugins(GROUP):
         load_plugin(entry)
