@@ -21,3 +21,8 @@ def test_the_examples_of_the_page(tmp_path, monkeypatch):
 def test_the_table_has_all_kinds_of_files():
     text = PAGE.read_text()
     assert all(f"`{suffix}`" in text for suffix in {*FILES, *LOADERS})
+
+
+def test_the_model_of_pytorch_in_the_readme(tmp_path, torch):
+    blocks = python_blocks(DOCS.parent / "README.md")
+    run_blocks([block for block in blocks if "import torch" in block], "readme", tmp_path)
