@@ -342,7 +342,7 @@ def _store(_i: Interpreter, op: tir.StoreOp, args: PythonValues) -> PythonValues
 
 def _ramp(_i: Interpreter, op: tir.RampOp, args: PythonValues) -> PythonValues:
     base, stride = args
-    lanes = np.arange(op.result.type.get_shape()[0]).astype(np.asarray(base).dtype)
+    lanes = np.arange(op.result.type.get_shape()[0]).astype(scalars.as_array(base).dtype)
     return (base + lanes * stride,)
 
 

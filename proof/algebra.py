@@ -8,7 +8,7 @@ the same sum, product or maximum has the same row whatever the order of its oper
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import ml_dtypes
@@ -230,18 +230,25 @@ def _without_limits(values: Array, terms: Array, dtype: np.dtype[Any]) -> Array:
 
 @dataclass(frozen=True)
 class Algebra:
-    """The kinds of a level."""
+    """The kinds of a level, and facts on terms, as 64-bit words.
+
+    `bounds` are the least and the greatest values of indices where they are known, `assumed` the conditions that are
+    asserted.
+    """
 
     level: Level
     floats: Kind
-    integers: Kind
+    integers: Kind = field(default_factory=Ring)
+    bounds: dict[int, tuple[float, float]] = field(default_factory=dict[int, tuple[float, float]], compare=False)
+    assumed: set[int] = field(default_factory=set[int], compare=False)
 
     def kind(self, dtype: np.dtype[Any]) -> Kind:
         return self.integers if dtype.kind in "iub" else self.floats
 
 
-ALGEBRAS = {
-    Level.BITS: Algebra(Level.BITS, Bits(), Ring()),
-    Level.REASSOCIATED: Algebra(Level.REASSOCIATED, Reassociated(), Ring()),
-    Level.REAL: Algebra(Level.REAL, Real(), Ring()),
-}
+_FLOATS: dict[Level, type[Kind]] = {Level.BITS: Bits, Level.REASSOCIATED: Reassociated, Level.REAL: Real}
+
+
+def algebra_of(level: Level) -> Algebra:
+    """Return a new algebra; programs are compared in one."""
+    return Algebra(level, _FLOATS[level]())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,8 +35,9 @@ def compute(name: str, *inputs: Any) -> Any:
     if name == "not_equal":
         return compute("logical_not", compute("equal", *inputs))
     composed = _COMPOSED.get(name)
-    if composed is not None:
-        return composed(algebra, *inputs)
+    result = composed and composed(algebra, *inputs)
+    if result is not None:
+        return result
     operands = operands_of(algebra, inputs)
     dtype = np.dtype(bool) if name in _PREDICATES else operands[0].dtype
     shape = np.broadcast_shapes(*(t.shape for t in operands))
@@ -44,7 +46,20 @@ def compute(name: str, *inputs: Any) -> Any:
     if algebra.level is not Level.BITS or dtype.kind in "iub":
         result = _absorbed(name, result, operands)
     result = _neutral(name, algebra, result, operands)
+    if name in ("maximum", "minimum") and dtype.kind in "iu":
+        _bound(name, result, *operands)
     return marked(folded(result, getattr(np, name, None) or CONCRETE[name], *operands), *operands)
+
+
+def _bound(name: str, result: Terms, x: Terms, limit: Terms) -> None:
+    """Note the bounds of integers that are clamped by a constant."""
+    if not limit.data["known"].all():
+        return
+    bounds = result.algebra.bounds
+    words, results = (fp.packed(t.data["term"][..., 0, :]).reshape(-1).tolist() for t in (x, result))
+    for word, new, value in zip(words, results, limit.data["value"].reshape(-1).tolist(), strict=True):
+        low, high = bounds.get(word, (-math.inf, math.inf))
+        bounds[new] = (max(low, value), max(high, value)) if name == "maximum" else (min(low, value), min(high, value))
 
 
 def _condition(name: str, inputs: Sequence[Any]) -> Terms | None:
@@ -178,7 +193,16 @@ def _only_real(name: str, definition: Callable[..., Any]) -> Callable[..., Any]:
     return lambda algebra, *x: definition(*x) if algebra.level is Level.REAL else _plain(name, algebra, *x)
 
 
+def _divide_by_constant(algebra: Algebra, x: Any, y: Any) -> Any:
+    """Return quotients; for real numbers, a division by a constant is a product with its inverse in float32."""
+    if algebra.level is not Level.REAL or is_unknown(y) or not is_unknown(x) or x.dtype.kind in "iub":
+        return None
+    values = Terms.lift(algebra, y).numbers().astype(np.float64)
+    return None if (values == 0).any() else x * (1.0 / values).astype(np.float32)
+
+
 _COMPOSED: dict[str, Callable[..., Any]] = {
+    "divide": _divide_by_constant,
     "square": lambda _algebra, x: x * x,
     "reciprocal": lambda _algebra, x: 1.0 / x,
     "power": _power,

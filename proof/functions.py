@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -173,25 +174,34 @@ def _places(shape: Sequence[int], axis: int, rank: int) -> list[tuple[int, int]]
 
 
 def load(buffer: Any, indices: Sequence[Any]) -> Terms:
-    """Return the elements at indices, some of which are data: functions of all elements that they may select."""
+    """Return the elements at indices, some of which are data: functions of the buffer and of the place in it."""
     algebra = next(x.algebra for x in (buffer, *indices) if isinstance(x, Terms))
     buffer = Terms.lift(algebra, buffer)
-    unknown = [d for d, i in enumerate(indices) if is_unknown(i)]
-    known = [d for d in range(buffer.ndim) if d not in unknown]
-    words = fp.packed(buffer.data["term"][..., 0, :]).transpose([*known, *unknown])
-    words = words.reshape(*(buffer.shape[d] for d in known), -1)
+    place: Any = 0
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        index = _within(index, extent) if is_unknown(index) else _numbers(index)
+        place = place * extent + (index.astype(np.int64) if isinstance(index, Terms) else np.asarray(index, np.int64))
+    at = fp.packed(place.data["term"][..., 0, :])
+    algebra.bounds.update(dict.fromkeys(_words(place), (0, buffer.size - 1)))
+    words = fp.packed(buffer.data["term"][..., 0, :]).reshape(-1)
     with np.errstate(over="ignore"):
-        places = fp.mix(np.arange(words.shape[-1], dtype=np.uint64))
-        contents = fp.mix(fp.mix(words) * (places | np.uint64(1))).sum(axis=-1, dtype=np.uint64)
-    chosen = contents[tuple(_numbers(indices[d]) for d in known)]
-    at = [fp.packed(indices[d].data["term"][..., 0, :]) for d in unknown]
-    shape = np.broadcast_shapes(np.shape(chosen), *(a.shape for a in at))
-    kind = algebra.kind(buffer.dtype)
-    term = kind.opaque(f"load {unknown}", *(np.broadcast_to(w, shape) for w in (chosen, *at)))
-    result = Terms.of(algebra, buffer.dtype, term)
-    unwritten = buffer.data["unwritten"].any(axis=tuple(unknown))[tuple(_numbers(indices[d]) for d in known)]
-    result.data["unwritten"] = unwritten
-    return marked(result, *(indices[d] for d in unknown))
+        order = fp.mix(np.arange(words.size, dtype=np.uint64)) | np.uint64(1)
+        contents = fp.mix((fp.mix(words) * order).sum(dtype=np.uint64))
+    result = Terms.of(algebra, buffer.dtype, algebra.kind(buffer.dtype).opaque("load", contents, at))
+    result.data["unwritten"] = buffer.data["unwritten"].any()
+    return marked(result, place)
+
+
+def _within(index: Terms, extent: int) -> Terms:
+    """Return an index in the form that bounds checks give it; within bounds, which is assumed, that is the same."""
+    bounds = (index.algebra.bounds.get(word, (-math.inf, math.inf)) for word in _words(index))
+    if all(low >= 0 and high < extent for low, high in bounds):
+        return index
+    return compute("maximum", compute("minimum", index, extent - 1), 0)
+
+
+def _words(x: Terms) -> list[int]:
+    return fp.packed(x.data["term"][..., 0, :]).reshape(-1).tolist()
 
 
 def _numbers(x: Any) -> Any:
@@ -204,8 +214,6 @@ def _like(value: Any) -> Callable[..., Any]:
 
 def _method(name: str) -> Callable[..., Any]:
     def run(algebra: Algebra, x: Any, *args: Any, **options: Any) -> Any:
-        if "initial" in options:
-            return reduce({"max": "maximum", "min": "minimum"}[name], x, *args, **options)
         return getattr(x, name)(*args, **options)
 
     return run

@@ -25,6 +25,7 @@ from ..interpreter.relax import operators
 from ..interpreter.relax.run import RelaxSemantics
 from ..interpreter.relax.run import group as group_operands
 from ..interpreter.tir import TirSemantics
+from . import fingerprints as fp
 from .algebra import Algebra
 from .elementwise import CONCRETE, compute
 from .functions import FUNCTIONS, load
@@ -49,6 +50,7 @@ class SymbolicEnvironment(Environment):
         self.algebra = algebra
         self._side = side
         self._buffers = count()
+        self.assertions = set[int]()
 
     def new_array(self, buffer: tir.BufferType) -> Terms:
         return self.unwritten(numpy_dtype(scalar_of(buffer.dtype)), self.array_shape(buffer))
@@ -72,6 +74,7 @@ class SymbolicTir(TirSemantics):
             tir.StoreOp: self._store,
             tir.IfThenElseOp: _if_then_else,
             tir.IfOp: self._if,
+            tir.AssertOp: self._assert,
             tir.BroadcastOp: _broadcast,
             tir.MaskedLoadOp: self._masked_load,
             tir.AllocConstOp: lambda _i, op, _args: (Terms.lift(self.env.algebra, op.value.numpy()),),
@@ -98,9 +101,26 @@ class SymbolicTir(TirSemantics):
             raise NotCoveredError("a function writes into an array of numbers")
         return self._implementation(tir.StoreOp)(i, op, (value, buffer, *map(_number, indices)))
 
+    def _assert(self, i: Machine, op: tir.AssertOp, args: PythonValues) -> PythonValues:
+        """Record an assertion on data, which is assumed to hold."""
+        if not is_unknown(args[0]):
+            return self._implementation(tir.AssertOp)(i, op, args)
+        self.env.assertions.add(_word(args[0]))
+        self.env.algebra.assumed.add(_word(args[0]))
+        return ()
+
+    def _decided(self, condition: Any) -> Any:
+        """Return a condition, which is known where it, or its negation, has been asserted."""
+        if is_unknown(condition):
+            for word, value in ((_word(condition), True), (_word(compute("logical_not", condition)), False)):
+                if word in self.env.algebra.assumed:
+                    self.env.assertions.add(word)
+                    return value
+        return condition
+
     def _if(self, interpreter: Machine, op: tir.IfOp, args: PythonValues) -> Steps:
         """Run a branch; where data choose it, run both, and select between what they wrote."""
-        condition = args[0]
+        condition = self._decided(args[0])
         if not is_unknown(condition):
             yield from self._branch(interpreter, op.then_region if condition else op.else_region)
             return ()
@@ -160,6 +180,10 @@ def _written(op: tir.IfOp) -> list[SSAValue]:
         elif isinstance(inner, tir.MatchBufferOp | tir.DeclBufferOp):
             raise NotCoveredError(f"data decide whether a buffer of {inner.name} is written")
     return [b for b in written if not op.is_ancestor(b.owner)]
+
+
+def _word(condition: Terms) -> int:
+    return int(fp.packed(condition.data["term"][..., 0, :]))
 
 
 def _number(x: Any) -> Any:

@@ -250,11 +250,11 @@ class Terms(NDArrayOperatorsMixin):
     def prod(self, axis: Any = None, keepdims: bool = False) -> Any:
         return Terms.reduction("multiply", self, axis, keepdims=keepdims)
 
-    def max(self, axis: Any = None, keepdims: bool = False) -> Any:
-        return Terms.reduction("maximum", self, axis, keepdims=keepdims)
+    def max(self, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+        return Terms.reduction("maximum", self, axis, keepdims=keepdims, initial=initial)
 
-    def min(self, axis: Any = None, keepdims: bool = False) -> Any:
-        return Terms.reduction("minimum", self, axis, keepdims=keepdims)
+    def min(self, axis: Any = None, keepdims: bool = False, initial: Any = None) -> Any:
+        return Terms.reduction("minimum", self, axis, keepdims=keepdims, initial=initial)
 
     def mean(self, axis: Any = None, keepdims: bool = False) -> Any:
         total = self.sum(axis, keepdims)

@@ -29,7 +29,7 @@ from ..interpreter.compare import (
 from ..interpreter.scalars import InterpreterError
 from ..ir.passes.limits import limit
 from ..ir.passes.transform import module_op
-from .algebra import ALGEBRAS, Algebra, Level
+from .algebra import Algebra, Level, algebra_of
 from .semantics import make_machine
 from .terms import NotCoveredError, Terms
 
@@ -155,8 +155,8 @@ class _Pair:
         if not takes(self.other, inputs, sizes):
             return Finding(self.name, Verdict.NOT_COVERED, reason="the types of its parameters change")
         try:
-            for level, algebra in ALGEBRAS.items():
-                equal = self._is_equal(algebra, inputs)
+            for level in Level:
+                equal = self._is_equal(algebra_of(level), inputs)
                 if equal is None:
                     return None
                 if equal:
@@ -168,14 +168,16 @@ class _Pair:
 
     def _is_equal(self, algebra: Algebra, inputs: Sequence[Any]) -> bool | None:
         try:
-            expected = run(self.before, self.func, algebra, inputs, "before", self.packed)
+            expected, asserted = run(self.before, self.func, algebra, inputs, "before", self.packed)
         except InterpreterError:
             return None
         assert self.other is not None
         try:
-            actual = run(self.after, self.other, algebra, inputs, "after", self.packed)
+            actual, still_asserted = run(self.after, self.other, algebra, inputs, "after", self.packed)
         except InterpreterError:
             return False
+        if not asserted <= still_asserted:
+            raise NotCoveredError("an assertion on data is not there after")
         return same_terms(algebra, _without_status(expected, actual))
 
     def _unproved(self, sizes: Mapping[str, int], reason: str) -> Finding:
@@ -208,20 +210,23 @@ def run(
     inputs: Sequence[Any],
     side: str,
     packed: Mapping[str, Callable[..., Any]] | None = None,
-) -> Any:
-    """Return the terms of a function's results; of a tensor function also those of its buffers after the call.
+) -> tuple[Any, set[int]]:
+    """Return the terms of a function's results, and the conditions on data that it asserts.
 
-    `inputs` are arrays of the shapes and dtypes to take; their numbers become unknown. Raises `NotCoveredError`, and
-    `InterpreterError` where the function is undefined.
+    The results of a tensor function include its buffers after the call. `inputs` are arrays of the shapes and dtypes
+    to take; their numbers become unknown. Raises `NotCoveredError`, and `InterpreterError` where the function is
+    undefined.
     """
     machine, functions = make_machine(module, algebra, side, packed)
     args = tuple(symbolic(algebra, v, f"input {i}") for i, v in enumerate(inputs))
     try:
         with np.errstate(all="ignore"):
             if isinstance(func, relax.FuncOp):
-                return machine.drive(functions.call(machine, func, args))
-            results = machine.drive(functions.tir.call(machine, func, args))
-            return (results[0] if results else None, list(args))
+                result = machine.drive(functions.call(machine, func, args))
+            else:
+                results = machine.drive(functions.tir.call(machine, func, args))
+                result = (results[0] if results else None, list(args))
+            return result, functions.env.assertions
     except InterpretationError as error:
         raise NotCoveredError(str(error)) from error
     except (TypeError, AttributeError) as error:

@@ -50,6 +50,11 @@ ROWS = {
         'R.matmul(x, w, out_dtype="int32")',
         Level.BITS,
     ),
+    "attention": (
+        'q: R.Tensor((1, 3, 2, 8), "float32"), k: R.Tensor((1, 3, 2, 8), "float32")',
+        'R.nn.attention(q, k, k, causal_mask="TopLeft")',
+        Level.REAL,
+    ),
     "branch": (PAIR, "R.where(R.greater(x, y), x, R.negative(y))", Level.BITS),
 }
 
