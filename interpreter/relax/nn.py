@@ -104,30 +104,37 @@ def _pool(op: Any, data: Array) -> Array:
     if op.attr("ceil_mode"):
         begins = [n + before for n, (before, _) in zip(x.shape[2:], padding, strict=True)]
         out = [min(n, -(-room // s)) for n, room, s in zip(out, begins, strides, strict=True)]
-    result = np.empty((*x.shape[:2], *out), x.dtype)
+    windows: list[Any] = []
     for at in itertools.product(*(range(n) for n in out)):
         where = tuple(
             slice(i * s, i * s + (k - 1) * d + 1, d) for i, s, k, d in zip(at, strides, size, dilation, strict=True)
         )
         window = padded[(..., *where)].reshape(*x.shape[:2], math.prod(size))
         count = max(int(there[where].sum(dtype=np.int64)), 1)
-        total = window.sum(axis=-1)
-        result[(..., *at)] = window.max(axis=-1) if largest else np.trunc(total / count)
-        if not largest and x.dtype.kind == "f":
-            result[(..., *at)] = total / count
-    return _laid_out(result, op.attr("layout"), "NC" + letters)
+        if largest:
+            windows.append(window.max(axis=-1))
+        else:
+            mean = window.sum(axis=-1) / count
+            windows.append(mean if x.dtype.kind == "f" else np.trunc(mean).astype(x.dtype))
+    return _laid_out(_stacked(windows, x, out), op.attr("layout"), "NC" + letters)
+
+
+def _stacked(windows: list[Any], x: Array, out: Sequence[int]) -> Array:
+    """Return the results of windows, (n, c) each, as an array (n, c, …)."""
+    shape = (*x.shape[:2], *out)
+    return np.stack(windows, axis=-1).reshape(shape) if windows else np.empty(shape, x.dtype)
 
 
 def _adaptive_avg_pool(op: Any, data: Array) -> Array:
     letters = _letters(op)
     x = wide(_arranged(data, op.attr("layout"), "NC" + letters))
     out = op.attr("output_size") or x.shape[2:]
-    result = np.empty((*x.shape[:2], *out), x.dtype)
+    windows: list[Any] = []
     for at in itertools.product(*(range(n) for n in out)):
         rows = zip(at, x.shape[2:], out, strict=True)
         where = tuple(slice(i * n // m, -(-(i + 1) * n // m)) for i, n, m in rows)
-        result[(..., *at)] = x[(..., *where)].reshape(*x.shape[:2], -1).mean(axis=-1)
-    return _laid_out(result, op.attr("layout"), "NC" + letters)
+        windows.append(x[(..., *where)].reshape(*x.shape[:2], -1).mean(axis=-1))
+    return _laid_out(_stacked(windows, x, out), op.attr("layout"), "NC" + letters)
 
 
 _PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
