@@ -30,8 +30,12 @@ from .check import checked
 _BYTES = 6 << 30
 
 
+class _OutOfTime(BaseException):
+    """The limit of processor time is reached; nothing else catches it."""
+
+
 def _too_long(_number: int, _frame: object) -> None:
-    raise TimeoutError("the limit of processor time")
+    raise _OutOfTime
 
 
 def _child(name: str, modes: list[str], how: dict[str, bool], seconds: int, path: str) -> None:
@@ -43,6 +47,8 @@ def _child(name: str, modes: list[str], how: dict[str, bool], seconds: int, path
     line: dict[str, Any] = {"name": name, **how}
     try:
         checked(name, modes, line)
+    except _OutOfTime:
+        line["stopped"] = "at the limit of processor time"
     finally:
         Path(path).write_text(json.dumps(line), encoding="utf-8")
 
