@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from ....handles.tir import prim_expr, variables
 from ....handles.tir.domains import Range
 from ....handles.tir.prim_expr import ExprLike, PrimExpr, from_sym
 from ....ir.affine.boxes import exact_box
+from ....target import Target, has_scalable_vectors
 from ....te.reduction import Reduce
 from .bounds import bounds_of
 from .canonical import CanonicalSimplifier
@@ -35,6 +37,8 @@ from .simplifier import Extension
 from .terms import Term, body_of_let, expression_of, term_of
 
 _LIMIT = (1 << 63) - 1
+_VSCALES = range(1, 17)
+"""The values that `T.vscale()` has on processors with SVE."""
 
 
 class ProofStrength(IntEnum):
@@ -399,11 +403,40 @@ class Analyzer:
         return self.known.facts.mentions(self._read(expr))
 
     def can_prove(self, expr: ExprLike, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
-        """Return whether a condition is provably true."""
-        return self.known.can_prove(self._condition(expr))
+        """Return whether a condition is provably true.
+
+        Floats count as numbers, without NaN. Conditions on `T.vscale()` are tried for each value that it may have, if
+        the current target has SVE; otherwise a warning says that they are not.
+        """
+        term = term_of(prim_expr.convert(expr).ssa)
+        if term.op in ("eq", "le", "ge") and term.args[0] is term.args[1]:
+            return True
+        condition = self._condition(expr)
+        return self.known.can_prove(condition) or self._holds_for_vscale(condition)
+
+    def _holds_for_vscale(self, condition: SymExpr) -> bool:
+        calls = [v for v in condition.free_vars() if _is_vscale(v)]
+        if not calls:
+            return False
+        target = Target.current()
+        if has_scalable_vectors(target):
+            values = (condition.substitute(dict.fromkeys(calls, Const(n, calls[0].dtype))) for n in _VSCALES)
+            return all(map(self.known.can_prove, values))
+        kind, _, options = str(target).partition(" ")
+        keys: list[str] = getattr(target, "keys", [])
+        shown = " ".join(word for word in (kind, f"-keys={','.join(keys)}" if keys else "", options) if word)
+        sys.stderr.write(
+            "Warning: The expression contains scalable values. An attempt to prove by substituting with known values "
+            "of vscale was not performed. This proof currently only supports AArch64 SVE targets, but the target was "
+            f"{shown}\n"
+        )
+        return False
 
     def can_prove_equal(self, lhs: ExprLike, rhs: ExprLike) -> bool:
-        """Return whether two expressions are provably equal."""
+        """Return whether two expressions are provably equal; those that are no integers are if they are the same."""
+        one, other = prim_expr.convert(lhs), prim_expr.convert(rhs)
+        if not isinstance(one.type, IntegerType) or not isinstance(other.type, IntegerType):
+            return term_of(one.ssa) is term_of(other.ssa)
         return self.known.can_prove_equal(self._read(lhs), self._read(rhs))
 
     def can_prove_less(self, expr: ExprLike, bound: int) -> bool:
