@@ -36,8 +36,8 @@ from tirax.frontend.torch.tensors import array_of
 from tirax.interpreter import interpret
 
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.bool)
-TOLERANCES = {"float64": 1e-7, "bfloat16": 2e-2}
-"""Relative and absolute tolerance by the dtype of the samples, otherwise 1e-4."""
+TOLERANCES = {"float64": 1e-7, "bfloat16": 3e-2}
+"""Tolerance by the dtype of the samples, otherwise 1e-4: relative, and absolute, of bfloat16 to the greatest number."""
 RANDOM = (
     "rand",
     "normal",
@@ -268,12 +268,12 @@ def _ordered(module: Sample, positions: Any) -> Any:
 def _difference(expected: Any, value: Any, typed: bool, tolerance: float) -> str:
     if expected.shape != value.shape or (typed and expected.dtype != value.dtype):
         return f"{value.dtype} {value.shape} instead of {expected.dtype} {expected.shape}"
-    if expected.dtype.kind not in "biuf":
+    absolute = tolerance
+    if expected.dtype.kind not in "biuf":  # bfloat16: what is between is rounded at other places
         value, expected = value.astype("float32"), expected.astype("float32")
-    if not np.allclose(value, expected, rtol=tolerance, atol=tolerance, equal_nan=True):
-        off = ~np.isclose(value, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
-        return f"{value[off].ravel()[:4]} instead of {expected[off].ravel()[:4]}"
-    return ""
+        absolute *= np.abs(expected[np.isfinite(expected)]).max(initial=1.0)
+    off = ~np.isclose(value, expected, rtol=tolerance, atol=absolute, equal_nan=True)
+    return f"{value[off].ravel()[:4]} instead of {expected[off].ravel()[:4]}" if off.any() else ""
 
 
 def cases(only: Sequence[str] = ()) -> Iterator[tuple[Any, list[Any]]]:

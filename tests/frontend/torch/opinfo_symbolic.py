@@ -109,13 +109,7 @@ def _together(forms: Sequence[Growing]) -> list[tuple[str, str]] | None:
         program = torch.export.export(module, module.tensors, dynamic_shapes=sizes, strict=False)
     except Exception as error:  # noqa: BLE001 (whatever PyTorch refuses is no sample)
         return [(LEFT_OUT, f"{type(error).__name__}: {error}".splitlines()[0])] if single else None
-    shapes = [
-        n.meta["val"].shape
-        for n in program.graph.nodes
-        if n.op == "placeholder" and hasattr(n.meta.get("val"), "shape")
-    ]
-    wanted = [i for s in sizes[0] for i in s]
-    if sum(isinstance(n, torch.SymInt) for shape in shapes for n in shape) < len(wanted):
+    if not _is_symbolic(program, sizes[0]):
         return [(FIXED, "")] if single else None
     try:
         main = build(from_exported_program(program)).jit()["main"]
@@ -137,6 +131,14 @@ def _together(forms: Sequence[Growing]) -> list[tuple[str, str]] | None:
         results = [r[len(form.expected) :] for r in results]
         statuses.append(("wrong", message) if message else (NATIVE, ""))
     return statuses
+
+
+def _is_symbolic(program: Any, sizes: Sequence[Any]) -> bool:
+    """Whether all dimensions that grow are symbolic in the program."""
+    values = {n.name: n.meta.get("val") for n in program.graph.nodes if n.op == "placeholder"}
+    shapes = [values[name].shape for name in program.graph_signature.user_inputs]
+    extents = [shape[i] for shape, own in zip(shapes, sizes, strict=True) for i in own]
+    return all(isinstance(n, torch.SymInt) and n.node.expr.free_symbols for n in extents)
 
 
 def main() -> None:
