@@ -255,7 +255,7 @@ def _conflicts_in_l2(load: tir.LoadOp, it: Iter, rows: int, machine: Machine) ->
     `rows`, or an unknown number (0), use a panel.
     """
     steps = it.extent.constant
-    if steps is None:
+    if not steps:  # unknown, or nothing to read
         return False
     width = max(LINE_BITS, tile_vectors(machine.registers)[0] * machine.vector_bits) // 8
     distance = max(width, _span(load, it) // steps)

@@ -28,6 +28,7 @@ OF_SIZES: dict[str, Any] = {
     "tensor_split": lambda x: torch.tensor_split(x, 3, 1),
     "a fraction of a size": lambda x: x.new_zeros(math.ceil(x.shape[1] * 0.75), torch.sym_int(x.shape[1] / 2)),
     "resizing by a fraction": lambda x: F.interpolate(x.mT, scale_factor=1.5, mode="nearest"),
+    "an empty product": lambda x: torch.baddbmm(x, x[:, :, :0], x.new_zeros(2, 0, 3), beta=0.5),
     "kthvalue": lambda x: x.kthvalue(x.shape[1] // 2, dim=1).values,
     "as_strided": lambda x: torch.as_strided(x, (x.shape[1], 2), (3, 1), 1),
     "diagonal_scatter": lambda x: (x @ x.mT).diagonal_scatter(x[:, :, 0], 0, 1, 2),
