@@ -40,6 +40,8 @@ def converter_for(arguments: Iterable[Any]) -> Callable[[NDArray], Any]:
 
 def convert(result: Any, to: Callable[[NDArray], Any]) -> Any:
     """Return a native result with its arrays converted."""
+    if isinstance(result, np.ndarray) and result.dtype == object:
+        return result  # strings, which other libraries lack
     if isinstance(result, np.ndarray):  # a plain array is the memory of an argument that is returned
         return to(result if isinstance(result, NDArray) else result.view(NDArray))
     return tuple(convert(item, to) for item in result) if isinstance(result, tuple) else result

@@ -45,10 +45,15 @@ def onnx_operator(name: str) -> Callable[..., Any] | None:
 
     def call(*arguments: Any) -> Any:
         feeds = {n: np.asarray(a) for n, a in zip(inputs, arguments, strict=True)}
-        arrays = [array(np.asarray(r)) for r in evaluator.run(None, feeds)]
+        arrays = [_result(r) for r in evaluator.run(None, feeds)]
         return arrays[0] if len(arrays) == 1 else tuple(arrays)
 
     return call
+
+
+def _result(value: Any) -> Any:
+    plain = np.asarray(value)
+    return plain.astype(object) if plain.dtype.kind in "OUS" else array(plain)
 
 
 __all__ = ["PREFIX", "name_of", "onnx_operator", "operator_of"]

@@ -8,6 +8,7 @@ from types import ModuleType
 from ...diagnostics import TiraxError
 
 EXTRAS: dict[str, str] = {
+    "PIL": "images",
     "google": "onnx",
     "jinja2": "language",
     "lsprotocol": "lsp",

@@ -19,7 +19,7 @@ from ..importing.errors import InputError, ModelError
 from ..importing.extras import require_onnx
 from .importer import imported
 from .node import NotConstant
-from .tensors import dtype_name
+from .tensors import STRING_KIND, dtype_name
 from .values import MOST_KNOWN
 
 require_onnx()
@@ -98,6 +98,8 @@ def _checked(value: Any, info: Any) -> Any:
         return None if value is None else tuple(np.asarray(v) for v in value)
     array = np.asarray(value)
     number = info.type.tensor_type.elem_type
+    if number == STRING_KIND:
+        return array.astype(object)
     if number and array.dtype.name != dtype_name(number, f"the input '{info.name}'"):
         raise InputError(
             f"the input '{info.name}' has another dtype",

@@ -282,7 +282,7 @@ def _require_outputs(model: Any, proto: Any, expected: dict[str, Any]) -> None:
 
 def _shape_output(graph: Any, index: int, name: str, expected: Any, kind: str, reverse: bool) -> None:
     """Give an output the shape and, of labels, the dtype that the estimator's method returns."""
-    from onnx import helper
+    from onnx import helper, numpy_helper
 
     output = graph.output[index]
     value, nodes = output.name, []
@@ -292,7 +292,7 @@ def _shape_output(graph: Any, index: int, name: str, expected: Any, kind: str, r
         inputs = [value]
         for constant in constants:
             inputs.append(f"{_PREFIX}{name}_{op_type}_{len(nodes)}")
-            nodes.append(helper.make_node("Constant", [], [inputs[-1]], value_ints=constant))
+            graph.initializer.append(numpy_helper.from_array(np.array(constant), inputs[-1]))
         value = f"{_PREFIX}{name}_{len(nodes)}"
         nodes.append(helper.make_node(op_type, inputs, [value], **attributes))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,10 +13,11 @@ import numpy as np
 from ...dialects.sym.expr import SymExpr, as_expr
 from ...handles.relax.calls import call_pure_packed
 from ...handles.relax.expr import TupleGetItem
-from ...handles.struct_info import TensorStructInfo, TupleStructInfo
+from ...handles.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ...runtime.onnx_operators import name_of
 from ..block_builder import BlockBuilder
 from .sizes import Sizes
+from .strings import STRING, Strings, bound
 from .tensors import dtype_name as onnx_dtype_name
 from .values import Result, Value
 
@@ -22,13 +25,21 @@ if TYPE_CHECKING:
     from onnx import NodeProto, TypeProto
 
 
+_IMPLEMENTATIONS = {
+    "": "onnx.reference.ops",
+    "ai.onnx.ml": "onnx.reference.ops.aionnxml._op_list",
+    "ai.onnx.preview.training": "onnx.reference.ops.aionnx_preview_training._op_list",
+}
+"""The modules with implementations, by domain."""
+
+
 @cache
 def has_reference(domain: str, name: str, version: int) -> bool:
     """Return whether the package onnx implements an operator."""
-    from onnx.reference.ops import load_op
-
+    if domain not in _IMPLEMENTATIONS:
+        return False
     try:
-        load_op(domain, name, version)
+        import_module(_IMPLEMENTATIONS[domain]).load_op(domain, name, version)
     except Exception:  # noqa: BLE001 - what onnx raises for operators that it lacks is not specified
         return False
     return True
@@ -55,20 +66,41 @@ def call_reference(
 
 
 def _emitted(
-    builder: BlockBuilder, node: NodeProto, version: int, values: Sequence[Any], infos: Sequence[TensorStructInfo]
+    builder: BlockBuilder, node: NodeProto, version: int, values: Sequence[Any], infos: Sequence[_Output]
 ) -> list[Any]:
-    unknown = [TensorStructInfo(ndim=info.ndim, dtype=info.dtype) for info in infos]
+    unknown = [info.struct_info for info in infos]
     info = unknown[0] if len(unknown) == 1 else TupleStructInfo(unknown)
     call = builder.emit(call_pure_packed(name_of(node, version), *(v.expr for v in values), sinfo_args=info))
     fields = [call] if len(infos) == 1 else [TupleGetItem(call, i) for i in range(len(infos))]
-    results = iter([builder.match_cast(f, info) for f, info in zip(fields, infos, strict=True)])
+    results = iter([_bound(builder, f, info) for f, info in zip(fields, infos, strict=True)])
     return [next(results) if name else None for name in node.output]
 
 
-def _inferred(
-    sizes: Sizes, schema: Any, node: NodeProto, values: dict[str, Any], version: int
-) -> list[TensorStructInfo] | None:
-    """The struct info of the outputs that have names, by ONNX's own inference, None if it does not say all."""
+def _bound(builder: BlockBuilder, field: Any, output: _Output) -> Any:
+    if output.dtype == STRING:
+        return bound(builder, builder.emit(field), output.dims)
+    if output.dims is None:
+        return field
+    return builder.match_cast(field, TensorStructInfo(output.dims, output.dtype))
+
+
+@dataclass(frozen=True)
+class _Output:
+    """A tensor that onnx computes: its data type, and its extents if its rank is known."""
+
+    dtype: str
+    dims: tuple[SymExpr, ...] | None
+
+    @property
+    def struct_info(self) -> StructInfo:
+        """What is known before its extents are checked."""
+        if self.dtype == STRING:
+            return ObjectStructInfo()
+        return TensorStructInfo(dtype=self.dtype, ndim=-1 if self.dims is None else len(self.dims))
+
+
+def _inferred(sizes: Sizes, schema: Any, node: NodeProto, values: dict[str, Any], version: int) -> list[_Output] | None:
+    """The outputs that have names, by ONNX's own inference, None if it does not say all."""
     from onnx import helper, numpy_helper
     from onnx.shape_inference import InferenceError, infer_node_outputs
 
@@ -85,8 +117,10 @@ def _inferred(
 
 
 def _type_proto(value: Any, symbols: dict[str, SymExpr]) -> TypeProto:
-    from onnx import helper
+    from onnx import TensorProto, helper
 
+    if isinstance(value, Strings) and not value.has_shape:
+        return helper.make_tensor_type_proto(TensorProto.STRING, None)
     shape: list[int | str] = []
     for dim in value.dims:
         if dim.constant is not None:
@@ -94,14 +128,21 @@ def _type_proto(value: Any, symbols: dict[str, SymExpr]) -> TypeProto:
         else:
             symbols.setdefault(f"d{len(symbols)}", dim)
             shape.append(next(name for name, d in symbols.items() if d == dim))
-    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(np.dtype(value.dtype)), shape)
+    dtype = np.dtype(object if value.dtype == STRING else value.dtype)
+    return helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(dtype), shape)
 
 
-def _info(proto: TypeProto | None, symbols: dict[str, SymExpr], sizes: Sizes) -> TensorStructInfo | None:
-    if proto is None or not proto.HasField("tensor_type") or not proto.tensor_type.HasField("shape"):
+def _info(proto: TypeProto | None, symbols: dict[str, SymExpr], sizes: Sizes) -> _Output | None:
+    from onnx import TensorProto
+
+    if proto is None or not proto.HasField("tensor_type"):
         return None
+    number = proto.tensor_type.elem_type
+    dtype = STRING if number == TensorProto.STRING else onnx_dtype_name(number, "an output")
+    if not proto.tensor_type.HasField("shape"):
+        return _Output(dtype, None) if dtype == STRING else None
     dims = [
         as_expr(d.dim_value) if d.HasField("dim_value") else symbols.get(d.dim_param) or sizes.fresh("s")
         for d in proto.tensor_type.shape.dim
     ]
-    return TensorStructInfo(dims, onnx_dtype_name(proto.tensor_type.elem_type, "an output"))
+    return _Output(dtype, tuple(dims))

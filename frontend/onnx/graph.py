@@ -23,6 +23,7 @@ from ...handles.struct_info import StructInfo
 from ...interpreter.run import InterpreterError, make_interpreter
 from ..block_builder import BlockBuilder
 from ..importing.errors import ModelError, NotInferred, UnsupportedOperators
+from ..importing.extras import MissingPackage
 from ..importing.random_numbers import RandomNumbers
 from ..importing.report import Coverage, Status
 from . import operators  # noqa: F401 - its modules fill the table
@@ -32,9 +33,10 @@ from .expansion import MOST_NESTED
 from .fallback import call_reference
 from .functions import model_function, schema_body, schema_of
 from .model import FunctionKey, domain_of, in_order, inputs_of, node_name, versions
-from .node import Node
+from .node import Node, OnHost
 from .shape_arithmetic import fold_shape_node
 from .sizes import Declared, Sizes
+from .strings import Strings, constant
 from .table import Converter, Converters, absent_input
 from .tensors import TensorReader
 from .values import MOST_KNOWN, Result, TensorSequence, Value
@@ -181,7 +183,7 @@ class Scope:
             raise ModelError(f"the body '{body.name}' has other inputs", expected=len(inputs), found=len(body.input))
         inner.values.update(zip((v.name for v in body.input), inputs, strict=True))
         for tensor in body.initializer:
-            inner.values[tensor.name] = Value(array=self.world.reader.read(tensor))
+            inner.values[tensor.name] = constant(self.world.reader.read(tensor))
         self.world.copies *= copies
         try:
             return inner.run_graph(body)
@@ -274,7 +276,14 @@ class Scope:
 
     def _by_converter(self, convert: Converter, node: Node, schema: Any, proto: NodeProto, inputs: list[Result]) -> Any:
         try:
+            if any(isinstance(x, Strings) for x in inputs):
+                raise node.on_host("it takes strings")
             return convert(node, *inputs)
+        except OnHost:
+            results = call_reference(self.builder, self.world.sizes, schema, proto, inputs, node.version)
+            if results is None:
+                raise
+            return results
         except (UnsupportedError, UnsupportedOperators, NotInferred):
             results = self._by_reference(schema, proto, inputs, node.version)
             if results is None:
@@ -397,7 +406,7 @@ def _at(node: NodeProto, name: str) -> Iterator[None]:
     """Attach the node to errors raised in the body."""
     try:
         yield
-    except UnsupportedOperators:
+    except (UnsupportedOperators, MissingPackage):
         raise
     except ModelError as error:
         if error.node is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from ...dialects.sym.expr import SymExpr
 from ...handles.module import IRModule
 from ...handles.relax.expr import Expr, Tuple, TupleGetItem, Var
-from ...handles.struct_info import TensorStructInfo, TupleStructInfo
+from ...handles.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from ...ir.passes.transform import no_gc
 from ...runtime.ndarray import array as runtime_array
 from ...transforms.bindings.convert_to_dataflow import ConvertToDataflow
@@ -25,9 +25,10 @@ from .expansion import require_finite
 from .graph import Scope, World
 from .model import functions_of, model_versions, open_model
 from .sizes import Declared, Sizes
+from .strings import bound, constant
 from .table import Converter, Converters
-from .tensors import TensorReader, dtype_name, tensor_type
-from .values import Result, TensorSequence, Value, constant_of
+from .tensors import STRING_KIND, TensorReader, dtype_name, tensor_type
+from .values import Dims, Result, TensorSequence, Value, constant_of
 
 if TYPE_CHECKING:
     from onnx import GraphProto, TypeProto, ValueInfoProto
@@ -115,14 +116,15 @@ def imported(
     reader = TensorReader(opened.folder)
     names = Names(sanitize_input_names, "input", keywords=True)
     sizes = Sizes(_plain_names(proto.graph, shape_dict or {}))
-    inputs = _inputs(proto.graph, dict(shape_dict or {}), dtype_dict, names, sizes)
+    strings: dict[str, Dims | None] = {}
+    inputs = _inputs(proto.graph, dict(shape_dict or {}), dtype_dict, names, sizes, strings)
     declared = {} if shape_dict else _declared(proto.graph, sizes)
     builder = BlockBuilder()
     random = RandomNumbers(builder, seed)
     world = World(builder, random, functions, reader, sizes, converters, declared, runs_in_onnx)
     scope = Scope(world, opsets)
     for name, contents in (fixed or {}).items():
-        scope.values[name] = Value(array=np.asarray(contents))
+        scope.values[name] = constant(np.asarray(contents))
         del inputs[name]
     scope.values.update({name: _value(name, var) for name, var in inputs.items()})
     params = [*(var for var in inputs.values() if var is not None), *random.params]
@@ -130,7 +132,7 @@ def imported(
     for i, tensor in enumerate(proto.graph.initializer):
         scope.values[tensor.name] = weights.value(tensor.name, reader.read(tensor, opened.contents.get(i)))
     branches = has_branches(proto.graph, opsets, functions)
-    module = _build(world.builder, scope, proto.graph, params, weights, branches)
+    module = _build(world.builder, scope, proto.graph, params, weights, branches, strings)
     warn_of_fallbacks(world.coverage, "onnx")
     return module
 
@@ -146,6 +148,8 @@ class _Weights:
 
     def value(self, name: str, array: Any) -> Value:
         """Return an initializer. Small integers (shapes, axes) are always constants."""
+        if array.dtype.kind in "OUS":
+            return constant(array)
         if not self._keep or (array.dtype.kind in "iub" and array.ndim <= 1 and array.size <= 16):
             return Value(array=array, make=lambda: constant_of(array, name))
 
@@ -185,9 +189,17 @@ def _declared(graph: GraphProto, sizes: Sizes) -> dict[str, Declared]:
 
 
 def _inputs(
-    graph: GraphProto, shapes: dict[str, Any], dtypes: str | Mapping[str, str], names: Names, sizes: Sizes
+    graph: GraphProto,
+    shapes: dict[str, Any],
+    dtypes: str | Mapping[str, str],
+    names: Names,
+    sizes: Sizes,
+    strings: dict[str, Dims | None],
 ) -> dict[str, Var | None]:
-    """Return the function's parameters by the names of the graph's inputs, except those with an initializer."""
+    """Return the function's parameters by the names of the graph's inputs, except those with an initializer.
+
+    `strings` gets the extents of tensors of strings.
+    """
     weights = {t.name for t in graph.initializer}
     infos = [info for info in graph.input if info.name not in weights]
     known = {info.name for info in infos}
@@ -196,13 +208,21 @@ def _inputs(
             raise InputError(f"the model has no input '{name}'", expected=f"one of {sorted(known)}")
     if len(known) < len(infos):
         raise ModelError("two inputs have one name", found=[info.name for info in infos])
-    return {info.name: _Input(info, dtypes, names, sizes).var(shapes) for info in infos}
+    return {info.name: _Input(info, dtypes, names, sizes, strings).var(shapes) for info in infos}
 
 
 class _Input:
     """An input of the graph as a parameter."""
 
-    def __init__(self, info: ValueInfoProto, dtypes: str | Mapping[str, str], names: Names, sizes: Sizes):
+    def __init__(
+        self,
+        info: ValueInfoProto,
+        dtypes: str | Mapping[str, str],
+        names: Names,
+        sizes: Sizes,
+        strings: dict[str, Dims | None],
+    ):
+        self._strings = strings
         self._name = info.name
         self._type = info.type
         self._dtypes = dtypes
@@ -228,22 +248,25 @@ class _Input:
             )
         return Var(self._names[self._name], TupleStructInfo([self._tensor(kind, shape) for shape in shapes]))
 
-    def _tensor(self, kind: TypeProto, shape: Shape | None) -> TensorStructInfo:
+    def _tensor(self, kind: TypeProto, shape: Shape | None) -> StructInfo:
         tensor = tensor_type(kind)
         if tensor is None:
             raise ModelError(f"the input '{self._name}' is neither a tensor nor a sequence of tensors")
-        own = self._sizes.shape_of(tensor, self._name)
-        if shape is not None and own is not None and len(shape) != len(own):
-            raise InputError(f"the input '{self._name}' has another rank", expected=len(own), found=list(shape))
-        dims = own if shape is None else [self._sizes.of(d) for d in shape]
+        dims = self._dims(tensor, shape)
+        if tensor.elem_type == STRING_KIND:
+            self._strings[self._name] = None if dims is None else tuple(dims)
+            return ObjectStructInfo()
         return (
             TensorStructInfo(dims, self._dtype(tensor))
             if dims is not None
             else TensorStructInfo(dtype=self._dtype(tensor))
         )
 
-    def _shapeless(self, tensor: TypeProto.Tensor) -> TensorStructInfo:
-        return TensorStructInfo(dtype=self._dtype(tensor))
+    def _dims(self, tensor: TypeProto.Tensor, shape: Shape | None) -> list[SymExpr] | None:
+        own = self._sizes.shape_of(tensor, self._name)
+        if shape is not None and own is not None and len(shape) != len(own):
+            raise InputError(f"the input '{self._name}' has another rank", expected=len(own), found=list(shape))
+        return own if shape is None else [self._sizes.of(d) for d in shape]
 
     def _dtype(self, tensor: TypeProto.Tensor) -> str:
         own = dtype_name(tensor.elem_type, f"the input '{self._name}'") if tensor.elem_type else None
@@ -253,11 +276,21 @@ class _Input:
 
 
 def _build(
-    builder: BlockBuilder, scope: Scope, graph: GraphProto, params: list[Var], weights: _Weights, branches: bool
+    builder: BlockBuilder,
+    scope: Scope,
+    graph: GraphProto,
+    params: list[Var],
+    weights: _Weights,
+    branches: bool,
+    strings: Mapping[str, Dims | None],
 ) -> IRModule:
     """Return the module with the function of a graph."""
     with builder.function("main", attrs={"num_input": len(params)}):
         with nullcontext() if branches else builder.dataflow():
+            for name, dims in strings.items():
+                var = scope.values[name]
+                if isinstance(var, Value):
+                    scope.values[name] = bound(builder, var.expr, dims)
             results = [_output(v, o.name) for v, o in zip(scope.run_graph(graph), graph.output, strict=True)]
             value = results[0] if len(results) == 1 else Tuple(results)
             value = builder.emit(value) if branches else builder.emit_output(value)

@@ -29,6 +29,10 @@ class NotConstant(UnsupportedOperators):
         super().__init__(operators, notes)
 
 
+class OnHost(UnsupportedOperators):
+    """A node on strings or files: the package onnx computes it when the program runs, whatever the fallback is."""
+
+
 class Graph(Protocol):
     """The interface to the enclosing graph that converters use; implemented in `graph.py`."""
 
@@ -174,6 +178,10 @@ class Node:
         """Return an error for a `value` that must be known at import; `what` describes it."""
         reason = f"{self.op_type} at {self.name}: {what} is computed when the program runs"
         return NotConstant([self.op_type], [reason], value.sources if isinstance(value, Value) else frozenset())
+
+    def on_host(self, reason: str) -> OnHost:
+        """Return what to raise where onnx's implementation is to compute the node when the program runs."""
+        return OnHost([self.op_type], [f"{self.op_type} at {self.name}: {reason}"])
 
     def unsupported(self, reason: str) -> UnsupportedOperators:
         """Return an error for a valid node that cannot be converted."""

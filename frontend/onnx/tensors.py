@@ -26,6 +26,10 @@ _MOST_ITEM = 8
 """The maximal size of an element, in bytes."""
 
 
+STRING_KIND = 8
+"""The number of strings among ONNX's data types."""
+
+
 def dtype_name(number: int, what: str) -> str:
     """Return the name of an ONNX data type.
 
@@ -87,6 +91,8 @@ class TensorReader:
         from onnx import TensorProto, numpy_helper
 
         what = f"the tensor '{brief(tensor.name)}'"
+        if tensor.data_type == STRING_KIND and tensor.data_location != TensorProto.EXTERNAL:
+            return _texts(tensor, what)
         dtype_name(tensor.data_type, what)
         checked_shape(tuple(tensor.dims), _MOST_ITEM, what, ModelError)
         if tensor.data_location == TensorProto.EXTERNAL:
@@ -132,6 +138,16 @@ class TensorReader:
                 problem = f"{what} lies in no file of the model's folder, or outside of it: {error.strerror}"
                 raise ModelError(problem, expected=error.expected, found=brief(location)) from error
         return self._files[location]
+
+
+def _texts(tensor: TensorProto, what: str) -> Array:
+    """Return the strings of a tensor. Raises `ModelError` if they are no UTF-8, or do not fill its shape."""
+    checked_shape(tuple(tensor.dims), _MOST_ITEM, what, ModelError)
+    try:
+        return np.array([s.decode() for s in tensor.string_data], object).reshape(tuple(tensor.dims))
+    except ValueError as error:
+        problem = f"the contents of {what} are no texts that fill its shape {list(tensor.dims)}"
+        raise ModelError(problem, notes=[brief(str(error))]) from error
 
 
 def _number(fields: dict[str, str], key: str, what: str) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ....handles.relax.expr import Expr
+from .. import strings
 from ..node import Node
 from ..table import converter
 from ..values import Output, Value, as_value, op
@@ -79,28 +80,41 @@ def _probit(node: Node, x: Expr) -> Expr:
     return op("where", op("equal", op("abs", y), 1.0), 0.0, quantile)
 
 
-def class_labels(node: Node, name: str) -> list[int]:
-    """Return the integer labels of a classifier."""
-    if node.attr("classlabels_strings"):
-        raise node.unsupported("labels that are strings: no tensors of strings are compiled")
-    labels = node.attr(name)
+Labels = list[int] | list[str]
+
+
+def class_labels(node: Node, name: str) -> Labels:
+    """Return the labels of a classifier."""
+    labels = node.attr(name) or node.attr("classlabels_strings")
     if not labels:
         raise node.error(f"the attribute {name} is missing")
     return list(labels)
 
 
-def labels_of_best(scores: Output, labels: list[int]) -> Expr:
+def labels_of_best(node: Node, scores: Output, labels: Labels) -> Output:
     """Return the label of the greatest score of each row, the first of equals."""
-    return op("take", Value.constant(labels, "int64"), op("argmax", scores, axis=-1), axis=0)
+    return taken(node, labels, op("argmax", scores, axis=-1))
 
 
-def binary_scores(node: Node, score: Output, labels: list[int], positive: bool) -> tuple[Output, Output]:
+def taken(node: Node, labels: Labels, places: Expr) -> Output:
+    """Return labels by their places."""
+    if isinstance(labels[-1], int):
+        return op("take", Value.constant(labels, "int64"), places, axis=0)
+    return strings.gathered(node.graph.builder, np.array(labels, object), as_value(node.emit(places)))
+
+
+def binary_scores(node: Node, score: Output, labels: Labels, positive: bool) -> tuple[Output, Output]:
     """Return labels and two scores from that of the second class; `positive` says that it is a probability."""
     s = node.emit(as_value(score).expr)
     plain = node.attr("post_transform") == "PROBIT" or (node.attr("post_transform") == "NONE" and positive)
     other = op("subtract", 1.0, s) if plain else op("negative", s)
     both = node.emit(op("concat", [other, s], axis=1))
-    return labels_of_best(both, labels if len(labels) == 2 else [0, *labels]), transformed(node, both)
+    return labels_of_best(node, both, _with_other(labels)), transformed(node, both)
+
+
+def _with_other(labels: Labels) -> Labels:
+    """Return two labels: that of the first class, where a classifier has none of its own, means nothing."""
+    return labels if len(labels) == 2 else [0, labels[0]] if isinstance(labels[0], int) else ["", labels[0]]
 
 
 @converter("Scaler", domain=ML)
@@ -200,22 +214,22 @@ def linear_classifier(node: Node, x: Value) -> tuple[Output, Output]:
         raw = node.emit(op("concat", [op("negative", raw), raw], axis=1))
     scores = node.emit(as_value(transformed(node, raw)).expr)
     if len(labels) > 1:
-        return labels_of_best(raw, labels), scores
+        return labels_of_best(node, raw, labels), scores
     threshold = 0.0 if node.attr("post_transform") == "NONE" else 0.5
-    chosen = op("where", op("greater_equal", scores, threshold), *(Value.constant(n, "int64") for n in (labels[0], 0)))
-    return op("squeeze", chosen, axis=[1]), scores
+    is_first = op("squeeze", op("greater_equal", scores, threshold), axis=[1])
+    return taken(node, _with_other(labels), op("astype", is_first, dtype="int64")), scores
 
 
 @converter("LabelEncoder", domain=ML)
 def label_encoder_of_strings(node: Node, x: Value) -> Expr:
-    raise node.unsupported("labels that are strings: no tensors of strings are compiled")
+    raise node.on_host("labels are strings")
 
 
 @converter("LabelEncoder", since=2, domain=ML)
 def label_encoder(node: Node, x: Value) -> Expr:
     """Look numbers up among the sorted keys."""
     if any(node.attr(f"{kind}_strings") for kind in ("keys", "values")):
-        raise node.unsupported("labels that are strings: no tensors of strings are compiled")
+        raise node.on_host("labels are strings")
     keys, values = (_table(node, kind) for kind in ("keys", "values"))
     if len(keys) != len(values):
         raise node.error("there is a value for each key", expected=len(keys), found=len(values))
@@ -242,7 +256,7 @@ def _table(node: Node, kind: str) -> Any:
     tensor = node.attr(f"{kind}_tensor")
     if tensor is not None:
         if tensor.dtype.kind not in "iufb":
-            raise node.unsupported("labels that are strings: no tensors of strings are compiled")
+            raise node.on_host("labels are strings")
         return tensor.reshape(-1)
     for dtype, suffix in _KINDS.items():
         if node.attr(f"{kind}_{suffix}"):
@@ -261,7 +275,7 @@ def _default(node: Node) -> Any:
 def one_hot_encoder(node: Node, x: Value) -> Output:
     """Return a dimension of zeros and ones for the categories; without `zeros`, unknown categories are an error."""
     if node.attr("cats_strings"):
-        raise node.unsupported("categories that are strings: no tensors of strings are compiled")
+        raise node.on_host("categories are strings")
     if not node.attr("cats_int64s"):
         raise node.error("the attribute cats_int64s is missing")
     categories = Value.constant(node.attr("cats_int64s"), x.dtype)
@@ -278,6 +292,4 @@ def one_hot_encoder(node: Node, x: Value) -> Output:
 @converter("ZipMap", domain=ML)
 def zip_map(node: Node, x: Value) -> Value:
     """Return the tensor of scores, whose columns are in the order of the labels: there are no maps."""
-    if node.attr("classlabels_strings"):
-        raise node.unsupported("labels that are strings: no tensors of strings are compiled")
     return x

@@ -9,6 +9,7 @@ import numpy as np
 from ....dialects.dtypes import dtype_of, is_float
 from ....dialects.sym.expr import SymExpr, as_expr
 from ....handles.relax.expr import Expr, PrimValue
+from .. import strings
 from ..node import Node
 from ..shape_arithmetic import integers
 from ..table import converter
@@ -19,24 +20,28 @@ from .elementwise import converted
 
 @converter("Constant")
 def constant(node: Node) -> Value:
-    """Return the constant in the node's attribute; sparse tensors and strings are unsupported."""
+    """Return the constant in the node's attribute; sparse tensors are unsupported."""
     readers = {
         "value": lambda v: v,
         "value_float": np.float32,
         "value_floats": lambda v: np.array(v, np.float32),
         "value_int": np.int64,
         "value_ints": lambda v: np.array(v, np.int64),
+        "value_string": lambda v: np.array(v, object),
+        "value_strings": lambda v: np.array(v, object),
     }
     for name, read in readers.items():
         if node.has(name):
-            return Value(array=np.asarray(read(node.attr(name))))
-    raise node.unsupported("a sparse tensor or a text")
+            return strings.constant(np.asarray(read(node.attr(name))))
+    raise node.unsupported("a sparse tensor")
 
 
 @converter("ConstantOfShape")
 def constant_of_shape(node: Node, shape: Value) -> Output:
     fill = node.attr("value")
     fill = np.zeros(1, np.float32) if fill is None else fill
+    if fill.dtype.kind == "O":
+        raise node.on_host("it fills a tensor of strings")
     return op("full", node.extents(shape), Value(array=fill.reshape(())), dtype=fill.dtype.name)
 
 

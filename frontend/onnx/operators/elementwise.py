@@ -13,7 +13,7 @@ from ....handles.relax.expr import Expr
 from ..node import Node
 from ..single import in_single
 from ..table import MICROSOFT, converter, rows, simple
-from ..tensors import dtype_name
+from ..tensors import STRING_KIND, dtype_name
 from ..values import Output, Value, as_value, like, op
 
 _UNARY = {
@@ -144,6 +144,8 @@ def where(node: Node, condition: Value, x: Value, y: Value) -> Expr:
 
 @converter("Cast")
 def cast(node: Node, x: Value) -> Output:
+    if node.attr("to") == STRING_KIND:
+        raise node.on_host("it gives strings")
     return _cast(node, x, dtype_name(node.attr("to"), "the result"))
 
 

@@ -12,7 +12,7 @@ from ....topi.pairwise import class_probabilities
 from ..node import Node
 from ..table import converter
 from ..values import Output, Value, as_value, op
-from .classical import ML, class_labels, labels_of_best, matrix, transformed
+from .classical import ML, Labels, class_labels, labels_of_best, matrix, transformed
 from .elementwise import converted
 
 
@@ -76,7 +76,7 @@ def svm_classifier(node: Node, x: Value) -> tuple[Output, Output]:
     if not sum(node.attr("vectors_per_class") or []):
         return _linear(node, data, labels)
     pairs = _pairs(node, data, len(labels))
-    label = labels_of_best(_votes(pairs, len(labels)), labels)
+    label = labels_of_best(node, _votes(pairs, len(labels)), labels)
     if node.attr("prob_a"):
         a, b = (Value.constant(_floats(node, name), data.dtype) for name in ("prob_a", "prob_b"))
         odds = op("sigmoid", op("negative", op("add", op("multiply", pairs, a), b)))
@@ -86,13 +86,13 @@ def svm_classifier(node: Node, x: Value) -> tuple[Output, Output]:
     return label, transformed(node, converted(as_value(pairs), "float32"))
 
 
-def _linear(node: Node, x: Value, labels: list[int]) -> tuple[Output, Output]:
+def _linear(node: Node, x: Value, labels: Labels) -> tuple[Output, Output]:
     weights = np.ascontiguousarray(_as_rows(node, "coefficients", len(labels)).T)
     y = op("add", op("matmul", x, Value.constant(weights, x.dtype)), float(_floats(node, "rho")[0]))
     scores = node.emit(as_value(converted(as_value(y), "float32")).expr)
     if len(labels) == 1:
         return op("squeeze", op("astype", op("greater", scores, 0), dtype="int64"), axis=[1]), scores
-    return labels_of_best(scores, labels), transformed(node, scores)
+    return labels_of_best(node, scores, labels), transformed(node, scores)
 
 
 def _pairs(node: Node, x: Value, classes: int) -> Expr:

@@ -53,7 +53,7 @@ def tree_classifier(node: Node, x: Value) -> tuple[Output, Output]:
         return binary_scores(node, converted(as_value(y), "float32"), labels, positive)
     y = y if base is None else op("add", y, Value.constant(base, as_value(y).dtype))
     scores = node.emit(as_value(transformed(node, converted(as_value(y), "float32"))).expr)
-    return labels_of_best(scores, labels), scores
+    return labels_of_best(node, scores, labels), scores
 
 
 class _Attributes(dict[str, Any]):

@@ -18,7 +18,7 @@ from classical_cases import (  # noqa: E402
 from onnx import helper, numpy_helper  # noqa: E402
 
 from tirax.diagnostics import TiraxError  # noqa: E402
-from tirax.frontend.importing.errors import ModelError, UnsupportedOperators  # noqa: E402
+from tirax.frontend.importing.errors import ModelError  # noqa: E402
 from tirax.frontend.onnx import from_onnx  # noqa: E402
 from tirax.interpreter import interpret  # noqa: E402
 
@@ -205,11 +205,7 @@ def test_an_unknown_category_is_an_error_where_it_has_to_be():
 @pytest.mark.parametrize(
     "name, attributes, kind, text",
     [
-        ("LinearClassifier", {"coefficients": ROW, "classlabels_strings": ["a"]}, UnsupportedOperators, "strings"),
-        ("LabelEncoder", {"keys_int64s": [1], "values_strings": ["a"]}, UnsupportedOperators, "strings"),
         ("LabelEncoder", {"keys_int64s": [1], "values_int64s": [1, 2]}, ModelError, "value for each key"),
-        ("OneHotEncoder", {"cats_strings": ["a"]}, UnsupportedOperators, "strings"),
-        ("ZipMap", {"classlabels_strings": ["a"]}, UnsupportedOperators, "strings"),
         ("Normalizer", {"norm": "L7"}, ModelError, "L7"),
         ("LinearRegressor", {"coefficients": ROW[:3]}, ModelError, "LinearRegressor"),
         ("SVMRegressor", {"coefficients": ROW, "rho": [0.0], "kernel_type": "ODD", "n_supports": 4,

@@ -17,8 +17,9 @@ from classical_cases import (  # noqa: E402
 )
 from onnx import numpy_helper  # noqa: E402
 
-from tirax.frontend.importing.errors import ModelError, UnsupportedOperators  # noqa: E402
+from tirax.frontend.importing.errors import ModelError  # noqa: E402
 from tirax.frontend.onnx import from_onnx  # noqa: E402
+from tirax.interpreter import interpret  # noqa: E402
 
 MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
 TESTS = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal)
@@ -186,12 +187,15 @@ def test_bad_trees_are_refused(case):
         from_onnx(model_of("TreeEnsembleRegressor", x, n_targets=1, **attributes))
 
 
-def test_labels_that_are_strings_are_refused_with_the_reason():
+def test_labels_that_are_strings():
     rng = np.random.default_rng(1)
     forest = classic_forest(rng, 2, 2, ["LEQ"], 2, "class", False)
-    x = features(rng, 1)
-    with pytest.raises(UnsupportedOperators, match="strings"):
-        from_onnx(model_of("TreeEnsembleClassifier", x, 2, classlabels_strings=["a", "b"], **forest))
+    x = features(rng, 9)
+    labels, scores = interpret(
+        from_onnx(model_of("TreeEnsembleClassifier", x, 2, classlabels_strings=["a", "b"], **forest)), "main", [x]
+    )
+    assert labels.tolist() == [["a", "b"][i] for i in scores.argmax(axis=1)]
+    assert len({*labels.tolist()}) == 2
 
 
 def test_votes_that_are_even_stay_so():
