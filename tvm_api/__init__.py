@@ -23,6 +23,7 @@ from ..runtime import (
     rocm,
     vulkan,
 )
+from . import _implementations
 from ._names import no_attribute, provide
 from ._refused import install
 from .llm import builtins
@@ -195,6 +196,8 @@ provide(
         "s_tir.transform": {"tvm_api.tir.transform": "StmtSimplify=Simplify *"},
     },
 )
+
+_implementations.install(__name__)
 
 
 def __getattr__(name: str) -> Any:
