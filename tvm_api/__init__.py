@@ -23,7 +23,7 @@ from ..runtime import (
     rocm,
     vulkan,
 )
-from . import _implementations
+from . import _device, _implementations
 from ._names import no_attribute, provide
 from ._refused import install
 from .llm import builtins
@@ -49,6 +49,7 @@ __version__ = "0.20.0"
 
 install()
 builtins.register()
+_device.install()
 
 _FILES = frozenset(("contrib", "ir", "meta_schedule", "relax", "script", "testing", "tir", "topi"))
 
@@ -142,12 +143,13 @@ provide(
         "runtime": {
             "runtime": """
                 Device Executable Module NDArray ShapeTuple cpu cuda device get_global_func list_global_func_names
-                PackedFunc convert load_module metal num_threads opencl register_func remove_global_func rocm vulkan
+                PackedFunc load_module metal num_threads opencl register_func remove_global_func rocm vulkan
             """,
             "runtime.param_dict": """
                 load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file
             """,
             "tvm_api.ir": "Array Map String",
+            "tvm_api.handles.containers": "convert",
             "handles.tir.prim_expr": "const",
             "tvm_api.handles.data_type": "DataType DataTypeCode",
             "handles.object_path": "ObjectPath",
@@ -162,7 +164,7 @@ provide(
                 load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file
             """
         },
-        "runtime.ndarray": {"tvm_api.nd": "*"},
+        "runtime.ndarray": {"tvm_api.nd": "*", "runtime": "metal opencl rocm vulkan"},
         "runtime.packed_func": {"runtime": "PackedFunc"},
         "runtime.profiling": {"runtime.profiling.report": "Report"},
         "runtime.relax_vm": {"runtime": "VirtualMachine"},

@@ -157,7 +157,7 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
     "relax.testing.vm": {"get_device_id": _DEVICES},
     "ir": {
         "TypeConstraint": _OLD_TYPES,
-        **dict.fromkeys(("CallingConv", "Node", "make_node"), _CPP),
+        **dict.fromkeys(("CallingConv", "Node"), _CPP),
         **dict.fromkeys(("SequentialSpan", "SourceName", "Span"), _PLACES),
         "register_intrin_lowering": _RULE,
         "DummyGlobalInfo": "IRModule.global_infos has virtual devices, and a text for what says nothing",

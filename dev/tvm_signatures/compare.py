@@ -11,7 +11,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from xdsl.ir import Attribute
+
 from ...diagnostics import TiraxError
+from ...dialects.dtypes import dtype_of
 from ...tvm_api._refused import why_refused
 from ...tvm_api._refused_names import REFUSED_NAMES
 from .reasons import reason_of
@@ -144,27 +147,29 @@ def _of_named(path: str, theirs: ast.arguments, ours: list[inspect.Parameter]) -
     by_name = {p.name: p for p in ours}
     takes_any = any(p.kind is p.VAR_KEYWORD for p in ours)
     is_open = any(p.kind is p.VAR_POSITIONAL for p in ours)
-    places = [p.name for p in ours if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     plain = [*theirs.posonlyargs, *theirs.args]
     padded = [*[None] * (len(plain) - len(theirs.defaults)), *theirs.defaults]
-    for place, (arg, default) in enumerate([*zip(plain, padded, strict=True)]):
-        if arg.arg in by_name:
-            yield from _of_default(path, arg.arg, default, by_name[arg.arg])
-            if (place >= len(places) or places[place] != arg.arg) and not is_open:
-                yield Difference(path, "order", arg.arg)
-        elif not takes_any and arg.arg not in _INHERITED:
-            yield Difference(path, "parameter", arg.arg)
-    for arg, default in zip(theirs.kwonlyargs, theirs.kw_defaults, strict=True):
+    for arg, default in (*zip(plain, padded, strict=True), *zip(theirs.kwonlyargs, theirs.kw_defaults, strict=True)):
         if arg.arg in by_name:
             yield from _of_default(path, arg.arg, default, by_name[arg.arg])
         elif not takes_any and arg.arg not in _INHERITED:
             yield Difference(path, "parameter", arg.arg)
+    if not is_open:
+        yield from _of_places(path, [a.arg for a in plain], ours)
     names = {a.arg for a in (*plain, *theirs.kwonlyargs)}
     for p in ours:
         if p.name not in names and p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
             yield Difference(path, "more", p.name)
     if theirs.vararg and not is_open:
         yield Difference(path, "parameter", f"*{theirs.vararg.arg}")
+
+
+def _of_places(path: str, theirs: list[str], ours: list[inspect.Parameter]) -> Iterator[Difference]:
+    places = [p.name for p in ours if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    known = {p.name for p in ours}
+    for place, name in enumerate(theirs):
+        if name in known and (place >= len(places) or places[place] != name):
+            yield Difference(path, "order", name)
 
 
 def _of_default(path: str, name: str, default: ast.expr | None, ours: inspect.Parameter) -> Iterator[Difference]:
@@ -177,8 +182,17 @@ def _of_default(path: str, name: str, default: ast.expr | None, ours: inspect.Pa
         value = ast.literal_eval(default)
     except ValueError:
         return
-    if value != ours.default and not (value in ((), [], None, {}) and ours.default in ((), [], None, {})):
+    if not _are_alike(value, ours.default):
         yield Difference(path, "default", f"{name}={value!r}, ours {ours.default!r}")
+
+
+def _are_alike(theirs: Any, ours: Any) -> bool:
+    """Return whether defaults mean the same: lists and tuples, dtypes and their names, nothing and what is empty."""
+    if ours is None or theirs is None:
+        return (theirs or None) == (ours or None)
+    if isinstance(theirs, tuple | list) and isinstance(ours, tuple | list):
+        return list(theirs) == list(ours)
+    return theirs == ours or isinstance(ours, Attribute) and isinstance(theirs, str) and dtype_of(theirs) == ours
 
 
 __all__ = ["TABLE", "Difference", "Row", "differences", "rows"]

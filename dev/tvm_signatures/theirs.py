@@ -9,7 +9,6 @@ from pathlib import Path
 
 from ...tvm_api._refused import REFUSED
 
-_SIGNATURE = "{kind} {path}{parameters}"
 _SPECIAL = frozenset(("__call__", "__getitem__", "__len__", "__iter__", "__enter__", "__exit__", "__contains__"))
 
 
@@ -62,7 +61,7 @@ def _is_refused(parts: list[str]) -> bool:
 def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
     """Yield the statements of a module, also those under conditions."""
     for statement in body:
-        if isinstance(statement, ast.If) or isinstance(statement, ast.Try):
+        if isinstance(statement, ast.If | ast.Try):
             yield from _statements(statement.body)
         else:
             yield statement
@@ -125,7 +124,7 @@ def _class(node: ast.ClassDef) -> Definition:
                     _member(out, target.id, "")
         elif isinstance(statement, ast.FunctionDef):
             decorators = {ast.unparse(d).split("(")[0] for d in statement.decorator_list}
-            is_property = any(d.endswith("property") or d.endswith(".setter") for d in decorators)
+            is_property = any(d.endswith(("property", ".setter")) for d in decorators)
             is_static = "staticmethod" in decorators
             parameters = "" if is_property else _parameters(statement, drop_first=not is_static)
             if statement.name == "__init__":
@@ -211,9 +210,7 @@ def table(modules: dict[str, Module]) -> str:
                     paths.setdefault(definition.path, []).append(path)
     lines: list[str] = []
     for path, definition in sorted(found.items()):
-        lines.append(
-            _SIGNATURE.format(kind=definition.kind, path=path, parameters=_own_parameters(modules, definition))
-        )
+        lines.append(f"{definition.kind} {path}{_own_parameters(modules, definition)}")
         if path in paths:
             lines.append(f"  = {' '.join(paths[path])}")
         lines += [f"  .{name}{parameters}" for name, parameters in sorted(definition.members.items())]

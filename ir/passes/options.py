@@ -101,8 +101,44 @@ class UnknownOptionError(TiraxError, AttributeError, ValueError):
     """An unknown option of a context (in TVM an `AttributeError`)."""
 
 
-class OptionTypeError(TiraxError, TypeError):
-    """An option's value has the wrong type."""
+class OptionTypeError(TiraxError, AttributeError, TypeError):
+    """An option's value has the wrong type (in TVM an `AttributeError`)."""
+
+
+_FIELDS: dict[str, dict[str, Any]] = {
+    "tir.InjectDoubleBuffer": {"split_loop": 1},
+    "tir.UnrollLoop": {
+        "auto_max_step": 0,
+        "auto_max_depth": 8,
+        "auto_max_extent": 0,
+        "explicit_unroll": True,
+        "unroll_local_access": False,
+    },
+}
+"""The fields of options that are mappings, with their defaults; those of others are checked by the pass."""
+
+
+class Fields(dict[str, Any]):
+    """The value of an option that is a mapping: `config["tir.UnrollLoop"].auto_max_step`, also what was left out."""
+
+    def __init__(self, name: str, values: Mapping[str, Any]):
+        super().__init__(values)
+        self._defaults = _FIELDS.get(name, {})
+        for field in values if self._defaults else ():
+            if field not in self._defaults:
+                raise UnknownOptionError(f"{name} has no option '{field}'", expected=", ".join(self._defaults))
+
+    def __getattr__(self, name: str) -> Any:
+        known = {**self.__dict__.get("_defaults", {}), **self}
+        if name not in known:
+            raise AttributeError(f"no option '{name}'")
+        return known[name]
+
+
+def with_fields(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return checked options; mappings have their fields as attributes. Raises as `check_config`."""
+    check_config(config)
+    return {name: Fields(name, value) if OPTIONS[name] is dict else value for name, value in config.items()}
 
 
 def check_config(config: Mapping[str, Any]) -> None:

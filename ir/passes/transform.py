@@ -28,7 +28,7 @@ from ...dialects.sym import Sym
 from ...dialects.tir import Tir
 from ..origins import cloned
 from ..verification.verify import Verifier
-from .options import check_config
+from .options import with_fields
 
 
 def new_context() -> Context:
@@ -146,8 +146,7 @@ class PassContext:
     def __post_init__(self) -> None:
         for name in ("required_pass", "disabled_pass", "instruments", "trace_stack"):
             setattr(self, name, list(getattr(self, name) or ()))
-        self.config = dict(self.config or {})
-        check_config(self.config)
+        self.config = with_fields(self.config or {})
         chosen = [n for n in ("trace_stack", "make_traceable", "tuning_api_database") if getattr(self, n)]
         if chosen:
             hint = "tune tensor functions: tvm.meta_schedule"

@@ -20,6 +20,7 @@ from ...handles.struct_info import StructInfo, type_of
 from ...handles.target import Target
 from ...ir.rewriting.edit import set_type
 from ...untrusted import brief, read_json
+from . import json_nodes
 
 _FORMAT = "tirax-ir"
 _VERSION = 1
@@ -64,21 +65,37 @@ def update_struct_info(expr: Expr, struct_info: Any) -> None:
     set_type(expr.ssa, type_of(struct_info))
 
 
-def save_json(node: IRModule | ModuleOp | BaseFunc | StructInfo | Target | str) -> str:
-    """Serialize a module, function, struct info, target or string to JSON text for `load_json`.
+def save_json(node: Any) -> str:
+    """Serialize a module, function, struct info, target, string, an expression or statement, a container or an array of
+    them to JSON text for `load_json`.
 
     Raises `TiraxError` for other nodes.
     """
+    found = _leaf(node)
+    if found is None:
+        writer = json_nodes.Writer(_leaf)
+        writer.value([node])
+        found = {"kind": "nodes", "mlir": writer.nodes}
+    return json.dumps({"format": _FORMAT, "version": _VERSION, **found})
+
+
+def _leaf(node: Any) -> dict[str, Any] | None:
     node = IRModule(node) if isinstance(node, ModuleOp) else node
     for kind, (cls, write, _) in _STORED.items():
         if isinstance(node, cls):
-            return json.dumps({"format": _FORMAT, "version": _VERSION, "kind": kind, "mlir": write(node)})
-    raise TiraxError("only modules, functions, struct info, targets and texts are stored", found=type(node).__name__)
+            return {"kind": kind, "mlir": write(node)}
+    return None
 
 
 def load_json(json_str: str) -> Any:
     """Read the result of `save_json`. Raises `TiraxError` for other text."""
     stored = _read_stored(json_str)
+    if stored["kind"] == "nodes":
+        return json_nodes.read(stored["mlir"], lambda leaf: _read_leaf(_checked(leaf)))[0]
+    return _read_leaf(stored)
+
+
+def _read_leaf(stored: dict[str, Any]) -> Any:
     return _STORED[stored["kind"]][2](stored["mlir"])
 
 
@@ -127,9 +144,14 @@ def _read_stored(text: str) -> dict[str, Any]:
         raise TiraxError("not what save_json gives", expected=f'{{"format": "{_FORMAT}", …}}')
     if stored.get("version") != _VERSION:
         raise TiraxError("stored by another version", expected=_VERSION, found=brief(stored.get("version")))
-    kind = stored.get("kind")
+    return stored if stored.get("kind") == "nodes" else _checked(stored)
+
+
+def _checked(stored: Any) -> dict[str, Any]:
+    """Check the kind and the form of a value that is no node."""
+    kind = stored.get("kind") if isinstance(stored, dict) else None
     if not isinstance(kind, str) or kind not in _STORED:
         raise TiraxError("stored is what is not known here", expected=", ".join(_STORED), found=brief(kind))
-    if not isinstance(stored["mlir"], dict if kind == "target" else str):
+    if not isinstance(stored.get("mlir"), dict if kind == "target" else str):
         raise TiraxError(f"what is stored of a {kind} has another form", found=brief(stored["mlir"]))
     return stored

@@ -25,7 +25,10 @@ from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import PrimExpr
 from ...handles.types import FuncType, PointerType, PrimType, TupleType, Type
 from .._names import provide, refusing
+from ..handles.attached import attach
+from ..handles.containers import Map
 from ..handles.env_func import EnvFunc
+from ..handles.json_nodes import make_node
 from ..handles.relax_utils import load_json, save_json
 
 attrs: ModuleType
@@ -36,10 +39,15 @@ instrument: ModuleType
 module: ModuleType
 op: ModuleType
 transform: ModuleType
+attach()
 provide(
     __name__,
     {
-        "attrs": {"handles.base_func": "DictAttrs", "handles.relax.call": "Attrs"},
+        "attrs": {
+            "handles.base_func": "DictAttrs",
+            "handles.relax.call": "Attrs",
+            "tvm_api.handles.json_nodes": "make_node",
+        },
         "base": {"tvm_api.ir": "*"},
         "container": {"tvm_api.ir": "Array Map"},
         "diagnostics": {"tvm_api.handles.from_script": "Diagnostic DiagnosticContext override_renderer"},
@@ -74,7 +82,6 @@ def _gradient(name: str) -> Any:
 
 
 Op.provided |= {LEGALIZE: _legalization, GRADIENT: _gradient}
-Map = dict
 String = str
 BaseExpr = RelaxExpr = Expr
 
@@ -84,6 +91,6 @@ __all__ = [
     "Array", "Attrs", "BaseExpr", "BaseFunc", "DictAttrs", "EnvFunc", "FuncType", "GlobalVar", "IRModule", "Map", "Op",
     "PointerType", "PrimExpr", "PrimType", "Range", "RelaxExpr", "String", "TupleType", "Type", "VDevice",
     "assert_structural_equal", "attrs", "container", "expr", "function", "get_first_structural_mismatch",
-    "instrument", "load_json", "module", "op", "register_op_attr", "save_json", "structural_equal", "structural_hash",
-    "transform",
+    "instrument", "load_json", "make_node", "module", "op", "register_op_attr", "save_json", "structural_equal",
+    "structural_hash", "transform",
 ]  # fmt: skip

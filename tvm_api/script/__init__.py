@@ -8,12 +8,14 @@ from types import ModuleType
 from typing import Any
 
 from .._names import no_attribute, provide
+from ..handles.attached import attach
 from ..handles.from_script import from_mlir, from_source
 from . import ir, relax, tir
 from .ir import ir_module
 
 _FILES = frozenset(("parser", "printer"))
 
+attach()
 provide(
     __name__,
     {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ... import te as _te
 from .._names import NamesOnly, no_attribute, provide
+from ..handles import op_parameters
 
 if TYPE_CHECKING:
     from ...te import *  # noqa: F403
@@ -37,14 +38,14 @@ _NAMES = NamesOnly(
         """,
         "handles.tir.index_map": "IndexMap",
         "handles.tir.intrinsics": """
-            address_of assume bitwise_and bitwise_not bitwise_or bitwise_xor call_extern call_intrin
+            assume call_extern call_intrin
             call_llvm_intrin call_llvm_pure_intrin call_packed call_pure_extern call_tir ceildiv clz copysign
-            handle_add_byte_offset hypot ignore_loop_partition isnullptr ldexp likely nextafter pow
-            q_multiply_shift q_multiply_shift_per_axis reinterpret shift_left shift_right tvm_access_ptr
+            handle_add_byte_offset hypot ignore_loop_partition isnullptr ldexp likely nextafter
+            q_multiply_shift q_multiply_shift_per_axis reinterpret tvm_access_ptr
             type_annotation undef vectorcombine vectorhigh vectorlow vscale
         """,
         "handles.tir.math_functions": "exp10 exp2 log1p",
-        "handles.tir.prim_expr": "add const convert logical_and logical_not logical_or multiply PrimExpr subtract",
+        "handles.tir.prim_expr": "const convert logical_and logical_not logical_or PrimExpr",
         "handles.tir.prim_func": "PrimFunc",
         "handles.tir.block_views": "Block BlockRealize",
         "handles.tir.control_flow": "AssertStmt AttrStmt For ForKind IfThenElse While",
@@ -122,6 +123,8 @@ def __getattr__(name: str) -> Any:
         return import_module(".transform", __name__)
     if name == "build":
         return getattr(import_module("..compilation", __name__), name)
+    if name in op_parameters.NAMES:
+        return op_parameters.function_of(name)
     if _NAMES.names(name):
         return getattr(_NAMES, name)
     if name.startswith("_") or name not in _te.__all__:
@@ -129,4 +132,4 @@ def __getattr__(name: str) -> Any:
     return getattr(_te, name)
 
 
-__all__ = [*_NAMES.__all__, "analysis", "ir_builder", "schedule", "stmt_functor", "transform"]  # noqa: F405
+__all__ = [*_NAMES.__all__, *op_parameters.NAMES, "analysis", "ir_builder", "schedule", "stmt_functor", "transform"]  # noqa: F405

@@ -134,9 +134,12 @@ def TVMBackendFreeWorkspace(*args: Any, **kwargs: Any) -> Any:
 from ...schedule.tensor_intrin import TensorIntrin as TensorIntrin
 from ...handles.tir.variables import Var as Var
 from ...handles.tir.control_flow import While as While
-def add(a: Any, b: Any) -> Any:
+def abs(x: Any, span: Any = None) -> Any:
+    """Return |x|."""
+def add(lhs: Any, rhs: Any, span: Any = None) -> Any:
     """a + b"""
-from ...handles.tir.intrinsics import address_of as address_of
+def address_of(buffer_load: Any, span: Any = None) -> Any:
+    """Return the address of an element; for a buffer that of the first one."""
 def anylist_getitem(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `anylist_getitem`, of which no code is made: it is a step of TVM's lowering to its virtual machine, which is not here."""
 def anylist_resetitem(*args: Any, **kwargs: Any) -> Any:
@@ -146,13 +149,16 @@ def anylist_setitem_call_cpacked(*args: Any, **kwargs: Any) -> Any:
 def anylist_setitem_call_packed(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `anylist_setitem_call_packed`, of which no code is made: it is a step of TVM's lowering to its virtual machine, which is not here."""
 from ...handles.tir.intrinsics import assume as assume
+def atan2(x1: Any, x2: Any, span: Any = None) -> Any:
+    """Return the angle of the point (y, x) in radians. Raises `DTypeError` for integers."""
 from ...tvm_api.handles.data_layout import bijective_layout as bijective_layout
-def bitwise_and(a: Any, b: Any) -> Any:
+def bitwise_and(x: Any, y: Any, span: Any = None) -> Any:
     """bitwise_and(a, b) of integers."""
-from ...handles.tir.prim_expr import bitwise_not as bitwise_not
-def bitwise_or(a: Any, b: Any) -> Any:
+def bitwise_not(x: Any, span: Any = None) -> Any:
+    """Return ~x of integers."""
+def bitwise_or(x: Any, y: Any, span: Any = None) -> Any:
     """bitwise_or(a, b) of integers."""
-def bitwise_xor(a: Any, b: Any) -> Any:
+def bitwise_xor(x: Any, y: Any, span: Any = None) -> Any:
     """bitwise_xor(a, b) of integers."""
 def call_cpacked(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `call_cpacked`, of which no code is made: it is a step of TVM's lowering of packed calls; here T.call_packed is compiled itself."""
@@ -187,7 +193,15 @@ def exp2(x: Any) -> Any:
 from ...handles.tir.intrinsics import handle_add_byte_offset as handle_add_byte_offset
 def hypot(x1: Any, x2: Any) -> Any:
     """hypot(x1, x2)"""
+def if_then_else(cond: Any, t: Any, f: Any, span: Any = None) -> Any:
+    """Return `true_value` if the condition, a bool, holds, else `false_value`; only the selected one is evaluated."""
 from ...handles.tir.intrinsics import ignore_loop_partition as ignore_loop_partition
+def isfinite(x: Any, span: Any = None) -> Any:
+    """Return whether x is neither infinite nor NaN, as an expression; always for integers."""
+def isinf(x: Any, span: Any = None) -> Any:
+    """Return whether x is infinite, as an expression; never for integers."""
+def isnan(x: Any, span: Any = None) -> Any:
+    """Return whether x is NaN, as an expression; never for integers."""
 from ...handles.tir.intrinsics import isnullptr as isnullptr
 from ...tvm_api.handles.data_layout import layout as layout
 def ldexp(x1: Any, x2: Any) -> Any:
@@ -206,11 +220,14 @@ def mma_fill(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `mma_fill`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
 def mma_store(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `mma_store`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
-def multiply(a: Any, b: Any) -> Any:
+def multiply(lhs: Any, rhs: Any, span: Any = None) -> Any:
     """a * b"""
 def nextafter(x1: Any, x2: Any) -> Any:
     """nextafter(x1, x2)"""
-from ...handles.tir.math_functions import power as pow
+def pow(x: Any, y: Any, span: Any = None) -> Any:
+    """Return a to the power b."""
+def power(x: Any, y: Any, span: Any = None) -> Any:
+    """Return a to the power b."""
 def ptx_arrive_barrier(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `ptx_arrive_barrier`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
 def ptx_arrive_barrier_expect_tx(*args: Any, **kwargs: Any) -> Any:
@@ -240,9 +257,9 @@ def ptx_wait_group(*args: Any, **kwargs: Any) -> Any:
 from ...handles.tir.intrinsics import q_multiply_shift as q_multiply_shift
 from ...handles.tir.intrinsics import q_multiply_shift_per_axis as q_multiply_shift_per_axis
 from ...handles.tir.intrinsics import reinterpret as reinterpret
-def shift_left(a: Any, b: Any) -> Any:
+def shift_left(x: Any, y: Any, span: Any = None) -> Any:
     """shift_left(a, b) of integers."""
-def shift_right(a: Any, b: Any) -> Any:
+def shift_right(x: Any, y: Any, span: Any = None) -> Any:
     """shift_right(a, b) of integers."""
 def simdgroup_load(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `simdgroup_load`, of which no code is made: it is for GPUs; functions here are compiled for CPUs."""
@@ -254,7 +271,7 @@ def start_profile_intrinsic(*args: Any, **kwargs: Any) -> Any:
     """The intrinsic `start_profile_intrinsic`, of which no code is made: it is for profiling on Hexagon."""
 from ...handles.tir.ir_builder import stmt_list as stmt_list
 from ...handles.tir.ir_builder import stmt_seq as stmt_seq
-def subtract(a: Any, b: Any) -> Any:
+def subtract(lhs: Any, rhs: Any, span: Any = None) -> Any:
     """a - b"""
 from ...handles.tir.intrinsics import tvm_access_ptr as tvm_access_ptr
 def tvm_bmma_sync(*args: Any, **kwargs: Any) -> Any:

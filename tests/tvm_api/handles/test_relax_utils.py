@@ -95,8 +95,8 @@ def test_other_texts_are_refused(mod, change, message):
 
 
 def test_what_is_stored(mod):
-    with pytest.raises(TiraxError, match="only modules, functions, struct info, targets"):
-        save_json(3)
+    with pytest.raises(TiraxError, match="what is stored is a node, a container or an array"):
+        save_json(object())
 
 
 def test_targets_and_texts_as_json():

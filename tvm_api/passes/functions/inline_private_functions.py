@@ -38,7 +38,7 @@ class InlinePrivateFunctions(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         candidates = {p.name: p for p in private_functions(op)}
-        inliner = _Inliner()
+        inliner = Inliner()
         for name in callees_first({n: p.func for n, p in candidates.items()}):
             private = candidates[name]
             if _inlinable(private):
@@ -63,7 +63,7 @@ def _in_dataflow(call: relax.CallOp) -> bool:
     return isinstance(call.parent_op(), relax.DataflowOp)
 
 
-class _Inliner:
+class Inliner:
     """Inlines calls, and records the changed functions with the names of their symbolic variables."""
 
     def __init__(self) -> None:
