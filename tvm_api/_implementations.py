@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 
 from ._names import NamesOnly
 
@@ -50,7 +51,6 @@ IMPLEMENTATIONS = {
     """,
     "runtime": "executable object_generic",
     "script.ir_builder.tir": "ir",
-    "script.parser.ir": "entry",
     "te": "tag",
     "tir": "build",
     "tir.analysis": "analysis",
@@ -67,13 +67,25 @@ IMPLEMENTATIONS = {
 """The modules inside of each package. A package's attribute of the same name stays what it is (`topi.sort`)."""
 
 
+def implementation_modules() -> Iterator[str]:
+    """Yield the paths of the modules without `tvm.`."""
+    for package, names in IMPLEMENTATIONS.items():
+        yield from (f"{package}.{name}" for name in names.split())
+
+
 def install(root: str) -> None:
     """Make the modules importable."""
-    for package, names in IMPLEMENTATIONS.items():
-        for name in names.split():
-            path = f"{root}.{package}.{name}"
-            if path not in sys.modules:
-                sys.modules[path] = NamesOnly(path, {f"tvm_api.{package}": "*"})
+    for inside in implementation_modules():
+        path = f"{root}.{inside}"
+        if path not in sys.modules:
+            package = next(p for p in (inside, *_above(inside)) if p in IMPLEMENTATIONS)
+            sys.modules[path] = NamesOnly(path, {f"tvm_api.{package}": "*"})
 
 
-__all__ = ["IMPLEMENTATIONS", "install"]
+def _above(path: str) -> Iterator[str]:
+    while "." in path:
+        path = path.rpartition(".")[0]
+        yield path
+
+
+__all__ = ["IMPLEMENTATIONS", "implementation_modules", "install"]

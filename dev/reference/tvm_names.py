@@ -8,10 +8,11 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
+from ...tvm_api._implementations import implementation_modules
 from .markdown import NOTE, table
 
 _PACKAGE = "tirax.tvm_api"
-_INTERNAL = frozenset(("dlight_rules", "handles", "operators", "passes"))
+_INTERNAL = frozenset(("dlight_rules", "handles", "llm", "operators", "passes"))
 """Folders with the implementations of TVM's names."""
 
 
@@ -19,7 +20,8 @@ def tvm_api() -> str:
     """Return the page of the provided TVM modules and their names."""
     head = """\
 `import tirax.tvm_api as tvm`: these names are those of [api.md](api.md), of the [operators](operators.md) and of the
-[passes](passes.md), where TVM has them. What is left out is in [left_out.md](left_out.md).
+[passes](passes.md), where TVM has them. They can also be imported from the modules that TVM's packages import them
+from (`tvm.relax.op.binary`). What is left out is in [left_out.md](left_out.md).
 """
     rows = ((f"`{path}`", ", ".join(f"`{name}`" for name in names)) for path, names in sorted(_modules()) if names)
     return "\n".join([NOTE, "# TVM's names\n", head, *table(("module", "names"), rows), ""])
@@ -36,10 +38,11 @@ def _modules() -> Iterator[tuple[str, list[str]]]:
     )
     for path in dotted:
         import_module(f"{_PACKAGE}.{path}" if path else _PACKAGE)
+    implementations = {f"{_PACKAGE}.{path}" for path in implementation_modules()}
     for name, module in list(sys.modules.items()):
         folder = name.removeprefix(_PACKAGE).removeprefix(".").partition(".")[0]
         is_public = name == _PACKAGE or name.startswith(f"{_PACKAGE}.") and "._" not in name
-        if is_public and folder not in _INTERNAL:
+        if is_public and folder not in _INTERNAL and name not in implementations:
             yield name.replace(_PACKAGE, "tvm"), list(_names(module))
 
 
