@@ -109,8 +109,14 @@ provide(
                 try_inline_contiguous_spatial
             """
         },
+        "generic": {"tvm_api.tir": "add multiply subtract", "te": "*", "handles.tir.prim_expr": "cast divide floordiv"},
+        "dlight.analysis": {
+            "tvm_api.dlight.base.analysis": "*",
+            "tvm_api.dlight.cpu.gemv": "get_reduction_expr is_gemv normalize",
+        },
         "dlight.base": {
             "tvm_api.dlight_rules": "ApplyDefaultSchedule ScheduleRule try_inline try_inline_contiguous_spatial",
+            "tvm_api.dlight.cpu.utils": "auto_vectorize get_bytes get_extent",
             "tvm_api.dlight.base.analysis": """
                 BlockInfo IterInfo collect_block_iter_vars_used_in_access_region collect_vars_used_in_prim_expr
                 detect_dominant_read is_broadcast_epilogue normalize_prim_func
@@ -125,6 +131,7 @@ provide(
         },
         "dlight.base.common_schedules": {"tvm_api.dlight_rules": "try_inline try_inline_contiguous_spatial"},
         "dlight.base.schedule_rule": {"tvm_api.dlight_rules": "ScheduleRule"},
+        "dlight.base.utils": {"tvm_api.dlight.cpu.utils": "auto_vectorize get_bytes get_extent"},
         "dlight.base.transform": {"tvm_api.dlight_rules": "ApplyDefaultSchedule"},
         "dlight.cpu": {"tvm_api.dlight_rules.gemv": "GEMV"},
         "dlight.cpu.base": {"tvm_api.dlight_rules.schedule_rule": "CPUScheduleRule"},
@@ -139,11 +146,12 @@ provide(
                 DiagnosticError=TiraxError
             """
         },
-        "nd": {"runtime": "Device NDArray array cpu cuda device empty from_dlpack"},
+        "nd": {"runtime": "Device NDArray array cl=opencl cpu cuda device empty from_dlpack gpu=cuda mtl=metal"},
         "runtime": {
             "runtime": """
-                Device Executable Module NDArray ShapeTuple cpu cuda device get_global_func list_global_func_names
-                PackedFunc load_module metal num_threads opencl register_func remove_global_func rocm vulkan
+                Device Executable Module NDArray PackedFunc ShapeTuple cl=opencl cpu cuda device get_global_func
+                gpu=cuda list_global_func_names load_module metal mtl=metal num_threads opencl register_func
+                remove_global_func rocm vulkan
             """,
             "runtime.param_dict": """
                 load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file

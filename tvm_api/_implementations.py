@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ._names import NamesOnly
 
 IMPLEMENTATIONS = {
-    "dlight": "analysis analysis.common_analysis analysis.gemv",
+    "dlight.analysis": "common_analysis gemv",
     "ir": "global_info",
     "meta_schedule": "extracted_task",
     "meta_schedule.builder": "builder local_builder",

@@ -93,7 +93,8 @@ def _of_row(row: Row) -> Iterator[Difference]:
             if member is _MISSING and not _has_member(found, name):
                 yield Difference(row.path, "member", name)
             elif parameters:
-                yield from _of_parameters(f"{row.path}.{name}", parameters, getattr(found, name, None))
+                bound = isinstance(member, staticmethod | classmethod)
+                yield from _of_parameters(f"{row.path}.{name}", parameters, getattr(found, name, None), not bound)
 
 
 def _has_member(found: type, name: str) -> bool:
@@ -103,7 +104,8 @@ def _has_member(found: type, name: str) -> bool:
         fields |= set(vars(base).get("__annotations__", {}))
         fields |= set(vars(base).get("__dataclass_fields__", {}))
         fields |= set(vars(base).get("PARTS", ()))
-    return name in fields or hasattr(found, name)
+    parts = getattr(getattr(found, "row", None), "parts", ())  # of an expression, which is a view of an operation
+    return name in fields or name in parts or hasattr(found, name)
 
 
 def _ours(path: str) -> Any:
@@ -119,8 +121,15 @@ def _ours(path: str) -> Any:
 
 
 def _is_refused(path: str) -> bool:
+    """Return whether the error of a missing name says why it is."""
     if why_refused(path) is not None:
         return True
+    parent, _, last = path.rpartition(".")
+    try:
+        getattr(import_module(f"{_API}.{parent}".rstrip(".")), last)
+    except (AttributeError, ImportError, TiraxError) as error:
+        if "is not provided:" in str(error):
+            return True
     module, _, name = path.rpartition(".")
     while True:
         if name in REFUSED_NAMES.get(module, {}):
@@ -130,14 +139,14 @@ def _is_refused(path: str) -> bool:
             return False
 
 
-def _of_parameters(path: str, parameters: str, ours: Any) -> Iterator[Difference]:
+def _of_parameters(path: str, parameters: str, ours: Any, is_method: bool = False) -> Iterator[Difference]:
     if not parameters or not callable(ours):
         return
     try:
         found = inspect.signature(ours).parameters
     except (TypeError, ValueError):
         return
-    known = [p for name, p in found.items() if name not in ("self", "cls")]
+    known = [*found.values()][1:] if is_method and inspect.isfunction(ours) else [*found.values()]
     theirs = ast.parse(f"def f{parameters.replace('=...', '=Ellipsis')}: ...").body[0]
     assert isinstance(theirs, ast.FunctionDef)
     yield from _of_named(path, theirs.args, known)

@@ -122,7 +122,7 @@ def _pool(kind: str, rank: int) -> type[Operator]:
     doc = f"The {'greatest' if kind == 'max' else 'mean'} of each window, for data of {rank} spatial dimensions."
     cls = type(f"{kind.title()}Pool{rank}d", (Pool,), {"__doc__": doc, "__module__": __name__})
     attrs: dict[str, Any] = {"pool_size": [1] * rank, "strides": [1] * rank, "dilation": [1] * rank}
-    attrs |= {"padding": [0] * (2 * rank), "ceil_mode": False, "count_include_pad": kind == "avg" and rank != 2}
+    attrs |= {"padding": [0] * (2 * rank), "ceil_mode": False, "count_include_pad": False}
     layout = f"NC{SPATIAL[rank]}"
     return of_rank(
         rank, operator(f"relax.nn.{kind}_pool{rank}d", "data", **attrs, layout=layout, out_layout=layout)(cls)

@@ -303,8 +303,8 @@ def _type_annotation(p: TirParser, site: CallSite) -> SSAValue:
 
 
 def _handle(p: TirParser, site: CallSite) -> FreshVar:
-    """Parse `T.handle("float32", "global")`: the address of elements of a type, also `"void"`, or of no particular
-    type.
+    """Parse `T.handle("float32", "global")`, once called `T.ptr`: the address of elements of a type, also `"void"`, or
+    of no particular type.
     """
     dtype, scope, _ = site.bind("dtype= storage_scope= is_size_var=")
     if dtype is None:
@@ -465,7 +465,7 @@ CALLS: dict[str, Builder] = {
     **dict.fromkeys(("IntImm", "FloatImm", "const"), _number),
     "meta_var": lambda p, site: MetaVar(site.bind("value")[0]),
     **dict.fromkeys(("target", "Target"), _target),
-    "handle": _handle,
+    **dict.fromkeys(("handle", "ptr", "Ptr"), _handle),
     "var": _fresh,
     "SizeVar": _fresh,
     "Var": _fresh,

@@ -88,7 +88,7 @@ def _scalar_parameter(p: TirParser, arg: ast.arg, annotation: ast.expr | None) -
         raise p.error(arg, f"parameter '{arg.arg}' has no type", expected="T.handle, T.Buffer(…) or T.int32, …")
     if isinstance(annotation, ast.Call):
         target = p.visit(annotation.func)
-        if target == Ref("tir", "handle"):
+        if target in (Ref("tir", "handle"), Ref("tir", "ptr"), Ref("tir", "Ptr")):
             return cast(FreshVar, p.visit(annotation)).dtype
         return None
     value = p.visit(annotation)

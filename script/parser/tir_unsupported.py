@@ -26,7 +26,7 @@ UNSUPPORTED: dict[str, str] = {
     **dict.fromkeys(("If", "Then", "Else", "While", "arg", "func_name", "func_ret", "buffer_decl"), _BUILDER),
     **dict.fromkeys(("block_name_suffix_context", "add_to_parent"), _BUILDER),
     **dict.fromkeys(("Call", "CallEffectKind", "BufferLoad", "ProducerLoad"), _NODE),
-    **dict.fromkeys(("ptr", "buffer_var", "Ptr", "Tuple", "void"), _NODE),
+    **dict.fromkeys(("buffer_var", "Tuple", "void"), _NODE),
     **dict.fromkeys(("texture2d_load", "texture2d_store", "tvm_kernel_replace_point"), _GPU),
     **dict.fromkeys(("mma_store_legacy", "mma_fill_legacy", "ptx_mma_legacy", "ptx_ldmatrix_legacy"), _GPU),
     "call_tir": _VM,

@@ -86,6 +86,7 @@ def test_every_intrinsic_has_a_meaning_and_machine_code():
         "SizeVar",
         "Var",
         "handle",
+        "ptr",
         "target",
         "env_thread",
         "llvm_lookup_intrinsic_id",

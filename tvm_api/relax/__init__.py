@@ -91,7 +91,11 @@ provide(
         "dpl": {"transforms.dpl": "*"},
         "dpl.context": {"transforms.dpl": "PatternContext"},
         "dpl.pattern": {"transforms.dpl": "*"},
-        "dpl.rewrite": {"transforms.dpl": "rewrite_bindings rewrite_call"},
+        "dpl.rewrite": {
+            "transforms.dpl": """
+                ExprPatternRewriter OrRewriter PatternMatchingRewriter TupleRewriter rewrite_bindings rewrite_call
+            """
+        },
         "expr": {
             "handles.relax.names": """
                 BaseFunc Binding BindingBlock Call Constant DataTypeImm DataflowBlock DataflowVar Expr ExternFunc
@@ -99,6 +103,8 @@ provide(
                 Var VarBinding const
             """,
             "tvm_api.handles.relax_utils": "_update_struct_info=update_struct_info extern get_shape_of prim_value",
+            "handles.struct_info": "StructInfo",
+            "handles.types": "Type",
         },
         "expr_functor": {
             "frontend.mutator": "PyExprMutator mutator",
@@ -113,7 +119,10 @@ provide(
         "frontend.nn.core": {"frontend.nn.core": "*"},
         "frontend.nn.exporter": {"frontend.nn.exporter": "*"},
         "frontend.nn.extern": {"frontend.nn.extern": "ExternModule ObjectModule SourceModule"},
-        "frontend.nn.llm": {},
+        "frontend.nn.llm": {
+            "tvm_api.llm.kv_cache": "PagedKVCache",
+            "tvm_api.llm.position_embedding": "llama_rope",
+        },
         "frontend.nn.llm.kv_cache": {"tvm_api.llm.kv_cache": "*"},
         "frontend.nn.llm.position_embedding": {"tvm_api.llm.position_embedding": "*"},
         "frontend.nn.modules": {"frontend.nn.modules": "*"},

@@ -22,13 +22,13 @@ class fft:
 
 class grad:
     @staticmethod
-    def avg_pool1d_backward(output_grad: Any, data: Any, pool_size: Any = [1], strides: Any = [1], padding: Any = [0, 0], dilation: Any = [1], ceil_mode: Any = False, count_include_pad: Any = True, layout: Any = 'NCW', out_layout: Any = 'NCW') -> Call:
+    def avg_pool1d_backward(output_grad: Any, data: Any, pool_size: Any = [1], strides: Any = [1], padding: Any = [0, 0], dilation: Any = [1], ceil_mode: Any = False, count_include_pad: Any = False, layout: Any = 'NCW', out_layout: Any = 'NCW') -> Call:
         """The gradient of `nn.avg_pool1d` by its data: what `output_grad` says goes to all points of each window."""
     @staticmethod
     def avg_pool2d_backward(output_grad: Any, data: Any, pool_size: Any = [1, 1], strides: Any = [1, 1], padding: Any = [0, 0, 0, 0], dilation: Any = [1, 1], ceil_mode: Any = False, count_include_pad: Any = False, layout: Any = 'NCHW', out_layout: Any = 'NCHW') -> Call:
         """The gradient of `nn.avg_pool2d` by its data: what `output_grad` says goes to all points of each window."""
     @staticmethod
-    def avg_pool3d_backward(output_grad: Any, data: Any, pool_size: Any = [1, 1, 1], strides: Any = [1, 1, 1], padding: Any = [0, 0, 0, 0, 0, 0], dilation: Any = [1, 1, 1], ceil_mode: Any = False, count_include_pad: Any = True, layout: Any = 'NCDHW', out_layout: Any = 'NCDHW') -> Call:
+    def avg_pool3d_backward(output_grad: Any, data: Any, pool_size: Any = [1, 1, 1], strides: Any = [1, 1, 1], padding: Any = [0, 0, 0, 0, 0, 0], dilation: Any = [1, 1, 1], ceil_mode: Any = False, count_include_pad: Any = False, layout: Any = 'NCDHW', out_layout: Any = 'NCDHW') -> Call:
         """The gradient of `nn.avg_pool3d` by its data: what `output_grad` says goes to all points of each window."""
     @staticmethod
     def end_checkpoint(input: Any) -> Call:
@@ -150,13 +150,13 @@ class nn:
     def attention_var_len(queries: Any, keys: Any, values: Any, seqstart_q: Any, max_seqlen_q: Any, seqstart_k: Any = None, max_seqlen_k: Any = None, scale: Any = None, causal_mask: Any = None, window_size: Any = None) -> Call:
         """Attention within each of several concatenated sequences."""
     @staticmethod
-    def avg_pool1d(data: Any, pool_size: Any = [1], strides: Any = [1], padding: Any = [0, 0], dilation: Any = [1], ceil_mode: Any = False, count_include_pad: Any = True, layout: Any = 'NCW', out_layout: Any = 'NCW') -> Call:
+    def avg_pool1d(data: Any, pool_size: Any = [1], strides: Any = [1], padding: Any = [0, 0], dilation: Any = [1], ceil_mode: Any = False, count_include_pad: Any = False, layout: Any = 'NCW', out_layout: Any = 'NCW') -> Call:
         """The mean of each window, for data of 1 spatial dimensions."""
     @staticmethod
     def avg_pool2d(data: Any, pool_size: Any = [1, 1], strides: Any = [1, 1], padding: Any = [0, 0, 0, 0], dilation: Any = [1, 1], ceil_mode: Any = False, count_include_pad: Any = False, layout: Any = 'NCHW', out_layout: Any = 'NCHW') -> Call:
         """The mean of each window, for data of 2 spatial dimensions."""
     @staticmethod
-    def avg_pool3d(data: Any, pool_size: Any = [1, 1, 1], strides: Any = [1, 1, 1], padding: Any = [0, 0, 0, 0, 0, 0], dilation: Any = [1, 1, 1], ceil_mode: Any = False, count_include_pad: Any = True, layout: Any = 'NCDHW', out_layout: Any = 'NCDHW') -> Call:
+    def avg_pool3d(data: Any, pool_size: Any = [1, 1, 1], strides: Any = [1, 1, 1], padding: Any = [0, 0, 0, 0, 0, 0], dilation: Any = [1, 1, 1], ceil_mode: Any = False, count_include_pad: Any = False, layout: Any = 'NCDHW', out_layout: Any = 'NCDHW') -> Call:
         """The mean of each window, for data of 3 spatial dimensions."""
     @staticmethod
     def batch_norm(data: Any, gamma: Any, beta: Any, moving_mean: Any, moving_var: Any, axis: Any, epsilon: Any = 1e-05, center: Any = True, scale: Any = True, momentum: Any = 0.1, training: Any = True) -> Call:

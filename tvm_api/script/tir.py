@@ -7,6 +7,7 @@ read the names from `tir.pyi`, which `python -m tirax.dev.reference` writes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
@@ -23,6 +24,7 @@ from ...handles.tir.buffers import Buffer as _Buffer
 from ...handles.tir.buffers import decl_buffer
 from ...handles.tir.prim_expr import OperandError, PrimExpr, const
 from ...handles.tir.variables import SizeVar, Var
+from ..handles import device_intrinsics as _device_intrinsics
 from ..handles import tir_script_builder as _script_builder
 from ..handles.from_script import function_decorator
 from . import _in_scripts
@@ -57,6 +59,14 @@ def cast(value: Any, dtype: str, span: object = None) -> PrimExpr:
 def handle(dtype: str | None = None, storage_scope: str = "global", **kwargs: Any) -> PrimExpr:
     """Return a pointer to elements of a dtype, to `void`, or untyped."""
     return _intrinsics.pointer_variable(dtype, storage_scope)
+
+
+def ptr(dtype: str, storage_scope: str = "global", is_size_var: bool = False) -> PrimExpr:
+    """Return a pointer to elements of a dtype: TVM's older name of `handle`. `is_size_var` means nothing for it."""
+    return _intrinsics.pointer_variable(dtype, storage_scope)
+
+
+Ptr = ptr
 
 
 def macro(func: Any = None, *, hygienic: bool = True) -> Any:
@@ -94,9 +104,11 @@ def _constant(value: Any, dtype: str) -> PrimExpr:
 globals().update({name: _scalar(name) for name in DTYPES})
 boolean = _scalar("bool")
 
+_VECTOR = re.compile(r"\w+x(2|4|8|16|32|64)")
+"""The dtypes of vectors that TVM names."""
 _FUNCTIONS = frozenset(("exp2", "exp10", "log1p"))
 """Functions of `tvm.tir` that neither te nor the intrinsics have."""
-_OF_BUILDERS = frozenset(("func_name", "func_ret"))
+_OF_BUILDERS = frozenset(("Else", "If", "Then", "While", "arg", "func_name", "func_ret"))
 """Names that are only valid in an `IRBuilder`; scripts have other syntax for them."""
 
 
@@ -113,6 +125,10 @@ def __getattr__(name: str) -> Any:
         return getattr(_intrinsics, name)
     if name in _FUNCTIONS:
         return getattr(_math_functions, name)
+    if name in _device_intrinsics.FUNCTIONS:
+        return getattr(_device_intrinsics, name)
+    if _VECTOR.fullmatch(name) and name.rpartition("x")[0] in DTYPES:
+        return _scalar(name)
     raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
 
 
@@ -123,4 +139,4 @@ def __dir__() -> list[str]:
 
 buffer = Buffer
 
-__all__ = ["Buffer", "buffer", "cast", "handle", "inline", "macro", "prim_func"]
+__all__ = ["Buffer", "buffer", "cast", "handle", "inline", "macro", "prim_func", "ptr", "Ptr"]

@@ -37,6 +37,7 @@ class Div(PrimExpr):
 class EQ(PrimExpr):
     """lhs == rhs (`a`, `b`)"""
     def __init__(self, a: Any, b: Any) -> None: ...
+from ...tvm_api.handles.tir_script_builder import Else as Else
 from ...te.tensor import ExternOp as ExternOp
 class FloatImm(PrimExpr):
     """A floating point constant, `FloatImm(dtype, value)`."""
@@ -53,6 +54,7 @@ class GE(PrimExpr):
 class GT(PrimExpr):
     """lhs > rhs (`a`, `b`)"""
     def __init__(self, a: Any, b: Any) -> None: ...
+from ...tvm_api.handles.tir_script_builder import If as If
 class IntImm(PrimExpr):
     """An integer constant, `IntImm(dtype, value)`."""
     def __init__(self, dtype: Any, value: Any) -> None: ...
@@ -88,6 +90,8 @@ class Or(PrimExpr):
     def __init__(self, a: Any, b: Any) -> None: ...
 from ...te.tensor import PlaceholderOp as PlaceholderOp
 from ...handles.tir.prim_expr import PrimExpr as PrimExpr
+def Ptr(dtype: Any, storage_scope: Any = 'global', is_size_var: Any = False) -> Any:
+    """Return a pointer to elements of a dtype: TVM's older name of `handle`. `is_size_var` means nothing for it."""
 class Ramp(PrimExpr):
     """base, base + stride, …: a vector."""
     def __init__(self, base: Any, stride: Any, lanes: Any) -> None: ...
@@ -109,7 +113,9 @@ class Sub(PrimExpr):
 from ...tvm_api.script._in_scripts import target as Target
 from ...te.tensor import Tensor as Tensor
 from ...te.tensor import TensorSlice as TensorSlice
+from ...tvm_api.handles.tir_script_builder import Then as Then
 from ...handles.tir.variables import Var as Var
+from ...tvm_api.handles.tir_script_builder import While as While
 from ...handles.tir.math_functions import abs_ as abs
 def acos(x: Any) -> Any:
     """acos(x), element by element."""
@@ -123,6 +129,7 @@ from ...tvm_api.script._in_scripts import alloc_buffer as alloc_buffer
 from ...tvm_api.script._in_scripts import allocate as allocate
 from ...tvm_api.script._in_scripts import allocate_const as allocate_const
 from ...handles.tir.prim_expr import any_of as any
+from ...tvm_api.handles.tir_script_builder import arg as arg
 def asin(x: Any) -> Any:
     """asin(x), element by element."""
 def asinh(x: Any) -> Any:
@@ -323,6 +330,8 @@ from ...handles.tir.math_functions import power as pow
 from ...handles.tir.math_functions import power as power
 def prod(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
     """The product over axes."""
+def ptr(dtype: Any, storage_scope: Any = 'global', is_size_var: Any = False) -> Any:
+    """Return a pointer to elements of a dtype: TVM's older name of `handle`. `is_size_var` means nothing for it."""
 from ...handles.tir.intrinsics import q_multiply_shift as q_multiply_shift
 from ...handles.tir.intrinsics import q_multiply_shift_per_axis as q_multiply_shift_per_axis
 from ...tvm_api.script._in_scripts import ramp as ramp
@@ -819,5 +828,5 @@ def call_packed_lowered(*args: Any, dtype: Any = ...) -> Any:
     """An intrinsic of another device."""
 def call_cpacked_lowered(*args: Any, dtype: Any = ...) -> Any:
     """An intrinsic of another device."""
-__all__ = ['Buffer', 'buffer', 'cast', 'handle', 'inline', 'macro', 'prim_func']
+__all__ = ['Buffer', 'buffer', 'cast', 'handle', 'inline', 'macro', 'prim_func', 'ptr', 'Ptr']
 __tirax_script_dialect__: str

@@ -87,6 +87,7 @@ provide(
             "handles.tir.prim_func": "PrimFunc",
             "schedule.tensor_intrin": "TensorIntrin",
         },
+        "generic": {"tvm_api.generic": "*"},
         "op": {"tvm_api.tir": "*"},
         "stmt": {"tvm_api.tir": "*"},
         "ir_builder": {"handles.tir.ir_builder": "BufferVar IRBuilder create"},
