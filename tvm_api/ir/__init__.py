@@ -24,8 +24,8 @@ from ...handles.struct_info import VDevice
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import PrimExpr
 from ...handles.types import FuncType, PointerType, PrimType, TupleType, Type
+from .._attached import attach
 from .._names import provide, refusing
-from ..handles.attached import attach
 from ..handles.containers import Map
 from ..handles.env_func import EnvFunc
 from ..handles.json_nodes import make_node

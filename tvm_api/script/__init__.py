@@ -7,8 +7,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from .._attached import attach
 from .._names import no_attribute, provide
-from ..handles.attached import attach
 from ..handles.from_script import from_mlir, from_source
 from . import ir, relax, tir
 from .ir import ir_module

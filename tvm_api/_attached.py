@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...diagnostics import NameLookupError, TiraxError
-from ...handles.module import IRModule
-from ...handles.relax.expr import GlobalVar
-from ...handles.relax.function import Function
-from ...ir.passes.options import OPTIONS
-from ...ir.passes.transform import PassContext
+from ..diagnostics import NameLookupError, TiraxError
+from ..handles.module import IRModule
+from ..handles.relax.expr import GlobalVar
+from ..handles.relax.function import Function
+from ..ir.passes.options import OPTIONS
+from ..ir.passes.transform import PassContext
 
 if TYPE_CHECKING:
-    from ...dialects import relax
+    from ..dialects import relax
 
 _MOST_CALLS = 1 << 10
 """Inlined calls, above which functions are taken to call each other for ever."""
@@ -28,7 +28,7 @@ def _inline_functions(self: Function, function_map: Mapping[str | GlobalVar, Fun
 
     Raises `NameLookupError` if a function is named twice, `TiraxError` if functions call each other.
     """
-    from ...transforms.functions.private import clean_up
+    from ..transforms.functions.private import clean_up
 
     functions = {_name(key): func for key, func in function_map.items()}
     if len(functions) != len(function_map):
@@ -40,9 +40,9 @@ def _inline_functions(self: Function, function_map: Mapping[str | GlobalVar, Fun
 
 
 def _inlined(caller: relax.FuncOp, functions: Mapping[str, relax.FuncOp]) -> list[relax.FuncOp]:
-    from ...dialects.relax import CallOp
-    from ...ir.names import make_unique
-    from ..passes.functions.inline_private_functions import Inliner
+    from ..dialects.relax import CallOp
+    from ..ir.names import make_unique
+    from .passes.functions.inline_private_functions import Inliner
 
     inliner = Inliner()
     for _ in range(_MOST_CALLS):
@@ -56,7 +56,7 @@ def _inlined(caller: relax.FuncOp, functions: Mapping[str, relax.FuncOp]) -> lis
 
 def _replace_global_vars(self: IRModule, replacements: Mapping[str | GlobalVar, str | GlobalVar]) -> IRModule:
     """Return a copy in which functions have other names, also where they are used. Raises `NameLookupError`."""
-    from ...transforms.functions.global_symbols import rename_functions
+    from ..transforms.functions.global_symbols import rename_functions
 
     names = {_name(old): _name(new) for old, new in replacements.items()}
     unknown = [name for name in names if name not in self.names]
