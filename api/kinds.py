@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..runtime.errors import ArgumentError
 from ..runtime.ndarray import NDArray
 
 
@@ -45,3 +46,28 @@ def convert(result: Any, to: Callable[[NDArray], Any]) -> Any:
     if isinstance(result, np.ndarray):  # a plain array is the memory of an argument that is returned
         return to(result if isinstance(result, NDArray) else result.view(NDArray))
     return tuple(convert(item, to) for item in result) if isinstance(result, tuple) else result
+
+
+def as_pairs(value: Any, path: str) -> Any:
+    """Return an array of complex numbers as real ones with a last dimension of pairs, of the same library if possible.
+
+    Raises `ArgumentError`, with the path of the argument, for other arrays.
+    """
+    dtype = getattr(value, "dtype", None)
+    if "complex" not in str(dtype):
+        raise ArgumentError(f"{path} is an array of complex numbers", expected="complex64 or complex128", found=dtype)
+    if type(value).__module__.partition(".")[0] == "torch":
+        return sys.modules["torch"].view_as_real(value.detach().resolve_conj())
+    plain = np.ascontiguousarray(np.asarray(value))
+    return plain.view(np.finfo(plain.dtype).dtype).reshape(*np.shape(value), 2)
+
+
+def as_complex(pairs: Any) -> Any:
+    """Return an array whose last dimension is pairs as complex numbers, without a copy in torch and numpy."""
+    kind = type(pairs).__module__.partition(".")[0]
+    if kind == "torch":
+        return sys.modules["torch"].view_as_complex(pairs)
+    if kind in ("jax", "jaxlib"):
+        return sys.modules["jax"].lax.complex(pairs[..., 0], pairs[..., 1])
+    plain = np.asarray(pairs)
+    return plain.view(np.result_type(plain.dtype, np.complex64))[..., 0]

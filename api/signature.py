@@ -29,7 +29,7 @@ class Signature:
     @property
     def is_flat(self) -> bool:
         """Whether all parameters are arrays, so that positional arguments need no work."""
-        return all(isinstance(s, Leaf) for s in self.parameters.values())
+        return all(isinstance(s, Leaf) and not s.is_complex for s in self.parameters.values())
 
     def arguments(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return the native arguments of a call. Raises `ArgumentError`, with all problems of names at once."""

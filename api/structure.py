@@ -11,13 +11,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..runtime.errors import ArgumentError
+from .kinds import as_complex, as_pairs
 
 Structure: TypeAlias = "Leaf | Constant | Features | Node"
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A value that the compiled function takes or returns."""
+    """A value that the compiled function takes or returns: complex numbers as real ones, pairs in a last dimension."""
+
+    is_complex: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Node:
 
 
 LEAF = Leaf()
+COMPLEX_LEAF = Leaf(is_complex=True)
 _BUILD: dict[str, Callable[[Node, list[Any]], Any]] = {
     "tuple": lambda node, parts: tuple(parts),
     "list": lambda node, parts: parts,
@@ -95,7 +99,7 @@ def structure_of(value: Any, leaf: Callable[[Any], Structure]) -> Structure:
 def flatten(structure: Structure, value: Any, path: str) -> Iterator[Any]:
     """Yield the leaves of a value that has a structure. Raises `ArgumentError`, with the path, if it has not."""
     if isinstance(structure, Leaf):
-        yield value
+        yield as_pairs(value, path) if structure.is_complex else value
     elif isinstance(structure, Constant):
         _require_constant(structure, value, path)
     elif isinstance(structure, Features):
@@ -133,7 +137,8 @@ def _items(node: Node, value: Any, path: str) -> Sequence[Any]:
 def unflatten(structure: Structure, leaves: Iterator[Any]) -> Any:
     """Return a value of a structure from its leaves."""
     if isinstance(structure, Leaf | Features):
-        return next(leaves)
+        leaf = next(leaves)
+        return as_complex(leaf) if isinstance(structure, Leaf) and structure.is_complex else leaf
     if isinstance(structure, Constant):
         return structure.value
     return _BUILD[structure.kind](structure, [unflatten(part, leaves) for part in structure.parts])
@@ -157,7 +162,7 @@ def _joined(path: str, key: Any, kind: str) -> str:
 def to_json(structure: Structure) -> Any:
     """Return a structure as data of JSON. Constants that JSON lacks become their text."""
     if isinstance(structure, Leaf):
-        return "leaf"
+        return "complex leaf" if structure.is_complex else "leaf"
     if isinstance(structure, Constant):
         plain = isinstance(structure.value, bool | int | float | str | None)
         return {"constant": structure.value if plain else str(structure.value)}
@@ -168,8 +173,8 @@ def to_json(structure: Structure) -> Any:
 
 def from_json(data: Any) -> Structure:
     """Return the structure of `to_json`. Raises `KeyError`, `TypeError` or `ValueError` for other data."""
-    if data == "leaf":
-        return LEAF
+    if data in ("leaf", "complex leaf"):
+        return LEAF if data == "leaf" else COMPLEX_LEAF
     if "constant" in data:
         return Constant(data["constant"])
     if "features" in data:

@@ -10,12 +10,13 @@ from typing import Any
 from ..frontend.importing.extras import require_torch
 from ..frontend.torch.expansion import expanded
 from ..frontend.torch.exported_program import from_exported_program
+from ..frontend.torch.fallback import is_complex
 from ..handles.module import IRModule
 from ..runtime.errors import ArgumentError, UnsupportedError
 from .exporting import exported
 from .options import Options
 from .signature import Signature
-from .structure import LEAF, Constant, Leaf, Node, Structure, structure_of
+from .structure import COMPLEX_LEAF, LEAF, Constant, Leaf, Node, Structure, structure_of
 
 
 def read_model(model: Any, options: Options) -> tuple[IRModule, Signature]:
@@ -87,14 +88,22 @@ def _signature(program: Any, forward: inspect.Signature | None) -> Signature:
 
     spec = program.call_spec
     constants = {s.arg.name: s.arg.value for s in _inputs(program) if hasattr(s.arg, "value")}
-    leaves = [Constant(constants[s.arg.name]) if s.arg.name in constants else LEAF for s in _inputs(program)]
+    leaves = [
+        Constant(constants[s.arg.name]) if s.arg.name in constants else _leaf_of(program, s) for s in _inputs(program)
+    ]
     args, kwargs = tree_unflatten(leaves, spec.in_spec)
     names = _parameter_names(program, forward)
     positional = [*names, *(f"arg{i}" for i in range(len(names), len(args)))][: len(args)]
     values = {**dict(zip(positional, args, strict=True)), **kwargs, **_defaults(forward, {*positional, *kwargs})}
     outputs = [s for s in program.graph_signature.output_specs if s.kind.name == "USER_OUTPUT"]
-    result = tree_unflatten([LEAF for _ in outputs], spec.out_spec)
+    result = tree_unflatten([_leaf_of(program, s) for s in outputs], spec.out_spec)
     return Signature({name: structure_of(v, _leaf) for name, v in values.items()}, structure_of(result, _leaf))
+
+
+def _leaf_of(program: Any, spec: Any) -> Leaf:
+    """The leaf of an input or output, which is complex if the node of its name is."""
+    node = next((n for n in program.graph.nodes if n.name == spec.arg.name), None)
+    return COMPLEX_LEAF if node is not None and is_complex(node.meta.get("val")) else LEAF
 
 
 def _parameter_names(program: Any, forward: inspect.Signature | None) -> list[str]:

@@ -51,9 +51,9 @@ def _checked(
     out: Array, info: Array,
 ) -> None:  # fmt: skip
     """Write the results of a function of whole batches; if a matrix of the batch has none, one by one."""
-    info[...] = 0
+    info.fill(0)
     try:
-        out[...] = function(*args)
+        np.copyto(out, function(*args))
         return
     except np.linalg.LinAlgError:
         stacked = [np.broadcast_to(a, (*out.shape[:-2], *a.shape[-2:])) for a in args]

@@ -9,6 +9,7 @@ from typing import Any
 from ...diagnostics import UnsupportedError
 from ..importing.errors import ModelError
 from .arguments import changes_operand, operator_name
+from .complex_operators import ALWAYS_COMPLEX
 from .control_flow import CONTROL_FLOW
 from .graph import DROPPED
 from .table import lookup
@@ -91,7 +92,9 @@ class _Rows:
     def __contains__(self, overload: Any) -> bool:
         if overload.__name__ in self.custom:
             return True
-        return str(overload) not in self.refused and lookup(*operator_name(overload)) is not None
+        operator, name = operator_name(overload)
+        known = operator in ALWAYS_COMPLEX or lookup(operator, name) is not None
+        return known and str(overload) not in self.refused
 
 
 def _needs_expansion(node: Any, rows: _Rows) -> bool:
@@ -139,9 +142,9 @@ def _all_decompositions(rows: _Rows, training: Collection[Any]) -> dict[Any, Any
     return {**_without_rows(decomposition_table, rows), **_defaults(rows), **of_training}
 
 
-_WHOLE = ("complex", "polar", "fft_", "linalg_", "_linalg_", "stft", "istft", "inverse", "cholesky", "unique_dim")
+_WHOLE = ("linalg_eig", "linalg_ldl", "linalg_lstsq", "unique_dim")
 """Names of operators, by their beginnings, that PyTorch computes whole if it computes them: in parts they would be
-several calls, and checks of a matrix would be lost.
+several calls.
 """
 
 

@@ -19,9 +19,10 @@ from ..importing.random_numbers import RandomNumbers, Seed
 from ..importing.report import Coverage, warn_of_fallbacks
 from .arguments import dtype_name
 from .expansion import expanded
-from .fallback import as_pairs, is_complex
+from .fallback import as_pairs
 from .graph import CustomConverter, GraphReader
 from .guards import emit_guards
+from .pairs import Pairs
 from .symbols import finite_bounds
 from .tensors import array_of, constant
 
@@ -51,7 +52,8 @@ def from_exported_program(
     `custom_convert_map`: converters by overload name, `{"add.Tensor": convert}`, called with the torch.fx node
     and the reader (`GraphReader`).
 
-    Outputs that are None, strings or numbers are kept as such in the result.
+    Outputs that are None, strings or numbers are kept as such in the result. Complex inputs, weights and outputs are
+    real tensors with a last dimension of pairs.
 
     `seed` is the seed of random numbers, such as dropout in training. None uses the state of the runtime: each
     call draws different numbers, reproducible with `runtime.manual_seed`. With an integer all calls draw the
@@ -176,6 +178,7 @@ class _Importer:
         self._reader = ProgramReader(self._builder, program.graph_module, custom, self._random, fallback == "torch")
         self._reader.symbols.names.update(names or {})
         self._placeholders = {n.name: n for n in program.graph.nodes if n.op == "placeholder"}
+        self._complex_inputs: set[str] = set()
         self._inputs = self._read_inputs()
 
     @property
@@ -198,10 +201,11 @@ class _Importer:
                 tensor = self._tensor_of(spec)
                 if self._keep_params:
                     inputs.weights[name] = Var(name, self._info(tensor))
-                    inputs.arrays[name] = array_of(tensor, spec.target)
+                    inputs.arrays[name] = array_of(as_pairs(tensor), spec.target)
+                    self._complex_inputs.update([name] * tensor.is_complex())
                 else:
-                    pairs = as_pairs(tensor) if self._reader.fallback else tensor
-                    inputs.values[name] = constant(pairs, spec.target)
+                    weight = constant(as_pairs(tensor), spec.target)
+                    inputs.values[name] = Pairs(whole=weight) if tensor.is_complex() else weight
             elif spec.kind is InputKind.TOKEN:  # a token for ordering effects, which is not needed here
                 inputs.values[name] = None
             else:
@@ -220,6 +224,7 @@ class _Importer:
         value = self._placeholders[name].meta.get("val")
         if hasattr(value, "dtype") and hasattr(value, "shape"):
             inputs.variables[name] = Var(name, self._info(value))
+            self._complex_inputs.update([name] * value.is_complex())
         elif hasattr(value, "node"):
             inputs.variables[name] = Var(name, PrimStructInfo(value=self._reader.symbols.extent(value)))
             inputs.values[name] = self._reader.symbols.extent(value)
@@ -227,9 +232,10 @@ class _Importer:
             inputs.values[name] = value
 
     def _info(self, tensor: Any) -> TensorStructInfo:
+        extents = [self._reader.symbols.extent(s) for s in tensor.shape]
         if tensor.is_complex():
-            raise UnsupportedError("complex numbers are not supported", found=dtype_name(tensor.dtype))
-        return TensorStructInfo([self._reader.symbols.extent(s) for s in tensor.shape], dtype_name(tensor.dtype))
+            return TensorStructInfo([*extents, 2], dtype_name(tensor.dtype.to_real()))
+        return TensorStructInfo(extents, dtype_name(tensor.dtype))
 
     # The module.
 
@@ -264,7 +270,8 @@ class _Importer:
     def _enter(self, inputs: _Inputs) -> None:
         known = {**inputs.variables, **inputs.weights, **inputs.values}
         for name, node in self._placeholders.items():
-            self._reader.env[node] = known[name]
+            value = known[name]
+            self._reader.env[node] = Pairs(whole=value) if name in self._complex_inputs else value
 
     # Outputs.
 
@@ -283,13 +290,13 @@ class _Importer:
         (node,) = (n for n in self._program.graph.nodes if n.op == "output")
         specs = self._program.graph_signature.output_specs
         pairs = list(zip(specs, node.args[0], strict=True))
-        if any(is_complex(v.meta.get("val")) for v in node.all_input_nodes):
-            raise UnsupportedError("a result of the program is complex", hint="return torch.view_as_real(x)")
         outputs = [v for spec, v in pairs if spec.kind is OutputKind.USER_OUTPUT]
         changed = [v for spec, v in pairs if spec.kind is not OutputKind.USER_OUTPUT and v not in outputs]
         return [self._reader.value(v) for v in [*outputs, *changed]]
 
     def _output(self, value: Any) -> Expr:
+        if isinstance(value, Pairs):
+            return value.joined(self._builder.emit)
         if isinstance(value, Expr):
             return value
         if value is None:

@@ -13,6 +13,7 @@ from ...runtime.errors import ArgumentError
 from ...runtime.torch_operators import encoded, name_of
 from ..block_builder import BlockBuilder
 from .arguments import dtype_name, leaves, mapped, operator_name
+from .pairs import Pairs
 from .symbols import Symbols
 
 
@@ -58,7 +59,8 @@ def call_torch(reader: Reader, node: Any) -> Any:
     info = unknown[0] if len(unknown) == 1 else TupleStructInfo(unknown)
     value = reader.block_builder.emit(call_pure_packed(name, *arguments.values, sinfo_args=info))
     fields = [value] if len(infos) == 1 else [TupleGetItem(value, i) for i in range(len(infos))]
-    cast = [reader.block_builder.match_cast(f, info) for f, info in zip(fields, infos, strict=True)]
+    cast: list[Any] = [reader.block_builder.match_cast(f, info) for f, info in zip(fields, infos, strict=True)]
+    cast = [Pairs(whole=v) if r.is_complex() else v for v, r in zip(cast, results, strict=True)]
     return cast if isinstance(node.meta["val"], list | tuple) else cast[0]
 
 
@@ -104,6 +106,8 @@ class _Arguments:
         if type(argument).__name__ != "Node":
             return encoded(argument)
         value = self._reader.value(argument)
+        if isinstance(value, Pairs):
+            value = value.joined(self._reader.block_builder.emit)
         kind = "complex" if is_complex(argument.meta.get("val")) else "tensor"
         return mapped(value, lambda v: self._passed(v, kind))
 

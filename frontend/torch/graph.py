@@ -16,13 +16,15 @@ from ..importing.errors import ModelError
 from ..importing.random_numbers import RandomNumbers
 from ..importing.report import Coverage, Status
 from .arguments import dtype_name, leaves, mapped, normalized, operator_name, plain_argument, takes_tensor
+from .complex_operators import complex_converter
 from .control_flow import CONTROL_FLOW
 from .emitter import Emitter
 from .fallback import as_pairs, call_torch, is_complex
+from .pairs import Pairs
 from .places import location_of, place_of
 from .promotion import dtype_beside
 from .symbols import Symbols, is_symbolic
-from .table import lookup
+from .table import Converter, lookup
 from .tensors import constant
 
 CustomConverter = Callable[[Any, "GraphReader"], Any]
@@ -126,6 +128,8 @@ class GraphReader:
         self._dataflow = None
 
     def _exported(self, value: Any) -> Any:
+        if isinstance(value, Pairs):
+            return value.mapped(self._exported)
         return self.block_builder.export(value) if isinstance(value, DataflowVar) else value
 
     # Nested graphs.
@@ -191,11 +195,7 @@ class GraphReader:
     def _converted(self, node: Any) -> Any:
         value = node.meta.get("val")
         if is_complex(value) or any(is_complex(n.meta.get("val")) for n in node.all_input_nodes):
-            if getattr(node.target, "__name__", "") == "getitem" and self.fallback:
-                return self._item(*self.retrieve_args(node))
-            if node.op == "get_attr" and self.fallback:
-                return constant(as_pairs(self._attribute_value(node)))
-            raise UnsupportedError("complex numbers are not supported")
+            return self._complex(node)
         if is_symbolic(value) and not _defines_symbol(node):
             return self.symbols.extent(value)
         if node.op == "get_attr":
@@ -210,6 +210,23 @@ class GraphReader:
         if not hasattr(node.target, "_schema"):
             return self._python(node)
         return self._called(node)
+
+    def _complex(self, node: Any) -> Any:
+        """Return the result of a node that takes or returns complex tensors."""
+        if node.op == "get_attr":
+            return Pairs(whole=constant(as_pairs(self._attribute_value(node))))
+        if getattr(node.target, "__name__", "") == "getitem":
+            return self._item(*self.retrieve_args(node))
+        if not hasattr(node.target, "_schema"):
+            raise UnsupportedError("complex numbers are not supported here")
+        operator, overload = operator_name(node.target)
+        if operator in DROPPED:
+            return None
+        convert = complex_converter(operator, overload)
+        if convert is None:
+            raise UnsupportedError("no converter is there for complex numbers")
+        args, kwargs = normalized(node.target, node.args, node.kwargs)
+        return self._applied(convert, self.value(args), {k: self.value(v) for k, v in kwargs.items()})
 
     def attribute(self, node: Any) -> Any:
         """Return a constant or submodule of the graph's module."""
@@ -239,7 +256,10 @@ class GraphReader:
         values = self.value(args)
         if values and takes_tensor(node.target) and isinstance(values[0], int | float):  # as in the results of vmap
             values[0] = const(values[0], dtype_beside(values[0], values[1:]))
-        by_keyword = {k: self.value(v) for k, v in kwargs.items()}
+        return self._applied(convert, values, {k: self.value(v) for k, v in kwargs.items()})
+
+    def _applied(self, convert: Converter, values: list[Any], by_keyword: Mapping[str, Any]) -> Any:
+        """Return the results of a converter, bound. Raises `UnsupportedError` for arguments that it cannot take."""
         try:
             return self.emitter.as_traced(self._bound(convert(self.emitter, *values, **by_keyword)))
         except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -257,6 +277,8 @@ class GraphReader:
     def _bound(self, value: Any) -> Any:
         if isinstance(value, list | tuple):
             return [self._bound(v) for v in value]
+        if isinstance(value, Pairs):
+            return value.mapped(self._bound)
         return self.emitter.bound(value) if isinstance(value, Expr) else value
 
     def _item(self, value: Any, index: Any) -> Any:
@@ -272,8 +294,9 @@ class GraphReader:
         if not hasattr(value, "dtype"):
             return value
         extents = [self.symbols.extent(s) for s in value.shape]
-        dtype = dtype_name(value.dtype if not value.is_complex() else value.dtype.to_real())
-        return Var("unsupported", TensorStructInfo(extents, dtype))
+        if value.is_complex():
+            return Pairs(whole=Var("unsupported", TensorStructInfo([*extents, 2], dtype_name(value.dtype.to_real()))))
+        return Var("unsupported", TensorStructInfo(extents, dtype_name(value.dtype)))
 
 
 def _output(module: Any) -> Any:
