@@ -23,10 +23,17 @@ _DIALECTS = {
     "tir": "dialects.tir:Tir",
     "host": "dialects.host:Host",
     "sched": "dialects.sched:Sched",
-    "arith_extras": "dialects.xdsl_extras:ArithExtras",
-    "func_extras": "dialects.xdsl_extras:FuncExtras",
-    "llvm_extras": "dialects.xdsl_extras:LLVMExtras",
 }
+
+EXTENDED = {
+    "arith": "dialects.xdsl_extras:Arith",
+    "func": "dialects.xdsl_extras:Func",
+    "linalg": "dialects.xdsl_extras:Linalg",
+    "llvm": "dialects.xdsl_extras:LLVM",
+    "math": "dialects.xdsl_extras:Math",
+    "tosa": "dialects.xdsl_extras:Tosa",
+}
+"""Upstream dialects with operations that xDSL's lack. `xdsl-opt`, which takes each name once, has xDSL's."""
 
 _PASSES: dict[str, str] = {
     "normalize": "transforms.bindings.normalize:Normalize",
@@ -246,6 +253,7 @@ def full_universe() -> Universe:
                     hint=f"uninstall one of the packages, rename what it brings, or leave it out: {PLUGINS}=",
                 )
             known |= table
+    parts["dialect"] |= {name: _lazy(path) for name, path in EXTENDED.items()}
     return Universe(all_dialects=parts["dialect"], all_passes=parts["pass"], all_targets=parts["target"])
 
 

@@ -6,9 +6,8 @@ Conventions:
   own, so that each edge can pass other values. Blocks may be in any order.
 - Names of values are kept, made unique within the function.
 - Intrinsics are called without type suffix and without declaration: LLVM's parser adds both.
-- On loads and stores, the attribute `nontemporal` is kept. On branches, `loop_annotation` is a dictionary of metadata:
-  `{vectorize.enable = true, vectorize.width = 16 : i32, unroll.count = 4 : i32, unroll.disable}` (keys without the
-  prefix `llvm.loop.`; a unit attribute has no value).
+- On loads and stores, the property `nontemporal` is kept. On branches, `loop_annotation` is a property
+  `#llvm.loop_annotation<vectorize = <width = 16 : i32>, unroll = <disable = true>>` (`loop_annotation.py`).
 - `llvm.call` without a callee calls the pointer that is its first argument.
 """
 
@@ -25,13 +24,13 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     ModuleOp,
     StringAttr,
-    UnitAttr,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ..diagnostics import UnsupportedError
 from ..dialects.names import name_of
 from ..dialects.xdsl_extras import llvm_extras
+from ..dialects.xdsl_extras.loop_annotation import LoopAnnotationAttr
 from ..dialects.xdsl_extras.type_guards import is_integer_attr
 from .llvm_literals import Initialiser, constant_text, literal_of, quoted, symbol, type_text
 
@@ -59,15 +58,13 @@ class _Metadata:
             self.lines.append(f"!{known} = !{{{text}}}")
         return known
 
-    def loop(self, annotation: DictionaryAttr) -> int:
+    def loop(self, annotation: LoopAnnotationAttr) -> int:
         """Return the number of a new loop node with these properties."""
         parts: list[str] = []
-        for key, value in annotation.data.items():
+        for key, value in annotation.metadata():
             text = f'!"llvm.loop.{key}"'
-            if is_integer_attr(value):
+            if isinstance(value, IntegerAttr):
                 text += f", {type_text(value.type)} {constant_text(value, value.type)}"
-            elif not isinstance(value, UnitAttr):
-                raise UnsupportedError(f"loop annotation '{key} = {value}'", expected="an integer, a boolean or a flag")
             parts.append(f"!{self.node(text)}")
         number = len(self.lines)
         self.lines.append(f"!{number} = distinct !{{{', '.join([f'!{number}', *parts])}}}")
@@ -227,11 +224,8 @@ def _icmp(f: _Function, op: llvm.ICmpOp) -> str:
     return f"icmp {predicate} {f.typed(op.lhs)}, {f.names[op.rhs]}"
 
 
-def _fcmp(f: _Function, op: llvm.FCmpOp | llvm_extras.FCmpOp) -> str:
-    if isinstance(op, llvm.FCmpOp):
-        predicate = str(llvm.FCmpPredicateFlag.from_int(op.predicate.value.data)).lstrip("_")
-    else:
-        predicate = op.predicate.data
+def _fcmp(f: _Function, op: llvm.FCmpOp) -> str:
+    predicate = str(llvm.FCmpPredicateFlag.from_int(op.predicate.value.data)).lstrip("_")
     return f"fcmp {_fastmath(op)}{predicate} {f.typed(op.lhs)}, {f.names[op.rhs]}"
 
 
@@ -262,7 +256,7 @@ def _memory_suffix(f: _Function, op: llvm.LoadOp | llvm.StoreOp) -> str:
     suffix = f" {ordering}" if ordering else ""
     if op.alignment is not None:
         suffix += f", align {op.alignment.value.data}"
-    if "nontemporal" in op.attributes:
+    if "nontemporal" in op.properties:
         suffix += f", !nontemporal !{f.metadata.node('i32 1')}"
     return suffix
 
@@ -319,10 +313,6 @@ def _extract_element(f: _Function, op: llvm_extras.ExtractElementOp) -> str:
     return f"extractelement {f.list((op.vector, op.position))}"
 
 
-def _vector_gep(f: _Function, op: llvm_extras.VectorGEPOp) -> str:
-    return f"getelementptr inbounds {type_text(op.elem_type)}, {f.list((op.base, op.indices))}"
-
-
 def _shuffle(f: _Function, op: llvm.ShuffleVectorOp) -> str:
     lanes = [int(i) for i in op.mask.get_values()]
     if not any(lanes):
@@ -355,11 +345,11 @@ def _return(f: _Function, op: llvm.ReturnOp) -> str:
 
 
 def _loop_suffix(f: _Function, op: Operation) -> str:
-    annotation = op.attributes.get("loop_annotation")
+    annotation = op.properties.get("loop_annotation")
     if annotation is None:
         return ""
-    if not isinstance(annotation, DictionaryAttr):
-        raise UnsupportedError(f"loop_annotation is {annotation}", expected="a dictionary of loop metadata")
+    if not isinstance(annotation, LoopAnnotationAttr):
+        raise UnsupportedError(f"loop_annotation is {annotation}", expected="#llvm.loop_annotation<…>")
     return f", !llvm.loop !{f.metadata.loop(annotation)}"
 
 
@@ -375,7 +365,7 @@ def _cond_br(f: _Function, op: llvm.CondBrOp) -> str:
 def _switch(f: _Function, op: llvm_extras.SwitchOp) -> str:
     default, *rest = f.targets[op]
     kind = type_text(op.value.type)
-    cases = " ".join(f"{kind} {case}, label %{label}" for case, label in zip(op.cases.get_values(), rest, strict=True))
+    cases = " ".join(f"{kind} {case}, label %{label}" for case, label in zip(op.cases, rest, strict=True))
     return f"switch {f.typed(op.value)}, label %{default} [{cases}]"
 
 
@@ -417,7 +407,9 @@ _LINES: dict[type[Operation], Line] = {
     llvm.SelectOp: _select,
     llvm_extras.SelectOp: _select,
     llvm.GEPOp: _gep,
+    llvm_extras.GEPOp: _gep,
     llvm.LoadOp: _load,
+    llvm_extras.LoadOp: _load,
     llvm.StoreOp: _store,
     llvm.AllocaOp: _alloca,
     llvm.CallOp: _call,
@@ -425,14 +417,15 @@ _LINES: dict[type[Operation], Line] = {
     llvm.MaskedStoreOp: _masked_store,
     llvm.InsertElementOp: _insert_element,
     llvm_extras.ExtractElementOp: _extract_element,
-    llvm_extras.VectorGEPOp: _vector_gep,
     llvm.ShuffleVectorOp: _shuffle,
     llvm.ExtractValueOp: _extract_value,
     llvm.InsertValueOp: _insert_value,
     llvm.InlineAsmOp: _inline_asm,
     llvm.ReturnOp: _return,
     llvm.BrOp: _br,
+    llvm_extras.BrOp: _br,
     llvm.CondBrOp: _cond_br,
+    llvm_extras.CondBrOp: _cond_br,
     llvm_extras.SwitchOp: _switch,
     llvm.UnreachableOp: _unreachable,
 }

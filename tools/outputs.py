@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import IO
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -33,6 +34,28 @@ class ScriptTarget(Target):
         output.write(print_script(module, show_meta=self.show_meta) + "\n")
 
 
+@dataclass(frozen=True)
+class UpstreamTarget(MLIRTarget):
+    """MLIR text that MLIR's own tools read, too."""
+
+    name = "mlir"
+
+    def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from ..ir.upstream_text import UpstreamPrinter
+
+        if self.syntax_highlight:
+            super().emit(ctx, module, output)
+            return
+        printer = UpstreamPrinter(
+            output,
+            self.print_generic_format,
+            print_properties_as_attributes=self.print_properties_as_attributes,
+            print_debuginfo=self.print_debuginfo,
+        )
+        printer.print_op(module)
+        printer.print_metadata(ctx.loaded_dialects)
+
+
 def _llvm() -> type[Target]:
     from ..lowering.emit import LLVMTarget
 
@@ -40,7 +63,7 @@ def _llvm() -> type[Target]:
 
 
 OWN_TARGETS: dict[str, Callable[[], type[Target]]] = {
-    "mlir": lambda: MLIRTarget,
+    "mlir": lambda: UpstreamTarget,
     "tvmscript": lambda: ScriptTarget,
     "llvm": _llvm,
 }

@@ -90,7 +90,7 @@ def command_line() -> argparse.ArgumentParser:
     _add_checking(parser)
 
     group = parser.add_argument_group("MLIR text")
-    group.add_argument("--print-op-generic", help="print operations in generic form", **flag)
+    group.add_argument("--print-op-generic", "--mlir-generic", help="print operations in generic form", **flag)
     group.add_argument(
         "--elide-constants",
         type="bytes",

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import TiraxError
 from ..dialects.relax.data import elided_contents
+from ..ir.upstream_text import upstream_text
 from .color import is_colored
 
 
@@ -145,7 +146,7 @@ class Dumps:
 
             return print_script(module, show_meta=elide is None), "py"
         with elided_contents(elide):
-            return str(module), "mlir"
+            return upstream_text(module), "mlir"
 
 
 _COLOURS = {"+": "32", "-": "31", "@": "36", " ": ""}

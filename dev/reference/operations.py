@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from xdsl.dialects.builtin import ArrayOfConstraint
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Dialect
 from xdsl.irdl import (
     AnyAttr,
     AnyOf,
@@ -28,7 +28,7 @@ from ...dialects.relax.operator import Operator
 from ...dialects.sched import Instruction
 from ...handles.relax.calls import operator_function
 from ...schedule.registry import PRIMITIVES
-from ...universe import TIRAX_UNIVERSE
+from ...universe import EXTENDED, TIRAX_UNIVERSE, full_universe
 from .examples import example
 from .markdown import NOTE, anchor, first_paragraph, own_doc, row, table
 from .syntax import syntax
@@ -38,8 +38,9 @@ A page for each dialect, and one for [Relax's operators](operators.md). On them 
 The examples are out of whole programs, which a test reads and verifies: for instance [tir.mlir](examples/tir.mlir).
 """
 
-DIALECTS = tuple(TIRAX_UNIVERSE.all_dialects)
-"""The dialects that the package defines."""
+_OF_TABLES = frozenset(("linalg", "tosa"))
+DIALECTS = (*TIRAX_UNIVERSE.all_dialects, *(name for name in EXTENDED if name not in _OF_TABLES))
+"""The dialects that the package defines, and those that it extends by more than rows of a table."""
 
 
 def operators() -> str:
@@ -60,29 +61,35 @@ def operators() -> str:
 def dialects() -> str:
     """Return the overview of dialects with links to their pages."""
     lines = [NOTE, "# Dialects\n", _HEAD]
-    rows = ((f"[{n}](dialects/{n}.md)", str(len(_operations(n))), first_paragraph(_module(n))) for n in DIALECTS)
+    rows = ((f"[{n}](dialects/{n}.md)", str(len(operations_of(n))), first_paragraph(_module(n))) for n in DIALECTS)
     return "\n".join([*lines, *table(("dialect", "operations", "what it is"), rows), ""])
 
 
 def dialect(name: str) -> str:
     """Return the page of a dialect's types, attributes and operations; Relax operators have a separate page."""
     lines = [NOTE, f"# The dialect `{name}`\n", f"{inspect.cleandoc(own_doc(_module(name)))}\n"]
-    attributes = list(TIRAX_UNIVERSE.all_dialects[name]().attributes)
+    attributes = [a for a in _dialect(name).attributes if a.__module__.startswith("tirax.")]
     if attributes:
         lines += ["## Types and attributes\n"]
         lines += table(("name", "meaning"), ((f"`{a.name}`", first_paragraph(a)) for a in attributes))
         lines += [""]
-    ops = _operations(name)
+    ops = operations_of(name)
     lines += ["## Operations\n", *table(("operation", "meaning"), (_index_row(op.name, op) for op in ops))]
     for op in ops:
         lines += section(op)
     return "\n".join(lines) + "\n"
 
 
-def _operations(name: str) -> list[type[Any]]:
+def operations_of(name: str) -> list[type[Any]]:
     """Return the operations of a dialect without operators and those of plug-ins."""
-    ops: list[Any] = list(TIRAX_UNIVERSE.all_dialects[name]().operations)
+    ops: list[Any] = [
+        op for op in _dialect(name).operations if name not in EXTENDED or op.__module__.startswith("tirax.")
+    ]
     return sorted((op for op in ops if op.name not in OPERATORS and _is_ours(op)), key=lambda op: op.name)
+
+
+def _dialect(name: str) -> Dialect:
+    return full_universe().all_dialects[name]()
 
 
 def _is_ours(op: type[Any]) -> bool:
@@ -94,7 +101,7 @@ def _module(name: str) -> Any:
     from importlib import import_module
 
     places = {"sym": "sym", "relax": "relax", "tir": "tir", "host": "host", "sched": "sched"}
-    return import_module(f"...dialects.{places.get(name) or f'xdsl_extras.{name}'}", __package__)
+    return import_module(f"...dialects.{places.get(name) or f'xdsl_extras.{name}_extras'}", __package__)
 
 
 def _index_row(name: str, op: type[Any]) -> tuple[str, str]:

@@ -1,11 +1,32 @@
 """Operations that xDSL's upstream dialects lack, kept separate and ready to go upstream.
 
-`arith_extras`, `func_extras` and `llvm_extras` have the names and semantics of MLIR's operations; only the prefix
-differs, because xDSL's own dialects reject vectors there, or do not have the operation.
+They have MLIR's names, properties and text. `arith`, `func` and `llvm` are xDSL's dialects with these operations: what
+reads text has them instead of xDSL's (`tirax.universe`), since a name can have one meaning only.
 """
 
-from .arith_extras import ArithExtras
-from .func_extras import FuncExtras
-from .llvm_extras import LLVMExtras
+from collections.abc import Sequence
 
-__all__ = ["ArithExtras", "FuncExtras", "LLVMExtras"]
+from xdsl.dialects import arith, func, linalg, llvm, math, tosa
+from xdsl.ir import Attribute, Dialect, Operation
+
+from . import arith_extras, func_extras, linalg_extras, llvm_extras, math_extras, tosa_extras
+from .loop_annotation import LoopAnnotationAttr
+
+
+def _extended(
+    upstream: Dialect, ours: Sequence[type[Operation]], attributes: Sequence[type[Attribute]] = ()
+) -> Dialect:
+    names = {op.name for op in ours}
+    kept = [op for op in upstream.operations if op.name not in names]
+    return Dialect(upstream.name, [*kept, *ours], [*upstream.attributes, *attributes], list(upstream._interfaces))  # pyright: ignore[reportPrivateUsage]
+
+
+Arith = _extended(arith.Arith, arith_extras.OPERATIONS)
+Func = _extended(func.Func, func_extras.OPERATIONS)
+LLVM = _extended(llvm.LLVM, llvm_extras.OPERATIONS, [LoopAnnotationAttr])
+
+Linalg = _extended(linalg.Linalg, linalg_extras.OPERATIONS)
+Math = _extended(math.Math, math_extras.OPERATIONS)
+Tosa = _extended(tosa.TOSA, tosa_extras.OPERATIONS)
+
+__all__ = ["LLVM", "Arith", "Func", "Linalg", "Math", "Tosa"]

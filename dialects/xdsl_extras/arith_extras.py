@@ -1,31 +1,39 @@
 """`arith` operations that also work on vectors.
 
 xDSL's `arith.cmpi`, `cmpf`, `select`, `extsi`, `extui`, `trunci`, `sitofp`, `uitofp`, `fptosi`, `fptoui` and
-`index_cast` accept scalars only. The operations here are elementwise on scalars and on vectors of one shape, like
-MLIR's.
+`index_cast` accept scalars only, and it has no `index_castui`. The operations here have the names, the properties and
+the text of MLIR's, and are elementwise on scalars and on vectors and tensors of one shape. They are subclasses of
+xDSL's, so that its passes and interpreters find them.
 """
 
 from __future__ import annotations
 
 from abc import ABC
+from typing import Any, Self, cast
 
+from xdsl.dialects import arith
+from xdsl.dialects.arith import FastMathFlagsAttr, IntegerOverflowAttr
 from xdsl.dialects.builtin import (
-    BFloat16Type,
+    AnyFloat,
     FixedBitwidthType,
-    Float16Type,
-    Float32Type,
-    Float64Type,
     IndexType,
+    IntegerAttr,
     IntegerType,
-    StringAttr,
+    TensorType,
+    UnitAttr,
+    VectorType,
     i1,
+    i64,
 )
-from xdsl.ir import Attribute, Dialect, Operation, SSAValue
-from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, opt_prop_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
 
-from .type_guards import element_type, is_vector, with_element
+from .type_guards import element_type as element_type
+from .type_guards import with_element
 
 INTEGER_PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 FLOAT_PREDICATES = (
@@ -33,41 +41,51 @@ FLOAT_PREDICATES = (
     + ("ueq", "ugt", "uge", "ult", "ule", "une", "uno", "true")
 )  # fmt: skip
 
-
-_FLOATS = (BFloat16Type, Float16Type, Float32Type, Float64Type)
-
-Kind = type | tuple[type, ...]
+Kind = Any
+"""What `isinstance` takes: a class, or a union of them."""
 
 # operation -> (kind of source elements, kind of result elements, 1: wider, -1: narrower, 0: any width)
 _CASTS: dict[str, tuple[Kind, Kind, int]] = {
-    "arith_extras.extsi": (IntegerType, IntegerType, 1),
-    "arith_extras.extui": (IntegerType, IntegerType, 1),
-    "arith_extras.trunci": (IntegerType, IntegerType, -1),
-    "arith_extras.sitofp": (IntegerType, _FLOATS, 0),
-    "arith_extras.uitofp": (IntegerType, _FLOATS, 0),
-    "arith_extras.fptosi": (_FLOATS, IntegerType, 0),
-    "arith_extras.fptoui": (_FLOATS, IntegerType, 0),
-    "arith_extras.index_cast": ((IntegerType, IndexType), (IntegerType, IndexType), 0),
-    "arith_extras.index_castui": ((IntegerType, IndexType), (IntegerType, IndexType), 0),
+    "arith.extsi": (IntegerType, IntegerType, 1),
+    "arith.extui": (IntegerType, IntegerType, 1),
+    "arith.trunci": (IntegerType, IntegerType, -1),
+    "arith.sitofp": (IntegerType, AnyFloat, 0),
+    "arith.uitofp": (IntegerType, AnyFloat, 0),
+    "arith.fptosi": (AnyFloat, IntegerType, 0),
+    "arith.fptoui": (AnyFloat, IntegerType, 0),
+    "arith.index_cast": (IntegerType | IndexType, IntegerType | IndexType, 0),
+    "arith.index_castui": (IntegerType | IndexType, IntegerType | IndexType, 0),
 }
 
 # operation -> (kinds of elements, predicates)
 _COMPARISONS: dict[str, tuple[Kind, tuple[str, ...]]] = {
-    "arith_extras.cmpi": ((IntegerType, IndexType), INTEGER_PREDICATES),
-    "arith_extras.cmpf": (_FLOATS, FLOAT_PREDICATES),
+    "arith.cmpi": (IntegerType | IndexType, INTEGER_PREDICATES),
+    "arith.cmpf": (AnyFloat, FLOAT_PREDICATES),
 }
 
 
 def _shape(type: Attribute) -> tuple[int, ...] | None:
-    return type.get_shape() if is_vector(type) else None
+    return cast("VectorType[Attribute]", type).get_shape() if isinstance(type, VectorType | TensorType) else None
+
+
+def _element(type: Attribute) -> Attribute:
+    shaped = isinstance(type, VectorType | TensorType)
+    return cast("VectorType[Attribute]", type).element_type if shaped else type
+
+
+def _flags(type: Attribute) -> Attribute:
+    """Return `type` with elements of i1."""
+    if isinstance(type, TensorType):
+        return TensorType(i1, type.shape, type.encoding)
+    return with_element(type, i1)
 
 
 def _is_a(kind: Kind, value: SSAValue) -> bool:
-    return isinstance(element_type(value.type), kind)
+    return isinstance(_element(value.type), kind)
 
 
 def _width(type: Attribute) -> int:
-    element = element_type(type)
+    element = _element(type)
     return element.bitwidth if isinstance(element, FixedBitwidthType) else 64
 
 
@@ -77,11 +95,11 @@ class CastOp(IRDLOperation, ABC):
     input = operand_def()
     result = result_def()
 
+    assembly_format = None
     traits = traits_def(Pure())
-    assembly_format = "$input attr-dict `:` type($input) `to` type($result)"
 
     def __init__(self, value: SSAValue | Operation, type: Attribute):
-        super().__init__(operands=[value], result_types=[type])
+        IRDLOperation.__init__(self, operands=[value], result_types=[type])
 
     def verify_(self) -> None:
         source, target = self.input.type, self.result.type
@@ -93,54 +111,89 @@ class CastOp(IRDLOperation, ABC):
         if growth and growth * (_width(target) - _width(source)) <= 0:
             raise VerifyException(f"'{self.name}' needs a {'wider' if growth > 0 else 'narrower'} result, got {target}")
 
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        value = parser.parse_unresolved_operand()
+        properties: dict[str, Attribute] = {}
+        if parser.parse_optional_keyword("overflow"):
+            properties["overflowFlags"] = IntegerOverflowAttr(IntegerOverflowAttr.parse_parameter(parser))
+        if parser.parse_optional_keyword("nneg"):
+            properties["nonNeg"] = UnitAttr()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        source = parser.parse_type()
+        parser.parse_keyword("to")
+        operands = parser.resolve_operands([value], [source], parser.pos)
+        return cls.create(
+            operands=operands, result_types=[parser.parse_type()], properties=properties, attributes=attributes
+        )
 
-@irdl_op_definition
-class ExtSIOp(CastOp):
-    """Sign-extend integers."""
-
-    name = "arith_extras.extsi"
-
-
-@irdl_op_definition
-class ExtUIOp(CastOp):
-    """Zero-extend integers."""
-
-    name = "arith_extras.extui"
-
-
-@irdl_op_definition
-class TruncIOp(CastOp):
-    """Truncate integers: the high bits are dropped."""
-
-    name = "arith_extras.trunci"
-
-
-@irdl_op_definition
-class SIToFPOp(CastOp):
-    """Convert signed integers to floats."""
-
-    name = "arith_extras.sitofp"
-
-
-@irdl_op_definition
-class UIToFPOp(CastOp):
-    """Convert unsigned integers to floats."""
-
-    name = "arith_extras.uitofp"
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_operand(self.input)
+        overflow = self.properties.get("overflowFlags")
+        if isinstance(overflow, IntegerOverflowAttr) and overflow.data:
+            printer.print_string(" overflow")
+            overflow.print_parameter(printer)
+        if "nonNeg" in self.properties:
+            printer.print_string(" nneg")
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.input.type)
+        printer.print_string(" to ")
+        printer.print_attribute(self.result.type)
 
 
 @irdl_op_definition
-class FPToSIOp(CastOp):
-    """Convert floats to signed integers, truncating."""
+class ExtSIOp(CastOp, arith.ExtSIOp):
+    """`%y = arith.extsi %x : i8 to i32`: sign-extend integers."""
 
-    name = "arith_extras.fptosi"
+    name = "arith.extsi"
 
 
 @irdl_op_definition
-class FPToUIOp(CastOp):
-    """Convert floats to unsigned integers, truncating."""
+class ExtUIOp(CastOp, arith.ExtUIOp):
+    """`%y = arith.extui %x : i8 to i32`: zero-extend integers; `nneg` promises that they are not negative."""
 
-    name = "arith_extras.fptoui"
+    name = "arith.extui"
+    non_neg = opt_prop_def(UnitAttr, prop_name="nonNeg")
+
+
+@irdl_op_definition
+class TruncIOp(CastOp, arith.TruncIOp):
+    """`%y = arith.trunci %x : i32 to i8`: truncate integers: the high bits are dropped."""
+
+    name = "arith.trunci"
+    overflow_flags = prop_def(IntegerOverflowAttr, default_value=IntegerOverflowAttr("none"), prop_name="overflowFlags")
+
+
+@irdl_op_definition
+class SIToFPOp(CastOp, arith.SIToFPOp):
+    """`%y = arith.sitofp %x : i32 to f32`: convert signed integers to floats."""
+
+    name = "arith.sitofp"
+
+
+@irdl_op_definition
+class UIToFPOp(CastOp, arith.UIToFPOp):
+    """`%y = arith.uitofp %x : i32 to f32`: convert unsigned integers to floats; `nneg` as in `extui`."""
+
+    name = "arith.uitofp"
+    non_neg = opt_prop_def(UnitAttr, prop_name="nonNeg")
+
+
+@irdl_op_definition
+class FPToSIOp(CastOp, arith.FPToSIOp):
+    """`%y = arith.fptosi %x : f32 to i32`: convert floats to signed integers, truncating."""
+
+    name = "arith.fptosi"
+
+
+@irdl_op_definition
+class FPToUIOp(CastOp, arith.FPToUIOp):
+    """`%y = arith.fptoui %x : f32 to i32`: convert floats to unsigned integers, truncating."""
+
+    name = "arith.fptoui"
 
 
 class _IndexCast(CastOp, ABC):
@@ -151,94 +204,153 @@ class _IndexCast(CastOp, ABC):
 
 
 @irdl_op_definition
-class IndexCastOp(_IndexCast):
-    """Convert between signed integers and indices."""
+class IndexCastOp(_IndexCast, arith.IndexCastOp):
+    """`%y = arith.index_cast %x : i64 to index`: convert between signed integers and indices."""
 
-    name = "arith_extras.index_cast"
+    name = "arith.index_cast"
 
 
 @irdl_op_definition
 class IndexCastUIOp(_IndexCast):
-    """Convert between unsigned integers and indices."""
+    """`%y = arith.index_castui %x : i64 to index`: convert between unsigned integers and indices."""
 
-    name = "arith_extras.index_castui"
+    name = "arith.index_castui"
+
+
+@irdl_op_definition
+class RemFOp(arith.FloatingPointLikeBinaryOperation):
+    """The remainder of a division of floats, with the sign of the dividend."""
+
+    name = "arith.remf"
+    traits = traits_def(Pure())
 
 
 class CompareOp(IRDLOperation, ABC):
     """An elementwise comparison; the result has an i1 per element."""
 
-    predicate = prop_def(StringAttr)
+    predicate = prop_def(IntegerAttr.constr(i64))
     lhs = operand_def()
     rhs = operand_def()
     result = result_def()
 
     traits = traits_def(Pure())
-    assembly_format = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
 
     def __init__(self, predicate: str, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
         lhs = SSAValue.get(lhs)
-        super().__init__(
+        IRDLOperation.__init__(
+            self,
             operands=[lhs, rhs],
-            result_types=[with_element(lhs.type, i1)],
-            properties={"predicate": StringAttr(predicate)},
+            result_types=[_flags(lhs.type)],
+            properties={"predicate": IntegerAttr(_COMPARISONS[self.name][1].index(predicate), i64)},
         )
 
     def verify_(self) -> None:
         kinds, predicates = _COMPARISONS[self.name]
-        if self.predicate.data not in predicates:
-            raise VerifyException(f"unknown predicate '{self.predicate.data}'; known: {', '.join(predicates)}")
-        if self.lhs.type != self.rhs.type or self.result.type != with_element(self.lhs.type, i1):
+        if not 0 <= self.predicate.value.data < len(predicates):
+            raise VerifyException(f"unknown predicate {self.predicate.value.data}; known: 0 to {len(predicates) - 1}")
+        if self.lhs.type != self.rhs.type or self.result.type != _flags(self.lhs.type):
             raise VerifyException(
                 f"'{self.name}' compares two values of one type, got {self.lhs.type}, {self.rhs.type}"
             )
         if not _is_a(kinds, self.lhs):
             raise VerifyException(f"'{self.name}' cannot compare values of {self.lhs.type}")
 
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        predicates = _COMPARISONS[cls.name][1]
+        at = parser.pos
+        word = parser.parse_optional_str_literal() or parser.parse_identifier()
+        if word not in predicates:
+            parser.raise_error(f"unknown predicate '{word}'; known: {', '.join(predicates)}", at)
+        parser.parse_punctuation(",")
+        lhs = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        rhs = parser.parse_unresolved_operand()
+        properties: dict[str, Attribute] = {"predicate": IntegerAttr(predicates.index(word), i64)}
+        if cls is CmpFOp and parser.parse_optional_keyword("fastmath"):
+            properties["fastmath"] = FastMathFlagsAttr(FastMathFlagsAttr.parse_parameter(parser))
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        type = parser.parse_type()
+        operands = parser.resolve_operands([lhs, rhs], [type, type], parser.pos)
+        return cls.create(operands=operands, result_types=[_flags(type)], properties=properties, attributes=attributes)
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(f" {_COMPARISONS[self.name][1][self.predicate.value.data]}, ")
+        printer.print_list((self.lhs, self.rhs), printer.print_operand)
+        fastmath = self.properties.get("fastmath")
+        if isinstance(fastmath, FastMathFlagsAttr) and fastmath.data:
+            printer.print_string(" fastmath")
+            fastmath.print_parameter(printer)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.lhs.type)
+
 
 @irdl_op_definition
-class CmpIOp(CompareOp):
-    """Compare integers or indices: an i1 per element."""
+class CmpIOp(CompareOp, arith.CmpiOp):
+    """`%c = arith.cmpi slt, %a, %b : i32`: compare integers or indices: an i1 per element."""
 
-    name = "arith_extras.cmpi"
-
-
-@irdl_op_definition
-class CmpFOp(CompareOp):
-    """Compare floats: an i1 per element."""
-
-    name = "arith_extras.cmpf"
+    name = "arith.cmpi"
 
 
 @irdl_op_definition
-class SelectOp(IRDLOperation):
-    """Select per element by an i1 or a vector of i1."""
+class CmpFOp(CompareOp, arith.CmpfOp):
+    """`%c = arith.cmpf olt, %a, %b : f32`: compare floats: an i1 per element."""
 
-    name = "arith_extras.select"
+    name = "arith.cmpf"
+    fastmath = prop_def(FastMathFlagsAttr, default_value=FastMathFlagsAttr("none"))
+
+
+@irdl_op_definition
+class SelectOp(arith.SelectOp):
+    """Select by an i1, or per element by as many i1."""
+
+    name = "arith.select"
+    assembly_format = None
 
     cond = operand_def()
     lhs = operand_def()
     rhs = operand_def()
     result = result_def()
 
-    traits = traits_def(Pure())
-    assembly_format = (
-        "$cond `,` $lhs `,` $rhs attr-dict `:` type($cond) `,` type($lhs) `,` type($rhs) `->` type($result)"
-    )
-
     def __init__(self, cond: SSAValue | Operation, lhs: SSAValue | Operation, rhs: SSAValue | Operation):
-        super().__init__(operands=[cond, lhs, rhs], result_types=[SSAValue.get(lhs).type])
+        super().__init__(cond, lhs, rhs)
 
     def verify_(self) -> None:
         if not (self.lhs.type == self.rhs.type == self.result.type):
             raise VerifyException(f"'{self.name}' chooses between values of one type")
-        if self.cond.type not in (i1, with_element(self.lhs.type, i1)):
+        if self.cond.type not in (i1, _flags(self.lhs.type)):
             raise VerifyException(f"'{self.name}' needs i1 or one i1 for each element, got {self.cond.type}")
 
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        cond = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        lhs = parser.parse_unresolved_operand()
+        parser.parse_punctuation(",")
+        rhs = parser.parse_unresolved_operand()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        flags, type = i1, parser.parse_type()
+        if parser.parse_optional_punctuation(","):
+            flags, type = type, parser.parse_type()
+        operands = parser.resolve_operands([cond, lhs, rhs], [flags, type, type], parser.pos)
+        return cls.create(operands=operands, result_types=[type], attributes=attributes)
 
-ArithExtras = Dialect(
-    "arith_extras",
-    [
-        ExtSIOp, ExtUIOp, TruncIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, IndexCastOp, IndexCastUIOp,
-        CmpIOp, CmpFOp, SelectOp,
-    ],
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        printer.print_list((self.cond, self.lhs, self.rhs), printer.print_operand)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        if self.cond.type != i1:
+            printer.print_attribute(self.cond.type)
+            printer.print_string(", ")
+        printer.print_attribute(self.result.type)
+
+
+OPERATIONS = (
+    ExtSIOp, ExtUIOp, TruncIOp, SIToFPOp, UIToFPOp, FPToSIOp, FPToUIOp, IndexCastOp, IndexCastUIOp, RemFOp,
+    CmpIOp, CmpFOp, SelectOp,
 )  # fmt: skip
+"""What the dialect `arith` has instead of xDSL's operations of these names."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from xdsl.dialects.builtin import FlatSymbolRefAttrConstr, FunctionType, SymbolRefAttr
-from xdsl.ir import Dialect
 from xdsl.irdl import IRDLOperation, irdl_op_definition, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 
 @irdl_op_definition
 class ConstantOp(IRDLOperation):
-    """A function as a value: `%f = func_extras.constant @body : (i64) -> ()`."""
+    """A function as a value: `%f = func.constant @body : (i64) -> ()`."""
 
-    name = "func_extras.constant"
+    name = "func.constant"
 
     value = prop_def(FlatSymbolRefAttrConstr)
     result = result_def(FunctionType)
@@ -24,4 +23,5 @@ class ConstantOp(IRDLOperation):
         super().__init__(result_types=[type], properties={"value": SymbolRefAttr(symbol)})
 
 
-FuncExtras = Dialect("func_extras", [ConstantOp])
+OPERATIONS = (ConstantOp,)
+"""What the dialect `func` has in addition to xDSL's operations."""

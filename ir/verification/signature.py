@@ -18,7 +18,7 @@ from ...dialects import relax
 Signature = tuple[object, ...]
 
 _BY_SIGNATURE = (
-    *("arith", "arith_extras", "cf", "func", "host", "llvm", "llvm_extras", "math", "memref", "relax", "scf", "sym"),
+    *("arith", "cf", "func", "host", "llvm", "math", "memref", "relax", "scf", "sym"),
     *("tir", "vector"),
 )
 """Dialects whose verifiers depend only on the signature, except for `_CALLEES` and `_DEEP`."""

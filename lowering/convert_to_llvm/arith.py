@@ -1,4 +1,4 @@
-"""`arith` (and `arith_extras`) to llvm: scalars and vectors alike."""
+"""`arith` to llvm: scalars and vectors alike."""
 
 from __future__ import annotations
 

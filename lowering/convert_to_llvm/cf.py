@@ -1,4 +1,4 @@
-"""`cf` to llvm: branches keep their discardable attributes (`loop_annotation`, see `lowering/llvm_text.py`)."""
+"""`cf` to llvm: branches keep their attributes; `loop_annotation` is a property of those of llvm."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from xdsl.dialects import cf, llvm
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.xdsl_extras import llvm_extras
 from .core import Lowerer, Rules
@@ -21,19 +21,25 @@ def _handed_over(op: Operation, at: Lowerer) -> list[SSAValue]:
 
 
 def _br(op: cf.BranchOp, at: Lowerer) -> Values:
-    at.insert(llvm.BrOp.create(operands=_handed_over(op, at), successors=op.successors, attributes=op.attributes))
+    _branch(llvm.BrOp, llvm_extras.BrOp, op, at)
     return ()
 
 
+def _branch(
+    kind: type[Operation], hinted: type[Operation], op: Operation, at: Lowerer, **properties: Attribute
+) -> None:
+    """Insert a branch of `kind`, or `hinted` if there are hints for a loop."""
+    attributes = dict(op.attributes)
+    hints = attributes.pop("loop_annotation", None)
+    if hints is not None:
+        kind, properties["loop_annotation"] = hinted, hints
+    operands = _handed_over(op, at)
+    at.insert(kind.create(operands=operands, successors=op.successors, attributes=attributes, properties=properties))
+
+
 def _cond_br(op: cf.ConditionalBranchOp, at: Lowerer) -> Values:
-    at.insert(
-        llvm.CondBrOp.create(
-            operands=_handed_over(op, at),
-            successors=op.successors,
-            attributes=op.attributes,
-            properties={"operandSegmentSizes": op.properties["operandSegmentSizes"]},
-        )
-    )
+    segments = op.properties["operandSegmentSizes"]
+    _branch(llvm.CondBrOp, llvm_extras.CondBrOp, op, at, operandSegmentSizes=segments)
     return ()
 
 

@@ -36,7 +36,7 @@ RULES: Rules = {
     **memref_rules.RULES,
     **vector.RULES,
 }
-_LOWERED_DIALECTS = frozenset(("llvm", "llvm_extras"))
+_LOWERED_DIALECTS = frozenset(("llvm",))
 
 
 def _convert_types(region: Region, at: Lowerer) -> None:

@@ -15,7 +15,6 @@ from xdsl.dialects.builtin import (
     Float32Type,
     Float64Type,
     IntegerAttr,
-    StringAttr,
     f32,
     i1,
     i16,
@@ -126,13 +125,11 @@ def fcmp(
     fastmath: Attribute = NO_FASTMATH,
 ) -> SSAValue:
     """Insert a float comparison with a result of `type` (i1, or one i1 per lane)."""
-    if type != i1:
-        properties: dict[str, Attribute] = {"predicate": StringAttr(predicate), "fastmathFlags": fastmath}
-        return at.value(make(llvm_extras.FCmpOp, (lhs, rhs), result_types=(type,), properties=properties))
     flag = f"_{predicate}" if predicate in ("true", "false") else predicate
     index = IntegerAttr(llvm.FCmpPredicateFlag(flag).to_int(), 64)
     properties = {"predicate": index, "fastmathFlags": fastmath}
-    return at.value(make(llvm.FCmpOp, (lhs, rhs), result_types=(type,), properties=properties))
+    op = llvm.FCmpOp if type == i1 else llvm_extras.FCmpOp
+    return at.value(make(op, (lhs, rhs), result_types=(type,), properties=properties))
 
 
 def through_f32(

@@ -6,7 +6,7 @@
   `llvm.align`, `llvm.nocapture`, `llvm.readonly`, `llvm.nonnull`, `llvm.dereferenceable`, …) are kept.
 - `target_cpu`, `target_features`, `passthrough`, `no_inline` among the function's attributes become properties of
   `llvm.func`. All functions are `nounwind`.
-- `func_extras.constant` is the function's address.
+- `func.constant` is the function's address.
 - `builtin.unrealized_conversion_cast` between types that are the same after conversion (index and i64, memref and
   `!llvm.ptr`) is removed.
 """

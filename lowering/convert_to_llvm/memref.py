@@ -27,6 +27,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects.quick import make
+from ...dialects.xdsl_extras import llvm_extras
 from ...dialects.xdsl_extras.type_guards import element_type, is_integer_attr, with_element
 from .core import NSW, Lowerer, Rules, known_integer
 from .floats import from_narrow_bits, narrow_bits
@@ -63,7 +64,7 @@ def address(at: Lowerer, base: SSAValue, indices: Sequence[SSAValue]) -> SSAValu
     return base if index == 0 else at.gep(base, index, storage_type(type.element_type))
 
 
-def _access_attributes(op: Operation) -> dict[str, Attribute]:
+def _hints(op: Operation) -> dict[str, Attribute]:
     nontemporal = op.properties.get("nontemporal")
     streamed = is_integer_attr(nontemporal) and bool(nontemporal.value.data)
     return {"nontemporal": UnitAttr()} if streamed else {}
@@ -79,24 +80,17 @@ def _alignment(op: Operation, type: Attribute) -> IntegerAttr[Any]:
 def load(at: Lowerer, op: Operation, pointer: SSAValue, type: Attribute) -> SSAValue:
     """Load a scalar or vector with the alignment of `op`, by default that of one element."""
     stored = storage_type(type)
-    properties: dict[str, Attribute] = {"ordering": _ORDERING, "alignment": _alignment(op, type)}
-    value = at.value(
-        make(
-            llvm.LoadOp,
-            (pointer,),
-            result_types=(stored,),
-            properties=properties,
-            attributes=_access_attributes(op),
-        )
-    )
+    hints = _hints(op)
+    properties: dict[str, Attribute] = {"ordering": _ORDERING, "alignment": _alignment(op, type), **hints}
+    kind = llvm_extras.LoadOp if hints else llvm.LoadOp
+    value = at.value(make(kind, (pointer,), result_types=(stored,), properties=properties))
     return from_storage(at, value, type)
 
 
 def store(at: Lowerer, op: Operation, value: SSAValue, pointer: SSAValue) -> None:
     """Store a scalar or vector with the alignment of `op`, by default that of one element."""
-    properties: dict[str, Attribute] = {"ordering": _ORDERING, "alignment": _alignment(op, value.type)}
-    operands = (to_storage(at, value), pointer)
-    at.insert(make(llvm.StoreOp, operands, properties=properties, attributes=_access_attributes(op)))
+    properties: dict[str, Attribute] = {"ordering": _ORDERING, "alignment": _alignment(op, value.type), **_hints(op)}
+    at.insert(make(llvm.StoreOp, (to_storage(at, value), pointer), properties=properties))
 
 
 def from_storage(at: Lowerer, value: SSAValue, type: Attribute) -> SSAValue:

@@ -28,7 +28,9 @@ from ...dialects import relax
 from ...dialects.quick import operations
 from ...dialects.relax.data import TensorDataAttr
 from ...ir.functions.lookup import callee_names
-from ...ir.passes.transform import Pass
+from ...ir.passes.transform import Pass, new_context
+from ...ir.text import TextParser, read_text
+from ...ir.upstream_text import CONSTANTS
 from ...runtime import abi
 from ...runtime.metadata import FunctionInfo
 from ...runtime.profiling.sites import Site
@@ -39,7 +41,7 @@ from .kernels import kernel_of
 from .native import PTR
 from .symbols import NAMED, kernels_of, name_kernels
 
-FUNCTIONS, SLOTS, CONSTANTS, SITES = "host.functions", "host.slots", "host.constants", "host.sites"
+FUNCTIONS, SLOTS, SITES = "host.functions", "host.slots", "host.sites"
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,15 @@ class HostData:
     sites: tuple[Site, ...] = ()
 
 
+def _constant(attribute: Attribute) -> TensorDataAttr:
+    """Return a constant, which text has as a string."""
+    if isinstance(attribute, StringAttr):
+        attribute = read_text(new_context(), attribute.data, TextParser.parse_attribute)
+    if not isinstance(attribute, TensorDataAttr):
+        raise TiraxError("a constant of the module is none", expected="#relax.data<…>", found=str(attribute))
+    return attribute
+
+
 def host_data(op: ModuleOp) -> HostData:
     """Return the data that `convert-host-to-func` stored in a module's attributes. Raises `TiraxError` if that pass
     did not run.
@@ -140,7 +151,7 @@ def host_data(op: ModuleOp) -> HostData:
     def texts(key: str) -> list[Any]:
         return [json.loads(s.data) for s in cast("ArrayAttr[StringAttr]", op.attributes.get(key, ()))]
 
-    constants = cast("ArrayAttr[TensorDataAttr]", op.attributes[CONSTANTS])
+    constants = [_constant(c) for c in cast("ArrayAttr[Attribute]", op.attributes[CONSTANTS])]
     return HostData(
         tuple(FunctionInfo.from_json(f) for f in texts(FUNCTIONS)),
         tuple((kind, payload) for kind, payload in texts(SLOTS)),

@@ -4,17 +4,20 @@ vector.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, memref
-from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr, i64
+from xdsl.dialects import arith, func, llvm, memref
+from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr, UnrealizedConversionCastOp, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import Rewriter
 
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of
 from ...dialects.names import set_name
 from ...dialects.quick import operations
+from ...dialects.xdsl_extras import func_extras
 from ...ir.locations import location_of
 from ...ir.passes.limits import exceeded, limit
 from ...ir.passes.transform import Pass
@@ -42,7 +45,7 @@ class ConvertTirToScf(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         block = op.body.block
         externs: dict[str, func.FuncOp] = {}
-        _check_lanes(op)
+        addresses = _check_lanes(op)
         signatures = {f.sym_name.data: kernel_signature(f) for f in block.ops if isinstance(f, tir.FuncOp)}
         for inner in list(block.ops):
             if isinstance(inner, tir.FuncOp):
@@ -53,15 +56,34 @@ class ConvertTirToScf(Pass):
         for name, extern in externs.items():
             if name not in present:
                 block.add_op(extern)
+        _take_functions(op, addresses)
 
 
-def _check_lanes(module: ModuleOp) -> None:
-    """Raise `LimitError` for a vector that is too long: LLVM takes minutes to compile it, or aborts."""
+def _take_functions(module: ModuleOp, addresses: Sequence[llvm.AddressOfOp]) -> None:
+    """Take the addresses of functions by `func.constant`: `llvm.mlir.addressof` is for symbols of the llvm dialect."""
+    known = {f.sym_name.data: f.function_type for f in module.body.block.ops if isinstance(f, func.FuncOp)}
+    for op in addresses:
+        name = op.global_name.string_value()
+        if name in known:
+            constant = func_extras.ConstantOp(name, known[name])
+            pointer = UnrealizedConversionCastOp.get([constant.result], [op.result.type])
+            Rewriter.replace_op(op, [constant, pointer])
+
+
+def _check_lanes(module: ModuleOp) -> list[llvm.AddressOfOp]:
+    """Raise `LimitError` for a vector that is too long: LLVM takes minutes to compile it, or aborts.
+
+    Returns the operations that take addresses of symbols: one walk over the module is enough.
+    """
     most = limit("vector.lanes")
+    addresses: list[llvm.AddressOfOp] = []
     for op in operations(module):
+        if isinstance(op, llvm.AddressOfOp):
+            addresses.append(op)
         for result in op.results:
             if lanes_of(result.type) > most:
                 raise exceeded("vector.lanes", f"'{op.name}' gives a long vector", result.type, location_of(op))
+    return addresses
 
 
 def lower_function(

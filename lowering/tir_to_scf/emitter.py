@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import (
     IntegerType,
     LocationAttr,
     MemRefType,
-    StringAttr,
     UnknownLoc,
     VectorType,
     i1,
@@ -232,13 +231,12 @@ class Emitter:
         """Compare two values; the predicates are those of arith (`olt` for floats, `slt`, `ult` for integers)."""
         flag = like(a.type, i1)
         is_integer = isinstance(element_type(a.type), IntegerType | IndexType)
-        if isinstance(a.type, VectorType):
-            vector_cls = extras.CmpIOp if is_integer else extras.CmpFOp
-            return self.pure(vector_cls, (a, b), flag, {"predicate": StringAttr(predicate)})
         names = INTEGER_PREDICATES if is_integer else FLOAT_PREDICATES
         properties: dict[str, Attribute] = {"predicate": IntegerAttr(names.index(predicate), 64)}
         if not is_integer:
             properties["fastmath"] = NO_FLAGS
+        if isinstance(a.type, VectorType):
+            return self.pure(extras.CmpIOp if is_integer else extras.CmpFOp, (a, b), flag, properties)
         return self.pure(arith.CmpiOp if is_integer else arith.CmpfOp, (a, b), flag, properties)
 
     def select(self, cond: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:

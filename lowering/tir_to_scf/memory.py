@@ -119,7 +119,7 @@ class Memory:
     def _gather_at_once(self, buffer: SSAValue, indices: SSAValue) -> SSAValue:
         """Load by a gather instruction if the target has a fast one; otherwise LLVM loads lane by lane."""
         emit, element, count = self.emit, element_of(buffer), lane_count(indices.type)
-        at = emit.append(llvm_extras.VectorGEPOp(pointer_to(emit, buffer), indices, element)).results[0]
+        at = emit.append(llvm_extras.GEPOp.each(pointer_to(emit, buffer), indices, element)).results[0]
         result = vector_type(element, count)
         every, other = emit.constant(-1, vector_type(i1, count)), emit.constant(0, result)
         alignment = emit.constant(byte_size(element), i32)

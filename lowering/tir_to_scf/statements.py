@@ -16,7 +16,6 @@ from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     BytesAttr,
     DenseIntOrFPElementsAttr,
-    DictionaryAttr,
     IntegerAttr,
     MemRefType,
     StringAttr,
@@ -36,6 +35,7 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import SymExpr, as_expr, product
 from ...dialects.tir import ForKind
+from ...dialects.xdsl_extras.loop_annotation import LoopAnnotationAttr
 from ...ir.locations import location_of
 from ...transforms.tir.promote_buffers_to_stack import ON_STACK
 from .casts import as_memref
@@ -47,9 +47,9 @@ from .signature import KernelSignature, memref_of, scalar_type
 from .values import Values
 
 LOOP_ANNOTATION = "loop_annotation"
-_AS_IT_IS = DictionaryAttr({"unroll.disable": UnitAttr(), "vectorize.enable": IntegerAttr(0, i1)})
+_AS_IT_IS = LoopAnnotationAttr.of(vectorize={"disable": True}, unroll={"disable": True})
 """Loop metadata of loops over vectors: LLVM must neither unroll nor vectorize them again."""
-_WRITTEN_OUT = DictionaryAttr({"unroll.full": UnitAttr()})
+_WRITTEN_OUT = LoopAnnotationAttr.of(unroll={"full": True})
 _LAZY = frozenset[type[Operation]]((
     *BUILDERS, tir.CallIntrinOp, tir.CallLLVMIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.BroadcastOp, tir.RampOp,
     tir.ShuffleOp, tir.StringImmOp, tir.YieldOp, tir.ReturnOp, tir.EvaluateOp, ValueOp,

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ModuleOp
 from tirax.dev import reference
 from tirax.dev.reference.examples import FILES
 from tirax.dev.reference.markdown import anchor
-from tirax.dev.reference.operations import DIALECTS
+from tirax.dev.reference.operations import DIALECTS, operations_of
 from tirax.dev.reference.syntax import syntax
 from tirax.dialects.sched import SequenceOp
 from tirax.ir.verification.verify import verify_module
@@ -23,13 +23,17 @@ from tirax.script import parse_mlir
 from tirax.script.parser.tir_foreign import DEVICE_NAMES
 from tirax.tvm_api import tir
 from tirax.tvm_api.script import tir as T
-from tirax.universe import TIRAX_UNIVERSE
+from tirax.universe import EXTENDED, TIRAX_UNIVERSE
 
 pytestmark = pytest.mark.skipif(
     not reference.FOLDER.is_dir(), reason="the documents are in the repository, not in the installed package"
 )
 
-OPERATIONS = [op for name in DIALECTS for op in TIRAX_UNIVERSE.all_dialects[name]().operations]
+OPERATIONS = [
+    op
+    for name in DIALECTS
+    for op in (operations_of(name) if name in EXTENDED else TIRAX_UNIVERSE.all_dialects[name]().operations)
+]
 
 
 @pytest.mark.parametrize("name", reference.PAGES)

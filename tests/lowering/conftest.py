@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 from llvmlite import binding
 from xdsl.context import Context
-from xdsl.dialects import arith, builtin, cf, func, llvm, math, memref, scf, vector
+from xdsl.dialects import builtin, cf, llvm, math, memref, scf, vector
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 
-from tirax.dialects.xdsl_extras import ArithExtras, LLVMExtras
+from tirax.dialects.xdsl_extras import LLVM, Arith, Func
 from tirax.lowering.convert_to_llvm import ConvertToLLVM
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import compile_object
 
 _DIALECTS = (
-    arith.Arith, builtin.Builtin, cf.Cf, func.Func, llvm.LLVM, math.Math, memref.MemRef, scf.Scf, vector.Vector,
-    ArithExtras, LLVMExtras,
+    Arith, builtin.Builtin, cf.Cf, Func, LLVM, math.Math, memref.MemRef, scf.Scf, vector.Vector,
 )  # fmt: skip
 _SCALARS = {np.float32: ctypes.c_float, np.float64: ctypes.c_double, bool: ctypes.c_bool, int: ctypes.c_int64}
 _RESULTS = {"i1": ctypes.c_bool, "i32": ctypes.c_int32, "i64": ctypes.c_int64, "f32": ctypes.c_float,

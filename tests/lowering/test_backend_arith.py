@@ -143,7 +143,7 @@ COMPARISONS = {
 def test_float_comparisons(backend, dtypes, predicate, kind, lanes):
     a = np.array([1, 2, 3, np.nan, np.nan, -0.0, np.inf], dtype=dtypes[kind])
     b = np.array([1, 3, 2, 1, np.nan, 0.0, np.inf], dtype=dtypes[kind])
-    op = f'arith_extras.cmpf "{predicate}" %0, %1 : {{T0}}, {{T0}} -> {{R}}'
+    op = f"arith.cmpf {predicate}, %0, %1 : {{T0}}"
     if lanes == 1:
         op = f"arith.cmpf {predicate}, %0, %1 : {{T0}}"
     _, got = apply(backend, dtypes, op, [kind, kind], "i1", [a, b], lanes)
@@ -154,12 +154,12 @@ def test_float_comparisons(backend, dtypes, predicate, kind, lanes):
 @pytest.mark.parametrize("predicate, function", [("slt", np.less), ("ult", None), ("ne", np.not_equal)])
 def test_integer_comparisons_and_select(backend, dtypes, predicate, function, lanes):
     a, b = np.array([1, -1, 5, 0], dtype=np.int16), np.array([2, 1, 5, -3], dtype=np.int16)
-    op = f'arith_extras.cmpi "{predicate}" %0, %1 : {{T0}}, {{T0}} -> {{R}}'
+    op = f"arith.cmpi {predicate}, %0, %1 : {{T0}}"
     _, got = apply(backend, dtypes, op, ["i16", "i16"], "i1", [a, b], lanes)
     expected = a.view(np.uint16) < b.view(np.uint16) if function is None else function(a, b)
     np.testing.assert_array_equal(got, expected)
     cond = np.array([True, False, True, False])
-    op = "arith_extras.select %0, %1, %2 : {T0}, {T1}, {T1} -> {R}"
+    op = "arith.select %0, %1, %2 : {T0}, {T1}"
     out = np.zeros(LANES, dtype=np.int16)
     arrays = [np.resize(x, LANES) for x in (cond, a, b)]
     backend.call(elementwise(op, ["i1", "i16", "i16"], "i16", lanes), *arrays, out, LANES)
@@ -201,20 +201,16 @@ def test_integers_to_floats_and_back(backend, dtypes, kind, integer, lanes):
     values = np.array([0, 1, -1, 100, -128, 127, 77], dtype=dtypes[integer])
     for prefix, unsigned in (("si", False), ("ui", True)):
         array = np.abs(values) % 120 if unsigned else values
-        _, got = apply(
-            backend, dtypes, f"arith_extras.{prefix}tofp %0 : {{T0}} to {{R}}", [integer], kind, [array], lanes
-        )
+        _, got = apply(backend, dtypes, f"arith.{prefix}tofp %0 : {{T0}} to {{R}}", [integer], kind, [array], lanes)
         np.testing.assert_array_equal(got.astype(np.float64), array.astype(dtypes[kind]).astype(np.float64))
-        _, back = apply(
-            backend, dtypes, f"arith_extras.fpto{prefix} %0 : {{T0}} to {{R}}", [kind], integer, [got], lanes
-        )
+        _, back = apply(backend, dtypes, f"arith.fpto{prefix} %0 : {{T0}} to {{R}}", [kind], integer, [got], lanes)
         np.testing.assert_array_equal(back, got.astype(np.float64).astype(dtypes[integer]))
 
 
 def test_large_integers_to_half_round_once(backend, dtypes, lanes):
     values = np.array([2049, 2051, 65519, 65520, 33554433], dtype=np.int32)
     for kind in ("f16", "bf16"):
-        _, got = apply(backend, dtypes, "arith_extras.sitofp %0 : {T0} to {R}", ["i32"], kind, [values], lanes)
+        _, got = apply(backend, dtypes, "arith.sitofp %0 : {T0} to {R}", ["i32"], kind, [values], lanes)
         with np.errstate(over="ignore"):
             expected = values.astype(np.float64).astype(dtypes[kind])
         np.testing.assert_array_equal(got.astype(np.float64), expected.astype(np.float64))
@@ -222,12 +218,12 @@ def test_large_integers_to_half_round_once(backend, dtypes, lanes):
 
 def test_integer_widths(backend, dtypes, lanes):
     values = np.array([-1, 0, 127, -128, 5], dtype=np.int8)
-    _, got = apply(backend, dtypes, "arith_extras.extsi %0 : {T0} to {R}", ["i8"], "i64", [values], lanes)
+    _, got = apply(backend, dtypes, "arith.extsi %0 : {T0} to {R}", ["i8"], "i64", [values], lanes)
     np.testing.assert_array_equal(got, values.astype(np.int64))
-    _, got = apply(backend, dtypes, "arith_extras.extui %0 : {T0} to {R}", ["i8"], "i64", [values], lanes)
+    _, got = apply(backend, dtypes, "arith.extui %0 : {T0} to {R}", ["i8"], "i64", [values], lanes)
     np.testing.assert_array_equal(got, values.view(np.uint8).astype(np.int64))
     _, got = apply(
-        backend, dtypes, "arith_extras.trunci %0 : {T0} to {R}", ["i64"], "i8", [values.astype(np.int64) + 512], lanes
+        backend, dtypes, "arith.trunci %0 : {T0} to {R}", ["i64"], "i8", [values.astype(np.int64) + 512], lanes
     )
     np.testing.assert_array_equal(got, values)
 

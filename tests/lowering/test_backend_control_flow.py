@@ -19,7 +19,7 @@ func.func @f(%a: f32, %x: memref<?xf32>, %y: memref<?xf32>, %n: index) attribute
     %2 = arith.mulf %a, %0 : f32
     %3 = arith.addf %2, %1 : f32
     memref.store %3, %y[%i] : memref<?xf32>
-  } {loop_annotation = {vectorize.enable = true, unroll.count = 4 : i32}}
+  } {loop_annotation = #llvm.loop_annotation<vectorize = <disable = false>, unroll = <count = 4 : i32>>}
   func.return
 }"""
 

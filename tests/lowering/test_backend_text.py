@@ -97,7 +97,7 @@ def test_unreachable_block_with_arguments(backend):
 def test_loop_metadata_is_distinct(backend):
     loop = """scf.for %{0} = %c0 to %n step %c1 {{
         memref.store %v, %x[%{0}] : memref<?xf32>
-      }} {{loop_annotation = {{unroll.disable, vectorize.width = 8 : i32}}}}"""
+      }} {{loop_annotation = #llvm.loop_annotation<vectorize = <width = 8 : i32>, unroll = <disable = true>>}}"""
     text = backend.text(f"""
     func.func @f(%x: memref<?xf32>, %n: index, %v: f32) {{
       %c0 = arith.constant 0 : index
@@ -106,8 +106,8 @@ def test_loop_metadata_is_distinct(backend):
       {loop.format("j")}
       func.return
     }}""")
-    assert '!0 = !{!"llvm.loop.unroll.disable"}' in text
-    assert '!1 = !{!"llvm.loop.vectorize.width", i32 8}' in text
+    assert '!0 = !{!"llvm.loop.vectorize.width", i32 8}' in text
+    assert '!1 = !{!"llvm.loop.unroll.disable"}' in text
     assert "!2 = distinct !{!2, !0, !1}" in text and "!3 = distinct !{!3, !0, !1}" in text
     verify(text)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, UnitAttr, f32, i64
+from xdsl.dialects.builtin import ModuleOp, f32, i64
 
 from tirax import te
 from tirax.dialects import tir
 from tirax.dialects.sym.expr import Const, Var
+from tirax.dialects.xdsl_extras.loop_annotation import LoopAnnotationAttr
 from tirax.driver.pipelines import make_passes
 from tirax.handles.tir import prim_expr as tx
 from tirax.interpreter import interpret
@@ -96,4 +97,4 @@ def test_names_and_loops_that_are_written_out() -> None:
     for name in ("lower-init-block", "convert-blocks-to-opaque", "lower-opaque-block", "convert-tir-to-scf"):
         make_passes([name])[0].apply(new_context(), module)
     (loop,) = (op for op in module.walk() if isinstance(op, scf.ForOp))
-    assert loop.attributes["loop_annotation"] == DictionaryAttr({"unroll.full": UnitAttr()})
+    assert loop.attributes["loop_annotation"] == LoopAnnotationAttr.of(unroll={"full": True})

@@ -11,7 +11,7 @@ func.func @signature(%x: memref<?xf32>, %y: memref<4x8xbf16> {llvm.align = 64 : 
 // CHECK:         %[[ROW:.*]] = llvm.mul %i, %{{.*}} overflow<nsw> : i64
 // CHECK-NEXT:    %[[AT:.*]] = llvm.add %[[ROW]], %j overflow<nsw> : i64
 // CHECK-NEXT:    %[[P:.*]] = llvm.getelementptr inbounds %{{x.*}}[%[[AT]]] : (!llvm.ptr, i64) -> !llvm.ptr, f32
-// CHECK-NEXT:    llvm.load %[[P]] {alignment = 4 : i64} : !llvm.ptr -> f32
+// CHECK-NEXT:    "llvm.load"(%[[P]]) <{ordering = 0 : i64, alignment = 4 : i64}> : (!llvm.ptr) -> f32
 // CHECK:         llvm.getelementptr inbounds %{{x.*}}[11] : (!llvm.ptr) -> !llvm.ptr, f32
 func.func @addressing(%x: memref<?x8xf32>, %i: index, %j: index) -> f32 {
   %c1 = arith.constant 1 : index
@@ -40,8 +40,8 @@ func.func @narrow(%a: bf16, %b: bf16) -> bf16 {
 // CHECK:         llvm.call_intrinsic "llvm.masked.load"
 // CHECK-SAME:    (!llvm.ptr, i32, vector<16xi1>, vector<16xf32>) -> vector<16xf32>
 // CHECK:         llvm.call_intrinsic "llvm.fma"
-// CHECK:         llvm_extras.fcmp "olt"
-// CHECK:         llvm_extras.select
+// CHECK:         llvm.fcmp "olt"
+// CHECK:         llvm.select
 // CHECK:         llvm.call_intrinsic "llvm.vector.reduce.fadd"
 // CHECK-SAME:    (f32, vector<16xf32>) -> f32
 func.func @vectors(%x: memref<?xf32>, %n: index) -> f32 {
@@ -50,8 +50,8 @@ func.func @vectors(%x: memref<?xf32>, %n: index) -> f32 {
   %mask = vector.create_mask %n : vector<16xi1>
   %v = vector.maskedload %x[%c0], %mask, %zeros : memref<?xf32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
   %w = vector.fma %v, %v, %v : vector<16xf32>
-  %below = arith_extras.cmpf "olt" %w, %zeros : vector<16xf32>, vector<16xf32> -> vector<16xi1>
-  %clipped = arith_extras.select %below, %zeros, %w : vector<16xi1>, vector<16xf32>, vector<16xf32> -> vector<16xf32>
+  %below = arith.cmpf olt, %w, %zeros : vector<16xf32>
+  %clipped = arith.select %below, %zeros, %w : vector<16xi1>, vector<16xf32>
   %sum = vector.reduction <add>, %clipped : vector<16xf32> into f32
   func.return %sum : f32
 }

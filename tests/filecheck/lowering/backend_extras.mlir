@@ -2,20 +2,20 @@
 // RUN: tirax-opt %s --print-op-generic | tirax-opt | filecheck %s
 
 // CHECK-LABEL: func.func @casts
-// CHECK-NEXT:    %0 = arith_extras.extsi %a : vector<4xi8> to vector<4xi32>
-// CHECK-NEXT:    %1 = arith_extras.sitofp %0 : vector<4xi32> to vector<4xf32>
-// CHECK-NEXT:    %2 = arith_extras.fptosi %1 : vector<4xf32> to vector<4xi64>
-// CHECK-NEXT:    %3 = arith_extras.index_cast %2 : vector<4xi64> to vector<4xindex>
-// CHECK-NEXT:    %4 = arith_extras.cmpi "slt" %3, %3 : vector<4xindex>, vector<4xindex> -> vector<4xi1>
-// CHECK-NEXT:    %5 = arith_extras.cmpf "oge" %1, %1 : vector<4xf32>, vector<4xf32> -> vector<4xi1>
-// CHECK-NEXT:    %6 = arith_extras.select %5, %1, %1 : vector<4xi1>, vector<4xf32>, vector<4xf32> -> vector<4xf32>
+// CHECK-NEXT:    %0 = arith.extsi %a : vector<4xi8> to vector<4xi32>
+// CHECK-NEXT:    %1 = arith.sitofp %0 : vector<4xi32> to vector<4xf32>
+// CHECK-NEXT:    %2 = arith.fptosi %1 : vector<4xf32> to vector<4xi64>
+// CHECK-NEXT:    %3 = arith.index_cast %2 : vector<4xi64> to vector<4xindex>
+// CHECK-NEXT:    %4 = arith.cmpi slt, %3, %3 : vector<4xindex>
+// CHECK-NEXT:    %5 = arith.cmpf oge, %1, %1 : vector<4xf32>
+// CHECK-NEXT:    %6 = arith.select %5, %1, %1 : vector<4xi1>, vector<4xf32>
 func.func @casts(%a: vector<4xi8>) {
-  %0 = arith_extras.extsi %a : vector<4xi8> to vector<4xi32>
-  %1 = arith_extras.sitofp %0 : vector<4xi32> to vector<4xf32>
-  %2 = arith_extras.fptosi %1 : vector<4xf32> to vector<4xi64>
-  %3 = arith_extras.index_cast %2 : vector<4xi64> to vector<4xindex>
-  %4 = arith_extras.cmpi "slt" %3, %3 : vector<4xindex>, vector<4xindex> -> vector<4xi1>
-  %5 = arith_extras.cmpf "oge" %1, %1 : vector<4xf32>, vector<4xf32> -> vector<4xi1>
-  %6 = arith_extras.select %5, %1, %1 : vector<4xi1>, vector<4xf32>, vector<4xf32> -> vector<4xf32>
+  %0 = arith.extsi %a : vector<4xi8> to vector<4xi32>
+  %1 = arith.sitofp %0 : vector<4xi32> to vector<4xf32>
+  %2 = arith.fptosi %1 : vector<4xf32> to vector<4xi64>
+  %3 = arith.index_cast %2 : vector<4xi64> to vector<4xindex>
+  %4 = arith.cmpi slt, %3, %3 : vector<4xindex>
+  %5 = arith.cmpf oge, %1, %1 : vector<4xf32>
+  %6 = arith.select %5, %1, %1 : vector<4xi1>, vector<4xf32>
   func.return
 }

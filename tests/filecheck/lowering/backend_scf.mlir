@@ -7,7 +7,7 @@
 // CHECK:       ^[[BODY]](%i: index, %acc: f32):
 // CHECK:         %[[NEXT:.*]] = arith.addi %i, %c1 overflow<nsw> : index
 // CHECK-NEXT:    %[[MORE:.*]] = arith.cmpi slt, %[[NEXT]], %n : index
-// CHECK-NEXT:    cf.cond_br %[[MORE]], ^[[BODY]](%[[NEXT]], %{{.*}} : index, f32), ^[[END]](%{{.*}} : f32) {loop_annotation = {unroll.count = 4 : i32}}
+// CHECK-NEXT:    cf.cond_br %[[MORE]], ^[[BODY]](%[[NEXT]], %{{.*}} : index, f32), ^[[END]](%{{.*}} : f32) {loop_annotation = #llvm.loop_annotation<unroll = <count = 4 : i32>>}
 // CHECK:       ^[[END]](%sum: f32):
 // CHECK-NEXT:    func.return %sum : f32
 func.func @guarded(%x: memref<?xf32>, %n: index) -> f32 {
@@ -18,7 +18,7 @@ func.func @guarded(%x: memref<?xf32>, %n: index) -> f32 {
     %v = memref.load %x[%i] : memref<?xf32>
     %s = arith.addf %acc, %v : f32
     scf.yield %s : f32
-  } {loop_annotation = {unroll.count = 4 : i32}}
+  } {loop_annotation = #llvm.loop_annotation<unroll = <count = 4 : i32>>}
   func.return %sum : f32
 }
 

@@ -26,6 +26,6 @@ func.func @axpy(%a: f32, %x: memref<?xf32>, %y: memref<?xf32>, %n: index) attrib
     %2 = arith.mulf %a, %0 fastmath<contract> : f32
     %3 = arith.addf %2, %1 fastmath<contract> : f32
     memref.store %3, %y[%i] : memref<?xf32>
-  } {loop_annotation = {vectorize.width = 16 : i32}}
+  } {loop_annotation = #llvm.loop_annotation<vectorize = <width = 16 : i32>>}
   func.return
 }

@@ -7,8 +7,8 @@
 // x log2(e) + 1.5 * 2^23 has n in its lowest bits; r = x - n ln 2 in two steps; a polynomial; 2^n in two factors.
 // CHECK-LABEL: func.func @exp(%x: vector<8xf32>)
 // CHECK:         %[[LOW:.*]] = arith.constant dense<-1.060000e+02> : vector<8xf32>
-// CHECK:         %[[BELOW:.*]] = arith_extras.cmpf "olt" %x, %[[LOW]]
-// CHECK:         arith_extras.select %[[BELOW]], %[[LOW]], %x
+// CHECK:         %[[BELOW:.*]] = arith.cmpf olt, %x, %[[LOW]]
+// CHECK:         arith.select %[[BELOW]], %[[LOW]], %x
 // CHECK:         %[[SHIFTED:.*]] = math.fma
 // CHECK-NEXT:    %[[N:.*]] = arith.subf %[[SHIFTED]]
 // CHECK-NEXT:    %[[R1:.*]] = math.fma %[[N]]
@@ -16,7 +16,7 @@
 // CHECK-NEXT:    %[[BITS:.*]] = arith.bitcast %[[SHIFTED]] : vector<8xf32> to vector<8xi32>
 // CHECK-COUNT-6: math.fma %[[R]]
 // CHECK:         arith.constant dense<-1.500000e+02>
-// CHECK:         arith_extras.cmpf "olt" %[[N]]
+// CHECK:         arith.cmpf olt, %[[N]]
 // CHECK:         arith.shli %[[BITS]]
 // CHECK-COUNT-2: arith.mulf
 // CHECK-NEXT:    func.return

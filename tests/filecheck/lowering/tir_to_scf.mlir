@@ -72,7 +72,7 @@ tir.func @lazy(%A: !tir.buffer<[4], f32>, %i: i64) {
 // OUTLINED:         llvm.inttoptr
 // OUTLINED:         func.call @fill_parallel_0_body
 // OUTLINED-LABEL: func.func @fill(%Y: memref<?xf32>, %n: i64)
-// OUTLINED:         %[[F:.*]] = func_extras.constant @fill_parallel_0 : (memref<?xi64>, i64, i64) -> ()
+// OUTLINED:         %[[F:.*]] = func.constant @fill_parallel_0 : (memref<?xi64>, i64, i64) -> ()
 // OUTLINED:         func.call @tirax_parallel_for(%[[F]], %{{.*}}) : ((memref<?xi64>, i64, i64) -> (), memref<?xi64>, i64, i64, i64, i64) -> ()
 tir.func @fill(%Y: !tir.buffer<[n], f32>) {
   tir.for parallel %i = 0 to n {

@@ -6,7 +6,7 @@
 # CHECK: func.func private @kernel.main_parallel_0_body(
 # CHECK: vector.load {{.*}} vector<{{[0-9]+}}xf32>
 # CHECK: func.func private @kernel.main(%A: memref<?xf32>, %B: memref<?xf32>, %n: i64)
-# CHECK: func_extras.constant @kernel.main_parallel_0
+# CHECK: func.constant @kernel.main_parallel_0
 # CHECK: func.call @tirax_parallel_for(
 # LLVM: define internal i32 @kernel.main
 @I.ir_module

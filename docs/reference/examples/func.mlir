@@ -7,7 +7,7 @@ func.func private @body(%i: i64) {
 }
 
 func.func @loop(%n: i64) {
-  %f = func_extras.constant @body : (i64) -> ()
+  %f = func.constant @body : (i64) -> ()
   func.call @each(%f, %n) : ((i64) -> (), i64) -> ()
   func.return
 }
