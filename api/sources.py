@@ -92,9 +92,11 @@ def _script(path: str, _options: Options) -> Program:
 
 
 def _mlir(path: str, _options: Options) -> Program:
+    from ..frontend.mlir import from_mlir, is_of_mlir
     from ..script import parse_mlir
 
-    return Program(parse_mlir(Path(path).read_text(encoding="utf-8"), path))
+    module = parse_mlir(Path(path).read_text(encoding="utf-8"), path)
+    return Program(from_mlir(module) if is_of_mlir(module) else module)
 
 
 FILES: dict[str, Callable[[str, Options], Any]] = {

@@ -103,7 +103,14 @@ def program_of(path: str, language: str | None = None, shapes: Shapes | None = N
     """
     if format_of(path) is not None:
         return import_model(path, shapes or {})
-    return read_program(path, language).parse()
+    return of_relax(read_program(path, language).parse())
+
+
+def of_relax(module: ModuleOp) -> ModuleOp:
+    """Return a module of relax and tir: `module` itself, or what its functions of MLIR's dialects become."""
+    from ..frontend.mlir import from_mlir, is_of_mlir
+
+    return from_mlir(module) if is_of_mlir(module) else module
 
 
 def store_weights(module: ModuleOp, path: str) -> int:

@@ -184,7 +184,7 @@ def _add_chat(commands: Any) -> None:
 
 
 def _add_arguments(add: Any) -> None:
-    add("--func", metavar="NAME", help="the function to call (default: main, or the only one)")
+    add("--func", "--entry", metavar="NAME", help="the function to call (default: main, or the only one)")
     add("--input", action="append", default=[], metavar="X=VALUE", help="FILE.npy, random, zeros, ones, random:4x784")
     add("--sizes", action="append", default=[], metavar="N=4,M=8", help="values of symbolic sizes (default: 4)")
     add("--seed", type="count", default=0, help="seed of random inputs (default: 0)")

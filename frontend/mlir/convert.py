@@ -1,0 +1,96 @@
+"""From modules of MLIR's dialects to modules of relax and tir."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, TensorType, i64
+from xdsl.ir import Attribute, Region, SSAValue
+
+from ...dialects import relax
+from ...dialects.names import name_of, set_name
+from ...dialects.sym.expr import Const, SymExpr, Var
+from ...ir.names import NameSupply, identifier
+from ...ir.passes.transform import new_context
+from ...transforms.bindings.convert_to_dataflow import ConvertToDataflow
+from .graph import Graph
+from .kernels import kernel_of
+from .scalars import scalar_type
+from .tensors import import_block, rules
+from .tosa import TOSA
+
+rules |= TOSA
+
+
+def is_of_mlir(module: ModuleOp) -> bool:
+    """Return whether a module has functions of `func` and none of relax or tir: one that `from_mlir` reads."""
+    kinds = {op.name for op in module.body.block.ops}
+    return "func.func" in kinds and not any(kind.startswith(("relax.", "tir.", "llvm.")) for kind in kinds)
+
+
+def from_mlir(module: ModuleOp) -> ModuleOp:
+    """Return a module with a function for each public function of `module`, which is not changed.
+
+    A function on tensors becomes a Relax function, and each of its structured operations a tensor function; one on
+    memrefs becomes a tensor function. A size `?` is a symbolic variable. Raises `UnsupportedError` for an operation
+    that has no translation, `ShapeError` for sizes that contradict each other.
+    """
+    functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
+    names = NameSupply(functions)
+    made = ModuleOp([])
+    for function in functions.values():
+        if function.is_declaration or function.sym_visibility is not None:
+            continue
+        types = (*function.function_type.inputs.data, *function.function_type.outputs.data)
+        if any(isinstance(t, MemRefType) for t in types):
+            made.body.block.add_op(kernel_of(function, functions, parameter_names(function)))
+        else:
+            for op in graph_of(function, functions, names):
+                made.body.block.add_op(op)
+    ConvertToDataflow(min_size=1).apply(new_context(), made)
+    return made
+
+
+def parameter_names(function: func.FuncOp) -> list[str]:
+    """Return a name for each parameter: its own, or `arg0`, …"""
+    supply = NameSupply()
+    return [supply.fresh(identifier(name_of(arg) or "") or f"arg{number}") for number, arg in enumerate(function.args)]
+
+
+class Sizes:
+    """Supplies the variables for unknown sizes: `n`, `n1`, …"""
+
+    def __init__(self, taken: list[str]):
+        self.names = NameSupply(taken)
+
+    def of(self, type: MemRefType[Attribute] | TensorType[Attribute]) -> list[SymExpr]:
+        """Return the sizes of a type."""
+        return [Var(self.names.fresh("n")) if d == DYNAMIC_INDEX else Const(d) for d in type.get_shape()]
+
+
+def graph_of(function: func.FuncOp, functions: dict[str, func.FuncOp], names: NameSupply) -> list[relax.FuncOp]:
+    """Return the Relax function of a function on tensors and scalars, and the kernels that it calls."""
+    graph = Graph(names, functions)
+    labels = parameter_names(function)
+    sizes = Sizes(labels)
+    for arg, label in zip(function.args, labels, strict=True):
+        kind = arg.type
+        if isinstance(kind, IndexType):
+            graph.block.insert_arg(relax.PrimType.of(i64, Var(label)), len(graph.block.args))
+            graph.values[arg] = Var(label)
+        else:
+            dims = sizes.of(cast("TensorType[Attribute]", kind)) if isinstance(kind, TensorType) else []
+            type = relax.TensorType.of(dims, scalar_type(getattr(kind, "element_type", kind), function))
+            graph.values[arg] = graph.block.insert_arg(type, len(graph.block.args))
+        set_name(graph.block.args[-1], label)
+    results = [_result(graph, v) for v in import_block(graph, function.body.block)]
+    value = results[0] if len(results) == 1 else graph.add(relax.TupleOp(results))
+    graph.block.add_op(relax.ReturnOp(value))
+    made = relax.FuncOp(function.sym_name.data, Region(graph.block), value.type)
+    return [*graph.kernels, made]  # type: ignore[list-item]
+
+
+def _result(graph: Graph, value: SSAValue) -> SSAValue:
+    known = graph.values[value]
+    return graph.add(relax.PrimValueOp(known)) if isinstance(known, SymExpr) else graph.tensor(value)

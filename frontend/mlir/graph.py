@@ -1,0 +1,245 @@
+"""Functions on tensors become Relax functions, and each structured operation a tensor function that they call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir.affine import AffineExpr
+
+from ...diagnostics import UnsupportedError
+from ...dialects import relax, tir
+from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import tuple_type
+from ...dialects.sym import ValueOp
+from ...dialects.sym.expr import Const, SymExpr
+from ...ir.locations import location_of
+from ...ir.names import NameSupply
+from ...te.create import add_scalar_params, undetermined_vars
+from .blocks import Dims, Place, Storage, append_block, direct, extents_of
+from .scalars import Expressions, number, scalar_type
+from .structured import Compute, Structured, element_of, rank
+
+Number = IntegerAttr[Any] | FloatAttr[Any]
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A tensor whose elements are all one number, None if they do not count."""
+
+    dims: Dims
+    dtype: Attribute
+    value: Number | None
+
+
+Known = SSAValue | SymExpr | Number | Filled
+"""What a value of the source is: a value of Relax, a size, a number, or a tensor that is not made yet."""
+
+
+class Graph:
+    """A Relax function in the making, of a function on tensors."""
+
+    def __init__(self, names: NameSupply, functions: dict[str, func.FuncOp]):
+        self.block = Block()
+        self.values: dict[SSAValue, Known] = {}
+        self.kernels: list[tir.FuncOp] = []
+        self.names, self.functions = names, functions
+        self._open: list[func.FuncOp] = []
+
+    # -- values ------------------------------------------------------------------------------------------------------
+
+    def add(self, op: Operation) -> SSAValue:
+        """Append an operation of Relax; its result."""
+        self.block.add_op(op)
+        if op.results[0].name_hint is None and not relax.is_inline(op):
+            set_name(op.results[0], "lv")
+        return op.results[0]
+
+    def operator(self, name: str, *args: SSAValue, **attributes: Any) -> SSAValue:
+        """Append an operator of Relax; its result."""
+        return self.add(relax.OPERATORS[f"relax.{name}"].make(*args, **attributes))
+
+    def size(self, value: SSAValue) -> SymExpr:
+        """Return an index as a size. Raises `UnsupportedError` for one that is computed from data."""
+        known = self.values.get(value)
+        if isinstance(known, IntegerAttr):
+            return Const(known.value.data)
+        if isinstance(known, SymExpr):
+            return known
+        raise UnsupportedError(
+            "a size that depends on data",
+            location=location_of(value.owner if isinstance(value.owner, Operation) else None),
+            expected="constants, dimensions of tensors, and arithmetic of them",
+        )
+
+    def dims(self, value: SSAValue) -> Dims:
+        """Return the sizes of a tensor."""
+        known = self.values[value]
+        if isinstance(known, Filled):
+            return known.dims
+        if isinstance(known, SSAValue) and isinstance(known.type, relax.TensorType) and known.type.dims is not None:
+            return known.type.dims
+        return ()
+
+    def own(self, value: SSAValue) -> SSAValue:
+        """Let rules read a value of the Relax function like one of the source, and return it."""
+        self.values[value] = value
+        return value
+
+    def tensor(self, value: SSAValue) -> SSAValue:
+        """Return a value as a tensor of Relax."""
+        known = self.values.get(value)
+        if isinstance(known, SSAValue):
+            return known
+        if isinstance(known, Filled):
+            content = known.value or IntegerAttr(0, i64)
+            element = number(content, known.dtype)
+            made = self.pointwise("fill", known.dims, known.dtype, lambda p, i, o: [p.add(element.clone())])
+        elif isinstance(known, IntegerAttr | FloatAttr):
+            made = self.add(relax.ConstantOp.of(known.value.data, scalar_type(value.type)))
+        elif isinstance(known, SymExpr):
+            made = self.pointwise("size", (), i64, lambda p, i, o: [p.add(ValueOp(known))])
+        else:
+            raise UnsupportedError("a value from outside of the function")
+        self.values[value] = made
+        return made
+
+    # -- kernels -----------------------------------------------------------------------------------------------------
+
+    def pointwise(self, name: str, dims: Dims, dtype: Attribute, compute: Compute) -> SSAValue:
+        """Return a tensor whose elements are computed at their indices; `compute` has no operands."""
+        every = tuple(AffineExpr.dimension(d) for d in range(len(dims)))
+        s = Structured(name, (), (), [False] * len(dims), [every], compute, updates=False)
+        (made,) = self.call(s, list(dims), [(dims, dtype)], [])
+        return made
+
+    def run(self, s: Structured, at: Operation, results: Sequence[SSAValue]) -> None:
+        """Append the call of a structured operation."""
+        shapes = {v: self.dims(v) for v in (*s.inputs, *s.outputs) if rank(v) and v in self.values}
+        if any(v not in self.values for v in s.outputs):  # elementwise: the outputs are the results
+            first = next(v for v in s.inputs if rank(v))
+            shapes |= dict.fromkeys(s.outputs, shapes[first])
+        extents = extents_of(s, shapes, at)
+        for value, indices in zip(s.inputs, s.maps, strict=False):
+            self._check_sizes(value, indices, extents)
+        if s.name == "fill" and isinstance(self.values.get(s.inputs[0]), IntegerAttr | FloatAttr):
+            content = cast(Number, self.values[s.inputs[0]])
+            self.values[results[0]] = Filled(extents, element_of(results[0]), content)
+            return
+        outs = [(shapes.get(v, ()), element_of(v)) for v in s.outputs]
+        inits = list(s.outputs) if s.updates else []
+        for result, made in zip(results, self.call(s, extents, outs, inits), strict=True):
+            self.values[result] = made
+
+    def _check_sizes(self, value: SSAValue, indices: Sequence[AffineExpr], extents: Dims) -> None:
+        """Check at run time that a tensor has the sizes of the iterators that index it, where they are unknown."""
+        known = self.values.get(value)
+        if not isinstance(known, SSAValue) or not rank(value):
+            return
+        dims = list(self.dims(value))
+        every = [AffineExpr.dimension(d) for d in range(len(extents))]
+        expected = [extents[every.index(i)] if i in every else size for i, size in zip(indices, dims, strict=True)]
+        if expected != dims:
+            self.values[value] = self.add(relax.MatchCastOp(known, relax.TensorType.of(expected, element_of(value))))
+
+    def call(
+        self, s: Structured, extents: Dims, outs: Sequence[tuple[Dims, Attribute]], inits: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """Make the kernel of `s` and call it; return the tensors that it makes."""
+        body = Block()
+        args: list[SSAValue] = []
+        buffers: dict[SSAValue, SSAValue] = {}
+
+        def buffer_of(value: SSAValue) -> SSAValue:
+            if value not in buffers:
+                made = self.tensor(value)
+                dims = cast(relax.TensorType, made.type).dims or ()
+                buffers[value] = body.insert_arg(tir.BufferType.of(dims, element_of(value)), len(args))
+                set_name(buffers[value], f"a{len(args)}")
+                args.append(made)
+            return buffers[value]
+
+        def outer(e: Expressions, value: SSAValue) -> SSAValue:
+            known = self.values.get(value)
+            if isinstance(known, SymExpr):
+                return e.add(ValueOp(known))
+            if isinstance(known, IntegerAttr | FloatAttr):
+                return e.add(number(known, scalar_type(value.type)))
+            buffer = buffer_of(value)
+            return buffer if rank(value) else e.add(tir.LoadOp(buffer, ()))
+
+        for value in s.inputs:
+            if rank(value):
+                buffer_of(value)
+        starts: list[Place | tir.ConstOp | None] = []
+        for value in inits:
+            known = self.values[value]
+            constant = isinstance(known, Filled) and known.value is not None
+            starts.append(number(known.value, known.dtype) if constant else direct(buffer_of(value)))  # type: ignore[union-attr]
+        outputs = [body.insert_arg(tir.BufferType.of(dims, dtype), len(body.args)) for dims, dtype in outs]
+        for position, output in enumerate(outputs):
+            set_name(output, f"out{position}")
+        statements = Block()
+        inputs = {value: direct(buffer) for value, buffer in buffers.items()}
+        storage = Storage(inputs, list(map(direct, outputs)), starts or [None] * len(outs), outer)
+        append_block(statements, s, extents, storage)
+        return self._called(body, statements, args, outputs, s.name)
+
+    def _called(
+        self, body: Block, statements: Block, args: Sequence[SSAValue], outputs: Sequence[SSAValue], name: str
+    ) -> list[SSAValue]:
+        # Buffers of captured values come in while the statements are made: the outputs move behind them.
+        ordered = [*(a for a in body.args if a not in outputs), *outputs]
+        final = Block(arg_types=[a.type for a in ordered])
+        for old, new in zip(ordered, final.args, strict=True):
+            set_name(new, name_of(old))
+            old.replace_all_uses_with(new)
+        for op in list(statements.ops):
+            op.detach()
+            final.add_op(op)
+        kernel = tir.FuncOp(self.names.fresh(name), Region(final), private=True, attrs={"tir.noalias": True})
+        variables = undetermined_vars(kernel)
+        add_scalar_params(kernel, variables)
+        self.kernels.append(kernel)
+        types = [
+            relax.TensorType.of(cast(tir.BufferType, o.type).dims, cast(tir.BufferType, o.type).dtype) for o in outputs
+        ]
+        whole = types[0] if len(types) == 1 else tuple_type(types)
+        made = self.add(relax.CallTIROp(kernel.sym_name.data, args, whole, variables or None))
+        if len(types) == 1:
+            return [made]
+        return [self.add(relax.TupleGetItemOp(made, i)) for i in range(len(types))]
+
+    # -- control -----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def inside(self, callee: func.FuncOp, call: Operation) -> Generator[None, None, None]:
+        """Remember that a function's body is translated. Raises `UnsupportedError` if it calls itself."""
+        if callee in self._open:
+            raise UnsupportedError(f"@{callee.sym_name.data} calls itself", location=location_of(call))
+        self._open.append(callee)
+        yield
+        self._open.pop()
+
+    def branch(self, cond: SSAValue, sides: Sequence[Callable[[], list[SSAValue]]]) -> list[SSAValue]:
+        """Append a branch; each side makes its block, and gives the results of the source."""
+        outer, regions, results = self.block, list[Region](), list[list[SSAValue]]()
+        for side in sides:
+            self.block, before = Block(), dict(self.values)
+            made = [self.tensor(v) for v in side()]
+            value = made[0] if len(made) == 1 else self.add(relax.TupleOp(made))
+            self.block.add_op(relax.YieldOp(value))
+            regions.append(Region(self.block))
+            results.append(made)
+            self.values = before
+        self.block = outer
+        if [v.type for v in results[0]] != [v.type for v in results[1]]:
+            raise UnsupportedError("a branch whose sides give tensors of different sizes")
+        types = [v.type for v in results[0]]
+        made = self.add(relax.IfOp(cond, types[0] if len(types) == 1 else tuple_type(types), *regions))
+        return [made] if len(types) == 1 else [self.add(relax.TupleGetItemOp(made, i)) for i in range(len(types))]

@@ -1,0 +1,200 @@
+"""Functions on tensors, through native code, beside numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tirax.diagnostics import ShapeError
+from tirax.dialects.xdsl_extras.linalg_named import NAMED, iterators, operands_of
+from tirax.driver.build import build
+from tirax.frontend.mlir import from_mlir
+from tirax.ir.verification.verify import verify_module
+from tirax.script import parse_mlir
+
+DRAW = np.random.default_rng(0)
+
+
+def draw(*shape: int) -> Any:
+    return DRAW.normal(size=shape).astype("float32")
+
+
+def run(text: str, *args: Any) -> Any:
+    module = from_mlir(parse_mlir(text))
+    verify_module(module)
+    return np.asarray(build(module)["main"](*args))
+
+
+def check(text: str, expected: Any, *args: Any) -> None:
+    np.testing.assert_allclose(run(text, *args), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_generic_operation_of_any_size() -> None:
+    a, b = draw(5, 7), draw(5, 7)
+    check(
+        """
+#m = affine_map<(d0,d1)->(d0,d1)>
+func.func @main(%a: tensor<?x?xf32>, %b: tensor<?x?xf32>) -> tensor<?x?xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %d0 = tensor.dim %a, %c0 : tensor<?x?xf32>
+  %d1 = tensor.dim %a, %c1 : tensor<?x?xf32>
+  %e = tensor.empty(%d0, %d1) : tensor<?x?xf32>
+  %r = linalg.generic {indexing_maps = [#m, #m, #m], iterator_types = ["parallel", "parallel"]}
+    ins(%a, %b : tensor<?x?xf32>, tensor<?x?xf32>)
+    outs(%e : tensor<?x?xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %s = arith.addf %x, %y : f32
+    %t = math.exp %s : f32
+    linalg.yield %t : f32
+  } -> tensor<?x?xf32>
+  func.return %r : tensor<?x?xf32>
+}""",
+        np.exp(a + b),
+        a,
+        b,
+    )
+
+
+def test_a_product_that_starts_at_zero() -> None:
+    a, w = draw(5, 7), draw(7, 3)
+    check(
+        """
+func.func @main(%a: tensor<?x7xf32>, %b: tensor<7x3xf32>) -> tensor<?x3xf32> {
+  %c0 = arith.constant 0 : index
+  %z = arith.constant 0.0 : f32
+  %d0 = tensor.dim %a, %c0 : tensor<?x7xf32>
+  %e = tensor.empty(%d0) : tensor<?x3xf32>
+  %i = linalg.fill ins(%z : f32) outs(%e : tensor<?x3xf32>) -> tensor<?x3xf32>
+  %r = linalg.matmul ins(%a, %b : tensor<?x7xf32>, tensor<7x3xf32>) outs(%i : tensor<?x3xf32>) -> tensor<?x3xf32>
+  func.return %r : tensor<?x3xf32>
+}""",
+        a @ w,
+        a,
+        w,
+    )
+
+
+def test_a_reduction_a_broadcast_and_a_transpose() -> None:
+    a = DRAW.uniform(1, 2, (5, 7)).astype("float32")
+    check(
+        """
+func.func @main(%a: tensor<5x7xf32>) -> tensor<7x5xf32> {
+  %z = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<5xf32>
+  %i = linalg.fill ins(%z : f32) outs(%e : tensor<5xf32>) -> tensor<5xf32>
+  %s = linalg.reduce ins(%a : tensor<5x7xf32>) outs(%i : tensor<5xf32>) dimensions = [1] (%in: f32, %acc: f32) {
+    %x = arith.addf %in, %acc : f32
+    linalg.yield %x : f32
+  }
+  %e2 = tensor.empty() : tensor<5x7xf32>
+  %b = linalg.broadcast ins(%s : tensor<5xf32>) outs(%e2 : tensor<5x7xf32>) dimensions = [1]
+  %d = arith.divf %a, %b : tensor<5x7xf32>
+  %e3 = tensor.empty() : tensor<7x5xf32>
+  %t = linalg.transpose ins(%d : tensor<5x7xf32>) outs(%e3 : tensor<7x5xf32>) permutation = [1, 0]
+  func.return %t : tensor<7x5xf32>
+}""",
+        (a / a.sum(1, keepdims=True)).T,
+        a,
+    )
+
+
+def test_slices_and_padding() -> None:
+    a = draw(5, 7)
+    part = a[1:3, 2:8:2]
+    expected = np.pad(part, ((1, 3), (0, 4)), constant_values=1.5)
+    expected[3:5, 1:4] = part
+    check(
+        """
+func.func @main(%a: tensor<5x7xf32>) -> tensor<6x7xf32> {
+  %s = tensor.extract_slice %a[1, 2] [2, 3] [1, 2] : tensor<5x7xf32> to tensor<2x3xf32>
+  %z = arith.constant 1.5 : f32
+  %p = tensor.pad %s low[1, 0] high[3, 4] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %z : f32
+  } : tensor<2x3xf32> to tensor<6x7xf32>
+  %q = tensor.insert_slice %s into %p[3, 1] [2, 3] [1, 1] : tensor<2x3xf32> into tensor<6x7xf32>
+  func.return %q : tensor<6x7xf32>
+}""",
+        expected,
+        a,
+    )
+
+
+SIZES = {**{letter: 2 + number % 3 for number, letter in enumerate("abcdefghkmnz")}, "w": 4, "x": 3, "y": 2, "z": 2}
+STRIDE, DILATION = 2, 1
+
+
+def _extent(term: tuple[str, ...]) -> int:
+    if len(term) == 1:
+        return SIZES[term[0]]
+    stride = 1 if term[-1] == "+" else STRIDE
+    return (SIZES[term[0]] - 1) * stride + (SIZES[term[1]] - 1) * DILATION + 1
+
+
+def _reference(name: str, ins: list[Any], start: Any) -> Any:
+    """The operation as loops over all iterators."""
+    inputs, output = operands_of(NAMED[name].notation)
+    letters, _ = iterators(inputs, output)
+    result = start.astype("float64")
+
+    def place(terms: Any, at: dict[str, int]) -> tuple[int, ...]:
+        strides = [1 if term[-1] == "+" else STRIDE for term in terms]
+        return tuple(
+            at[t[0]] if len(t) == 1 else at[t[0]] * s + at[t[1]] * DILATION for t, s in zip(terms, strides, strict=True)
+        )
+
+    for numbers in np.ndindex(*(SIZES[letter] for letter in letters)):
+        at = dict(zip(letters, numbers, strict=True))
+        values = [float(a[place(t, at)]) for a, t in zip(ins, inputs, strict=True)]
+        for k, zero in enumerate(values[2:]):
+            values[k] -= zero
+        to = place(output, at)
+        computes = NAMED[name].computes
+        if computes == "product":
+            result[to] += values[0] * values[1]
+        elif computes == "sum":
+            result[to] += values[0]
+        else:
+            result[to] = {"max": max, "min": min}[computes](result[to], values[0])
+    return result
+
+
+@pytest.mark.parametrize("group", range(4))
+def test_named_operations(group: int) -> None:
+    """Each on small tensors of float32, several by one function, beside loops over all of its iterators."""
+    params, lines, results, args, expected = [], [], [], [], []
+    for number, name in enumerate([n for n in NAMED if not NAMED[n].unsigned][group::4]):
+        inputs, output = operands_of(NAMED[name].notation)
+        shapes = [[_extent(term) for term in terms] for terms in (*inputs, output)]
+        arrays = [draw(*shape) if shape or k > 1 else draw() for k, shape in enumerate(shapes)]
+        types = ["f32" if k > 1 and k < len(shapes) - 1 else f"tensor<{''.join(f'{d}x' for d in s)}f32>"
+                 for k, s in enumerate(shapes)]  # fmt: skip
+        names = [f"%p{number}_{k}" for k in range(len(shapes))]
+        params += [f"{n}: {t}" for n, t in zip(names, types, strict=True)]
+        windows = sum(len(term) > 1 and term[-1] != "+" for term in inputs[0])
+        dense = "dense<{}> : tensor<" + str(windows) + "xi64>"
+        attributes = f"{{strides = {dense.format(STRIDE)}, dilations = {dense.format(DILATION)}}} " if windows else ""
+        ins = f"{', '.join(names[:-1])} : {', '.join(types[:-1])}"
+        lines.append(f"%r{number} = {name} {attributes}ins({ins}) outs({names[-1]} : {types[-1]}) -> {types[-1]}")
+        results.append(types[-1])
+        args += arrays
+        expected.append(_reference(name, arrays[:-1], arrays[-1]))
+    body, kinds = "\n".join(lines), ", ".join(results)
+    values = ", ".join(f"%r{k}" for k in range(len(results)))
+    text = f"func.func @main({', '.join(params)}) -> ({kinds}) {{\n{body}\nfunc.return {values} : {kinds}\n}}"
+    made = build(from_mlir(parse_mlir(text)))["main"](*args)
+    for line, got, want in zip(lines, made, expected, strict=True):
+        np.testing.assert_allclose(np.asarray(got), want, rtol=1e-4, atol=1e-4, err_msg=line)
+
+
+def test_sizes_that_contradict_each_other() -> None:
+    text = """
+func.func @main(%a: tensor<2x3xf32>, %b: tensor<4x5xf32>, %c: tensor<2x5xf32>) -> tensor<2x5xf32> {
+  %r = linalg.batch_vecmat ins(%a, %b : tensor<2x3xf32>, tensor<4x5xf32>) outs(%c : tensor<2x5xf32>) -> tensor<2x5xf32>
+  func.return %r : tensor<2x5xf32>
+}"""
+    with pytest.raises(ShapeError, match="do not fit together"):
+        from_mlir(parse_mlir(text))
