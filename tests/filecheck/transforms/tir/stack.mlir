@@ -10,8 +10,8 @@
 // CHECK-NEXT:    %D = tir.allocate [10] f32{{$}}
 // CHECK-NEXT:    %E = tir.allocate [9] f32 {tirax.on_stack}
 // SCF-LABEL: func.func @f
-// SCF-COUNT-2: memref.alloca()
-// SCF-COUNT-3: memref.alloc(
+// SCF-COUNT-2: "memref.alloca"()
+// SCF-COUNT-3: "memref.alloc"(
 // SCF-COUNT-3: memref.dealloc
 tir.func @f(%Y: !tir.buffer<[n], f32>) {
   %A = tir.alloc_buffer : !tir.buffer<[16], f32>
