@@ -30,7 +30,7 @@ OWN = "tirax"
 def bench(options: Namespace) -> int:
     """Print the table: a row for each runtime and number of threads."""
     threads = _threads(options.threads)
-    peers = chosen_peers(options.against, options.file) if options.against else _installed(options.file)
+    peers = _installed(options.file) if options.against is None else chosen_peers(options.against, options.file)
     executable = compile_program(options)
     name = function_name(options.func, executable)
     given = Arguments(
@@ -55,7 +55,7 @@ def _threads(text: str | None) -> list[int]:
     if text is None:
         return [num_threads()]
     parts = text.split(",")
-    if not all(part.isdecimal() and 0 < int(part) <= 1024 for part in parts):
+    if not all(part.isdecimal() and len(part) <= 4 and 0 < int(part) <= 1024 for part in parts):
         raise UsageError("--threads is not understood", expected="numbers of threads: 1,2", found=text)
     return [int(part) for part in parts]
 

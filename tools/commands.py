@@ -46,7 +46,7 @@ def run(options: Namespace) -> int:
     """Compile (or load) a function, call it on given or generated inputs, and print the results."""
     _form_of(options.profile)
     inputs, sizes = named(options.input, "--input"), sizes_of(options.sizes)
-    peers = chosen_peers(options.compare, options.file) if options.compare else []
+    peers = [] if options.compare is None else chosen_peers(options.compare, options.file)
     executable = _load(options.file) if _is_executable(options.file) else compile_program(options)
     name = function_name(options.func, executable)
     info = executable.functions[name]

@@ -109,7 +109,7 @@ PEERS = {
 
 def chosen_peers(text: str, path: str) -> list[Peer]:
     """Return the peers of `torch,onnxruntime`. Raises `UsageError` for one that is unknown or cannot read `path`."""
-    names = [name for name in text.replace(" ", "").split(",") if name]
+    names = text.replace(" ", "").split(",")
     extension = os.path.splitext(path)[1].lower()
     for name in names:
         if name not in PEERS:

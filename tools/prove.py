@@ -9,6 +9,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 
+from ..diagnostics import unknown_name
 from ..ir.passes.transform import naming_pass
 from ..ir.verification.verify import Verifier
 from ..proof import Finding, Validation, Verdict, validate
@@ -16,7 +17,7 @@ from ..script.mlir_text import reading_context
 from ..universe import full_universe
 from .checking import interpreted, rename_as, save_reproducer
 from .driver import all_passes
-from .guard import UsageError
+from .guard import UsageError, as_usage
 from .models import program_of
 
 _STATUS = {Verdict.PROVED: 0, Verdict.WRONG: 1, Verdict.NOT_COVERED: 2}
@@ -26,23 +27,34 @@ _PIPELINE = ("pipeline", "default-cpu")
 def prove(options: Namespace) -> int:
     """Run `tirax prove` and return the exit status: 0 proved, 1 wrong, 2 not covered."""
     before = program_of(options.file, options.format)
+    functions = _functions(before, options.func)
     if options.after is not None and options.steps:
         raise UsageError("there is a second program, and passes", hint="leave one of them out")
     if options.after is None:
-        return _prove_passes(before, options)
+        return _prove_passes(before, options, functions)
     after = program_of(options.after, options.format)
-    result = validate(before, after, functions=[options.func] if options.func else None, sizes=options.sizes)
+    result = validate(before, after, functions=functions, sizes=options.sizes)
     print(result)
     for finding in result.findings:
         _save(before, finding, f"tirax prove {options.file} {options.after}")
     return _STATUS[result.verdict]
 
 
-def _prove_passes(module: ModuleOp, options: Namespace) -> int:
+def _functions(module: ModuleOp, name: str | None) -> list[str] | None:
+    """Return the functions to compare: the one of `--func`, or None for all. Raises `UsageError` for an unknown one."""
+    if name is None:
+        return None
+    known = interpreted(module)
+    if name not in known:
+        raise as_usage(unknown_name("function", name, known))
+    return [name]
+
+
+def _prove_passes(module: ModuleOp, options: Namespace, functions: Sequence[str] | None) -> int:
     """Validate each pass; the last line sums up. Functions that the interpreter does not run end it."""
     findings, ended = list[Finding](), ""
     for number, name, before, after in _steps(module, options.steps or [_PIPELINE]):
-        kept = [n for n in interpreted(before) if n in interpreted(after)]
+        kept = [n for n in interpreted(before) if n in interpreted(after) and n in (functions or [n])]
         if not kept:
             ended = f", down to '{name}', which lowers them further: --check-each tests what follows"
             break

@@ -40,6 +40,13 @@ class Version(argparse.Action):
         parser.exit()
 
 
+_CHECKS = {
+    "--check-each": "compare results before and after every pass, on samples; stop at a difference",
+    "--check-each=proof": "the same for all inputs, where a proof covers them",
+}
+"""Options that compare; the next word is never their value."""
+
+
 def _names(text: str) -> list[str]:
     return [name for name in text.replace(" ", "").split(",") if name]
 
@@ -130,13 +137,9 @@ def _add_checking(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--split-input-file", help="split the input at // ----- lines and process each piece separately", **flag
     )
-    group.add_argument(
-        "--check-each",
-        nargs="?",
-        const="samples",
-        choices=["samples", "proof"],
-        help="compare results before and after every pass, on samples or by proof; stop at a difference",
-    )
+    for name, help_text in _CHECKS.items():
+        kind = name.partition("=")[2] or "samples"
+        group.add_argument(name, dest="check_each", action="store_const", const=kind, help=help_text)
     group.add_argument(
         "--check-sizes",
         type="sizes",

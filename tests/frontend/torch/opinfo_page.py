@@ -1,4 +1,4 @@
-"""Writes docs/reference/torch_operators.md: what becomes of each operator of PyTorch.
+"""Writes docs/torch_operators.md: what becomes of each operator of PyTorch.
 
 With the results of opinfo.py as its argument it writes all of it, without core ATen and the primitives alone.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from opinfo_reasons import REASONS
 
-PAGE = Path(__file__).parents[3] / "docs" / "reference" / "torch_operators.md"
+PAGE = Path(__file__).parents[3] / "docs" / "torch_operators.md"
 NATIVE, DECOMPOSED, FALLBACK, LEFT_OUT = "native", "decomposed", "fallback", "left out"
 TITLES = {
     NATIVE: "converted",
