@@ -299,7 +299,8 @@ def reversed_subtract(e: Emitter, x: Any, other: Any, alpha: Any = 1) -> Pairs:
 @row("mul", "multiply")
 def multiply(e: Emitter, x: Any, other: Any) -> Pairs:
     """Return the products."""
-    return _result(e, *product(e, *_operands(e, x, other)))
+    a, b = _operands(e, x, other)
+    return _result(e, *product(e, a, b))
 
 
 @row("div", "true_divide", "divide")

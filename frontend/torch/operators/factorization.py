@@ -322,7 +322,7 @@ def pinv(e: Emitter, x: Expr, *, atol: Expr | None = None, rtol: Expr | None = N
     else:
         u, values, vh = svd(e, x, False)
         v, sizes = _turned(e, vh), values
-    relative = np.finfo(dtype_of(x)).eps * max(m, n)
+    relative = float(np.finfo(dtype_of(x)).eps) * max(m, n)
     bound = e.emit(R.multiply(R.max(sizes, axis=[-1], keepdims=True), _tolerance(e, sizes, rtol, atol, relative)))
     if atol is not None:
         bound = e.emit(R.maximum(bound, R.expand_dims(cast_to(atol, dtype_of(x)), axis=[-1])))
