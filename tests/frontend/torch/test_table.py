@@ -31,6 +31,9 @@ def _is_of_tensors(schema: Any) -> bool:
 @pytest.mark.parametrize("name", sorted(CONVERTERS))
 def test_rows_take_the_arguments_of_the_schema(name: str) -> None:
     parameters = list(inspect.signature(CONVERTERS[name]).parameters.values())[1:]
+    library = name.partition("::")[0] if "::" in name else "aten"
+    if not hasattr(getattr(torch.ops, library), name.rpartition("::")[2].partition(".")[0]):
+        pytest.skip(f"{library} registers the operator, and is not imported")
     anything = any(p.kind is p.VAR_POSITIONAL for p in parameters)
     overloads = overloads_of(name)
     assert overloads, f"no overload of {name} is converted by its row"
