@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from strength import thinned
 
 from tirax.driver.build import build
 from tirax.frontend.mlir import from_mlir
@@ -102,7 +103,7 @@ def _name(a: Any) -> str:
     return "i1" if a.dtype == bool else f"{a.dtype.kind}{a.dtype.itemsize * 8}"
 
 
-@pytest.mark.parametrize("kind", FLOATS)
+@thinned("kind", list(FLOATS), 1)
 def test_floats(kind: str) -> None:
     draw = np.random.default_rng(1)
     dtype = FLOATS[kind]
@@ -125,7 +126,7 @@ def test_floats(kind: str) -> None:
     run(kind, results, args)
 
 
-@pytest.mark.parametrize("kind", INTEGERS)
+@thinned("kind", list(INTEGERS), 1)
 def test_integers(kind: str) -> None:
     draw = np.random.default_rng(2)
     info = np.iinfo(INTEGERS[kind])

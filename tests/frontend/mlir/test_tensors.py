@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from strength import thinned
 
 from tirax.diagnostics import ShapeError
 from tirax.dialects.xdsl_extras.linalg_named import NAMED, iterators, operands_of
@@ -162,7 +163,7 @@ def _reference(name: str, ins: list[Any], start: Any) -> Any:
     return result
 
 
-@pytest.mark.parametrize("group", range(4))
+@thinned("group", range(4), 1)
 def test_named_operations(group: int) -> None:
     """Each on small tensors of float32, several by one function, beside loops over all of its iterators."""
     params, lines, results, args, expected = [], [], [], [], []
