@@ -78,7 +78,12 @@ RUN, LIST = "tirax run x.mlir", "tirax-opt --list-passes"
         (RUN, "\n\n1 / 0\n", "acme_dialect:UNIVERSE", r"acme_dialect\.py:3:1: error: the plug-in 'acme' of the pack"),
         (LIST, PLUGIN, "acme_dialect:MULTIVERSE", "the plug-in 'acme' of the package acme cannot be loaded"),
         (RUN, PLUGIN, "acme_dialect:TwiceOp", "the plug-in 'acme' is not a universe"),
-        (LIST, PLUGIN.replace('"lower-acme": lambda', '"fuse-ops": lambda'), "acme_dialect:UNIVERSE", "Duplicate"),
+        (
+            LIST,
+            PLUGIN.replace('"lower-acme": lambda', '"fuse-ops": lambda'),
+            "acme_dialect:UNIVERSE",
+            "has the pass .fuse-ops., which another one has, too",
+        ),
     ],
     1,
 )
