@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -162,14 +163,8 @@ def _groups(op: Operation) -> list[list[int]]:
 
 def _collapse(graph: Graph, op: Operation) -> None:
     dims = graph.dims(op.operands[0])
-    reshaped(graph, op, graph.tensor(op.operands[0]), [_product([dims[a] for a in group]) for group in _groups(op)])
-
-
-def _product(dims: Sequence[SymExpr]) -> SymExpr:
-    result: SymExpr = Const(1)
-    for d in dims:
-        result = result * d
-    return result
+    shape = [math.prod((dims[a] for a in group), start=Const(1)) for group in _groups(op)]
+    reshaped(graph, op, graph.tensor(op.operands[0]), shape)
 
 
 def _expand(graph: Graph, op: Operation) -> None:
@@ -183,7 +178,7 @@ def _expand(graph: Graph, op: Operation) -> None:
     for group, whole in zip(_groups(op), graph.dims(op.operands[0]), strict=True):
         open_ones = [a for a in group if dims[a] is None]
         if len(open_ones) == 1:
-            dims[open_ones[0]] = whole // _product([d for a in group if (d := dims[a]) is not None])
+            dims[open_ones[0]] = whole // math.prod((d for a in group if (d := dims[a]) is not None), start=Const(1))
     if None in dims:
         raise UnsupportedError("several unknown sizes of one dimension", location=location_of(op))
     reshaped(graph, op, graph.tensor(op.operands[0]), cast("list[SymExpr]", dims))

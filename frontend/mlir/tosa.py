@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
@@ -222,17 +223,10 @@ def _reshape(graph: Graph, op: Operation) -> None:
     shape = numbers(graph, op, 1, "new_shape")
     dims = [Const(n) if n >= 0 else None for n in shape]
     if None in dims:
-        whole = _product(graph.dims(op.operands[0]))
-        rest = _product([d for d in dims if d is not None])
+        whole = math.prod(graph.dims(op.operands[0]), start=Const(1))
+        rest = math.prod((d for d in dims if d is not None), start=Const(1))
         dims = [whole // rest if d is None else d for d in dims]
     reshaped(graph, op, graph.tensor(op.operands[0]), cast("list[SymExpr]", dims))
-
-
-def _product(dims: Sequence[SymExpr]) -> SymExpr:
-    result: SymExpr = Const(1)
-    for d in dims:
-        result = result * d
-    return result
 
 
 def _transpose(graph: Graph, op: Operation) -> None:
