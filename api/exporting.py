@@ -66,7 +66,7 @@ _OTHER = "torch.compile(model, backend='tirax') leaves to PyTorch what cannot be
 
 
 def _own_error(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
-    """Return what the model raises when it is called, None if it computes."""
+    """Return the exception that a call of the model raises, or None."""
     import torch
 
     try:

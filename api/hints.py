@@ -46,7 +46,7 @@ CLASSES: dict[tuple[str, str], str] = {
 
 
 def hint_for(model: Any, is_of: Callable[[tuple[str, str]], bool]) -> str | None:
-    """Return what to do about an object that is not a model; `is_of` says whether it is of a class of `CLASSES`."""
+    """Return a hint for an object that is not a model; `is_of` tests whether its class is one of `CLASSES`."""
     return next(_hints(model, is_of), None)
 
 

@@ -34,7 +34,7 @@ class Constant:
 class Features:
     """Rows of features, an array or a DataFrame: one matrix of a dtype, or columns by name, of a dtype each.
 
-    The dtype "object" stands for strings.
+    The dtype "object" is that of strings.
     """
 
     dtypes: tuple[str, ...]

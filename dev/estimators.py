@@ -88,7 +88,7 @@ METHODS = {
 
 @dataclass(frozen=True)
 class Row:
-    """An estimator, made anew by `make`, for a task of several classes."""
+    """A new estimator of `make`, for a task with several classes."""
 
     task: str
     name: str

@@ -126,7 +126,7 @@ def of_floats(values: Array, primes: Array = P, rounded: np.dtype[Any] | None = 
     """Return the fingerprints of float64 numbers, which are fractions with a power of two as denominator.
 
     With `rounded`, numbers are rounded to that dtype first, and one that is the rounding of a fraction with a
-    denominator up to 4096 stands for the fraction: 0.333… in float32 is 1/3. Infinities and NaN are atoms.
+    denominator up to 4096 is taken as the fraction: 0.333… in float32 is 1/3. Infinities and NaN are atoms.
     """
     if rounded is not None:
         values = values.astype(rounded).astype(np.float64)

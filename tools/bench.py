@@ -87,8 +87,8 @@ def _rows(
     times = interleaved(calls, options.repeat)
     for runtime, seconds in times.items():
         ratio = f"{seconds / times[OWN]:.2f}"
-        apart = f"{differences[runtime]:.1e}" if runtime in differences else ""
-        yield str(threads), runtime, _time(seconds), ratio, apart
+        text = f"{differences[runtime]:.1e}" if runtime in differences else ""
+        yield str(threads), runtime, _time(seconds), ratio, text
 
 
 def _flat(value: Any) -> list[Any]:

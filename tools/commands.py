@@ -79,15 +79,15 @@ _SAME = 1e-3
 def _compared(peer: Peer, path: str, values: list[Any], results: list[Any]) -> str:
     """Run the model in another runtime and return a line about the results. Raises `TiraxError` if they differ."""
     others = peer.prepare(path, num_threads(), arrays(values))()
-    apart = difference(results, others)
-    if apart > _SAME:
+    relative = difference(results, others)
+    if relative > _SAME:
         raise TiraxError(
             f"{peer.name} computes something else",
             expected=_summary(others[0]) if len(others) else "nothing",
-            found=f"{_summary(results[0]) if results else 'nothing'}; largest relative difference {apart:.1e}",
+            found=f"{_summary(results[0]) if results else 'nothing'}; largest relative difference {relative:.1e}",
             hint="tirax run --check compares with the interpreter, kernel by kernel",
         )
-    return f"compare: {peer.name} computes the same, to {apart:.1e} of the largest value"
+    return f"compare: {peer.name} computes the same, to {relative:.1e} of the largest value"
 
 
 def _console(width: int | None = None, highlight: bool = True) -> Any:

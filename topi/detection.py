@@ -29,7 +29,7 @@ def non_max_suppression(
 
     boxes is (batch, boxes, 4), scores (batch, classes, boxes). For each class the best box is selected first, then
     repeatedly the best one whose overlap with the selected boxes is at most `overlap[0]`, up to `most[0]` boxes. With
-    `has_least`, boxes whose score is not above `least[0]` are never selected. `form` says what a box is: any
+    `has_least`, boxes whose score is not above `least[0]` are never selected. `form` is the format of a box: any
     two opposite "corners", the "center" and extents, or "ordered" corners, the least first.
     """
     batch, count, _ = boxes.dims

@@ -25,7 +25,7 @@ class _Family:
     """The polynomial of degree 1."""
     step: Step
     shifted: bool = False
-    """Whether it is on [0, 1]: x stands for 2 x - 1."""
+    """Whether its domain is [0, 1], shifted by 2 x - 1."""
 
 
 def _chebyshev(first: First, shifted: bool = False) -> _Family:

@@ -66,7 +66,7 @@ def _is_same(array: NDArray, other: object) -> bool:
 
 
 def install() -> None:
-    """Give `Device`, `Module` and `NDArray` what only programs of TVM ask for."""
+    """Attach the methods of `Device`, `Module` and `NDArray` that only programs of TVM call."""
     for name, value in _MODULE.items():
         setattr(Module, name, value)
     NDArray.same_as = _is_same  # pyright: ignore[reportAttributeAccessIssue]

@@ -84,7 +84,7 @@ _MODULES = {"torch_geometric": "torch_geometric.nn", "transformers": "transforme
 
 
 def _order(name: str) -> str:
-    """A fixed random order: what is done at any time is a fair part of the whole."""
+    """A fixed random order, so that a part of the sweep is a sample of the whole."""
     return hashlib.sha256(name.encode()).hexdigest()
 
 

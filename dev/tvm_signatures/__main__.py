@@ -11,7 +11,7 @@ from .theirs import read, table
 
 
 def main() -> None:
-    """Read the table anew if TVM's sources are named, print the differences, and their number by kind."""
+    """Print the differences and their number by kind; rebuild the table if TVM's sources are named."""
     parser = argparse.ArgumentParser(prog="python -m tirax.dev.tvm_signatures", description=__doc__)
     parser.add_argument("--read", type=Path, metavar="PATH", help="TVM's python/tvm, from which the table is written")
     options = parser.parse_args()

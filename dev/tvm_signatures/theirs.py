@@ -167,7 +167,7 @@ def _parameter(name: str, default: ast.expr | None) -> str:
 def definition_of(
     modules: dict[str, Module], module: str, name: str, seen: frozenset[str] = frozenset()
 ) -> Definition | None:
-    """Return what a public name of a module is, through its imports; None for a module and for what is not TVM's."""
+    """Return the definition of a public name of a module, through imports; None for modules and for names of others."""
     at = modules.get(module)
     if at is None or module in seen:
         return None

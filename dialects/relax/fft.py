@@ -89,6 +89,6 @@ class IRFFT(FourierOperator):
         if length is None:
             return TensorType.of(None, x.element, len(dims))
         self.require_at_least(length, 1, "argument length must be positive")
-        wanted = length // 2 + 1
-        self.require_equal(dims[axis], wanted, "argument x has another number of frequencies", wanted, dims[axis])
+        expected = length // 2 + 1
+        self.require_equal(dims[axis], expected, "argument x has another number of frequencies", expected, dims[axis])
         return TensorType.of([*dims[:axis], length, *dims[axis + 1 :]], x.element)

@@ -27,7 +27,7 @@ from .linalg_named import ELEMENTWISE, NAMED
 
 
 class NamedOp(IRDLOperation):
-    """An operation on tensors or memrefs, without the region that its name stands for."""
+    """A named operation on tensors or memrefs; its region is implied."""
 
     inputs = var_operand_def()
     outputs = var_operand_def()

@@ -38,7 +38,7 @@ class Filled:
 
 
 Known = SSAValue | SymExpr | Number | Filled
-"""What a value of the source is: a value of Relax, a size, a number, or a tensor that is not made yet."""
+"""The conversion of a value: a Relax value, a size, a number, or a tensor that is not created yet."""
 
 
 class Graph:

@@ -196,7 +196,7 @@ class Kernel:
             self.known[arg] = self.get(cell)
 
     def leave(self, cells: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
-        """Assign what a body yields, after all of it is computed."""
+        """Assign the yielded values of a body, all of which are computed first."""
         self.set(cells, [self.e.add(tir.LetOp(v)) for v in self.values(values)])
 
     def bound(self, value: SSAValue) -> SymExpr | SSAValue:

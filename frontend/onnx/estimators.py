@@ -25,7 +25,7 @@ _PREFIX = "tirax/"
 class ConvertedEstimator:
     """An ONNX model of an estimator.
 
-    It takes one matrix if `columns` is empty, else a column of each dtype, by name; "object" stands for strings.
+    It takes one matrix if `columns` is empty, else a column of each dtype, by name; "object" is the dtype of strings.
     """
 
     model: Any

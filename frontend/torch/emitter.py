@@ -26,11 +26,11 @@ class Sizes(Protocol):
     """The symbols of a graph (`Symbols`)."""
 
     def extent(self, size: Any) -> Extent:
-        """Return the extent that a number of the graph stands for."""
+        """Return the extent of a symbolic number of the graph."""
         ...
 
     def define(self, number: Any, extent: Extent) -> None:
-        """Let a symbol of the graph stand for an extent."""
+        """Bind a symbol of the graph to an extent."""
         ...
 
 
@@ -97,7 +97,7 @@ class Emitter:
         return value.node.shape_env.bound_sympy(value.node.expr).lower < 0
 
     def define_result(self, extent: Extent) -> Extent:
-        """Let the symbol of the single integer result stand for an extent, and return that."""
+        """Bind the symbol of the single integer result to an extent, and return the extent."""
         if self._symbols is not None:
             self._symbols.define(self.node.meta["val"], extent)
         return extent

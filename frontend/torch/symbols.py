@@ -94,7 +94,7 @@ class Symbols:
         return self.of(size.node.expr) if is_symbolic(size) else int(size)
 
     def define(self, number: Any, extent: Extent) -> None:
-        """Let a symbol of PyTorch, a `torch.SymInt`, stand for an extent from here on."""
+        """Bind a symbol of PyTorch, a `torch.SymInt`, to an extent."""
         self._values[number.node.expr] = extent
 
     def of(self, expr: Any) -> Extent:

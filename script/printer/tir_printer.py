@@ -192,7 +192,7 @@ class TIRPrinter:
         self.of_strides = outer
 
     def scope(self, op: Operation, text: str, value: SSAValue | None = None, fallback: str = "v") -> None:
-        """Print a statement as a scope around what follows it; `value` is what it defines."""
+        """Print a statement as a scope around the statements after it; `value` is its definition."""
         rest, self.scoped, self.rest = self.rest, None, ()
         with self.frame():
             name = "" if value is None else f" as {self.define(value, fallback)}"

@@ -1,4 +1,4 @@
-"""Methods and properties that TVM's programs ask for."""
+"""Methods and properties that only programs of TVM call."""
 
 import numpy as np
 import pytest

@@ -147,7 +147,7 @@ class Writer:
             return {"type": "Array", "items": [self.value(v, depth) for v in value]}
         if isinstance(value, Mapping):
             return {"type": "Map", "items": [[self.value(k, depth), self.value(v, depth)] for k, v in value.items()]}
-        raise TiraxError("what is stored is a node, a container or an array", found=type(value).__name__)
+        raise TiraxError("the value is not a node, a container or an array", found=type(value).__name__)
 
 
 def read(nodes: Any, leaf: Callable[[Any], Any]) -> Any:

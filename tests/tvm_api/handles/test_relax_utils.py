@@ -95,7 +95,7 @@ def test_other_texts_are_refused(mod, change, message):
 
 
 def test_what_is_stored(mod):
-    with pytest.raises(TiraxError, match="what is stored is a node, a container or an array"):
+    with pytest.raises(TiraxError, match="the value is not a node, a container or an array"):
         save_json(object())
 
 

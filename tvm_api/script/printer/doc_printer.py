@@ -1,4 +1,4 @@
-"""`tvm.script.printer.doc_printer`: documents as Python code, with lines of `^` below what is asked for."""
+"""`tvm.script.printer.doc_printer`: documents as Python code, with lines of `^` below the underlined parts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def to_python_script(
 
 
 class _Printer:
-    """The text so far, and which parts of it the paths to underline stand for."""
+    """The text so far, and the parts that the paths to underline select."""
 
     def __init__(self, indent_spaces: int, paths: Sequence[ObjectPath]):
         self.parts: list[str] = []
@@ -101,8 +101,8 @@ class _Printer:
             self._mark((start, self.length), path)
 
     def _mark(self, span: Span, path: ObjectPath) -> None:
-        for k, wanted in enumerate(self.paths):
-            if len(path) >= self.longest[k] and path.is_prefix_of(wanted):
+        for k, selected in enumerate(self.paths):
+            if len(path) >= self.longest[k] and path.is_prefix_of(selected):
                 if len(path) > self.longest[k]:
                     self.longest[k] = len(path)
                     self.found[k].clear()

@@ -1,4 +1,4 @@
-"""Documents of Python code: the text of each kind, comments, and lines below what is asked for."""
+"""Documents of Python code: the text of each kind, comments, and underlined parts."""
 
 import pytest
 
