@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from subtraction import SCRIPT, X, Y
 from tiny_language_models import SPEAKING, byte_pair_metadata, write_tiny_folder, write_tiny_gguf
 
 import tirax
@@ -24,20 +25,6 @@ from tirax.driver.tracing.file import records
 from tirax.llm import LanguageModel
 from tirax.runtime.errors import ArgumentError, DamagedFileError
 from tirax.script import parse_source
-
-SCRIPT = """
-from tvm.script import ir as I, relax as R
-
-@I.ir_module
-class Module:
-    @R.function
-    def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
-        with R.dataflow():
-            z = R.subtract(x, y)
-            R.output(z)
-        return z
-"""
-X, Y = (np.random.default_rng(i).standard_normal((3, 4)).astype("float32") for i in range(2))
 
 
 def module():

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from subtraction import SCRIPT, X, Y
 
 import tirax
 from tirax import tvm_api as tvm
@@ -21,20 +22,6 @@ from tirax.driver.build import build
 from tirax.runtime import load_module
 from tirax.script import parse_source
 from tirax.tools.tirax_cli import main
-
-SCRIPT = """
-from tvm.script import ir as I, relax as R
-
-@I.ir_module
-class Module:
-    @R.function
-    def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
-        with R.dataflow():
-            z = R.subtract(x, y)
-            R.output(z)
-        return z
-"""
-X, Y = (np.random.default_rng(i).standard_normal((3, 4)).astype("float32") for i in range(2))
 
 
 def module() -> Any:
