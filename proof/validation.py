@@ -12,6 +12,7 @@ from xdsl.utils.exceptions import InterpretationError
 
 from ..diagnostics import nesting_checked
 from ..dialects import relax
+from ..dialects.names import name_of
 from ..interpreter.compare import (
     SIZES,
     Disagreement,
@@ -46,8 +47,8 @@ class Verdict(enum.Enum):
 class Finding:
     """The verdict on one function.
 
-    `level` is the weakest algebra that a proof needed, at any of `sizes`, the values of the symbolic variables; without
-    symbolic variables the proof covers all inputs. `reason` says why a function is not covered.
+    `level` is the weakest algebra that a proof needed, at any of `sizes`, the values of the symbolic variables and of
+    integer arguments; without these the proof covers all inputs. `reason` says why a function is not covered.
     """
 
     function: str
@@ -131,11 +132,15 @@ class _Pair:
             return Finding(self.name, Verdict.NOT_COVERED, reason=why)
         weakest, proved = Level.BITS, list[Mapping[str, int]]()
         for chosen in sizes:
-            outcome = self._at(chosen)
+            try:
+                inputs = random_inputs(self.func, chosen)
+            except InterpreterError as error:
+                return Finding(self.name, Verdict.NOT_COVERED, reason=error.message)
+            outcome = self._at(chosen, inputs)
             if isinstance(outcome, Finding):
                 return outcome
             if outcome is not None:
-                proved.append(chosen)
+                proved.append({**chosen, **self._integers(inputs)})
                 weakest = max(weakest, outcome, key=list(Level).index)
         if not proved:
             return Finding(
@@ -143,14 +148,17 @@ class _Pair:
             )
         return Finding(self.name, Verdict.PROVED, weakest, tuple(proved))
 
-    def _at(self, sizes: Mapping[str, int]) -> Level | Finding | None:
+    def _integers(self, inputs: Sequence[Any]) -> dict[str, int]:
+        """Return the arguments that are integers, which are numbers in a proof, by the names of their parameters."""
+        pairs = (
+            (name_of(p) or f"argument {i}", v) for i, (p, v) in enumerate(zip(self.func.params, inputs, strict=True))
+        )
+        return {name: int(v) for name, v in pairs if isinstance(v, int | np.integer | np.bool_)}
+
+    def _at(self, sizes: Mapping[str, int], inputs: Sequence[Any]) -> Level | Finding | None:
         """Return the weakest level of a proof at some sizes, None where the function has no meaning, or a finding."""
         if iterations_of(self.func, sizes) > limit("check.iterations"):
             return None
-        try:
-            inputs = random_inputs(self.func, sizes)
-        except InterpreterError as error:
-            return Finding(self.name, Verdict.NOT_COVERED, reason=error.message)
         assert self.other is not None
         if not takes(self.other, inputs, sizes):
             return Finding(self.name, Verdict.NOT_COVERED, reason="the types of its parameters change")
@@ -196,10 +204,11 @@ class _Pair:
 
 
 def symbolic(algebra: Algebra, value: Any, name: str) -> Any:
-    """Return an input whose numbers are unknown; numbers and shapes stay."""
+    """Return an input whose numbers are unknown; integers and shapes, which may decide control, stay."""
     if isinstance(value, tuple):
         return tuple(symbolic(algebra, v, f"{name}.{i}") for i, v in enumerate(value))
-    return Terms.atoms(algebra, value.dtype, name, value.shape) if isinstance(value, np.ndarray) else value
+    is_data = isinstance(value, np.ndarray) or (isinstance(value, np.generic) and value.dtype.kind not in "iub")
+    return Terms.atoms(algebra, value.dtype, name, value.shape) if is_data else value
 
 
 @nesting_checked()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tirax.interpreter.compare import functions_of, random_inputs
 from tirax.proof import Verdict, validate
 from tirax.script import parse_source
 
@@ -66,6 +67,33 @@ PARTLY = COPIED.replace("range(8)", "range(7)", 1)
 def test_tensor_functions(before, after, verdict):
     result = validate(function(before), function(after))
     assert result.verdict is verdict, str(result)
+
+
+SCALARS = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), alpha: T.{dtype}):
+        for i in range(8):
+            B[i] = A[i] * {value}
+"""
+
+
+def test_scalar_arguments():
+    """Floats are unknown; integers are numbers, and the finding names them."""
+
+    def scaled(dtype, value):
+        return parse_source(SCALARS.format(dtype=dtype, value=value))
+
+    before = scaled("float32", "alpha")
+    (finding,) = validate(before, before).findings
+    assert finding.verdict is Verdict.PROVED and finding.sizes == ({},)
+    drawn = [v for v in random_inputs(functions_of(before)["main"], {}) if v.ndim == 0]
+    fixed = scaled("float32", f"T.float32({float(drawn[0])!r})")
+    assert validate(before, fixed).verdict is Verdict.WRONG
+    whole = scaled("int32", 'T.Cast("float32", alpha)')
+    (finding,) = validate(whole, whole).findings
+    assert finding.verdict is Verdict.PROVED and "at the sizes alpha=" in str(finding)
 
 
 def test_control_by_data_is_refused_with_the_reason():
