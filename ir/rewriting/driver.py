@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ...diagnostics import UnsupportedError, unknown_name
 from ...dialects import relax
 from ...dialects.attributes import PyValue
 from ...dialects.names import name_of, set_name
@@ -35,13 +36,30 @@ class Emit:
         self.names = names or NameSupply()
         self.emitted: set[Operation] = set()
 
-    def __call__(self, name: str, *args: SSAValue | Sequence[SSAValue], **attrs: PyValue) -> SSAValue:
-        """Add an operator and return its value; arguments may be detached leaves."""
-        new = relax.OPERATORS[f"relax.{name}"].make(*args, **attrs)
+    def __call__(self, name: str, *args: SSAValue | Sequence[SSAValue] | float, **attrs: PyValue) -> SSAValue:
+        """Add an operator and return its value.
+
+        Arguments may be detached leaves, and Python's numbers beside a tensor: these become constants of rank 0 and of
+        its dtype. Raises `NameLookupError` for an unknown operator, and `UnsupportedError` for a number without a
+        tensor.
+        """
+        operator = relax.OPERATORS.get(f"relax.{name}")
+        if operator is None:
+            raise unknown_name("operator", name, (known.removeprefix("relax.") for known in relax.OPERATORS))
+        new = operator.make(*(self._number(name, a, args) if isinstance(a, int | float) else a for a in args), **attrs)
         for operand in new.operands:
             if isinstance(operand.owner, Operation) and operand.owner.parent is None:
                 self.put(operand.owner)
         return self.put(new)
+
+    def _number(self, name: str, value: float, args: Sequence[Any]) -> SSAValue:
+        """Return a number as a constant of the dtype of the first tensor among the arguments."""
+        types = (a.type for a in args if isinstance(a, SSAValue))
+        dtype = next((t.element for t in types if isinstance(t, relax.TensorType) and t.element is not None), None)
+        if dtype is None:
+            hint = "make it with emit.constant(value, dtype), emit.integer(value) or emit.shape(dims)"
+            raise UnsupportedError(f"the number {value} as an argument of '{name}' without a tensor", hint=hint)
+        return self.constant(value, dtype)
 
     def put(self, op: Operation) -> SSAValue:
         """Insert an op and return its value; a binding is named after the value it replaces, or at the end."""
