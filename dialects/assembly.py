@@ -14,7 +14,7 @@ from operator import attrgetter
 from types import ModuleType
 from typing import Any, ClassVar, Protocol, Self
 
-from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.dialects.builtin import AnyFloat, DictionaryAttr, IndexType, IntegerType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation
 from xdsl.parser import Parser, UnresolvedOperand
@@ -139,6 +139,18 @@ def parse_literal(parser: Parser, parse_item: Callable[[Parser], Any] | None = N
         return number
     text = parser.parse_optional_str_literal()
     return text if text is not None else parser.parse_attribute()
+
+
+def parse_typed_literal(parser: Parser) -> Any:
+    """Parse the output of `print_literal`; numbers may have types, as MLIR prints them: `-1 : i64`, `1.0 : f32`."""
+    value = parse_literal(parser, parse_typed_literal)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        start = parser.pos
+        if parser.parse_optional_punctuation(":") is not None:
+            kind = parser.parse_type()
+            if not isinstance(kind, (IntegerType, IndexType) if isinstance(value, int) else AnyFloat):
+                parser.raise_error(f"{value} is not of type {kind}", start, parser.pos)
+    return value
 
 
 class PartKind(Protocol):

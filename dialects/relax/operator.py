@@ -51,9 +51,9 @@ from xdsl.utils.exceptions import VerifyException
 from ...diagnostics import ArgumentsError, DTypeError, ShapeError, TiraxError
 from ...tables import Table
 from ..assembly import (
-    parse_literal,
     parse_name,
     parse_type,
+    parse_typed_literal,
     parse_value,
     parse_values,
     print_literal,
@@ -489,7 +489,7 @@ class Operator(IRDLOperation):
 
         def parse_one() -> None:
             name = parse_name(parser, f"{cls.name} has no attribute", cls.ATTR_SPECS)
-            attrs[name] = parse_literal(parser)
+            attrs[name] = parse_typed_literal(parser)
 
         parser.parse_optional_comma_separated_list(parser.Delimiter.BRACES, parse_one)
         return cls._create_with(args, attrs, parse_type(parser))
