@@ -209,16 +209,28 @@ def _place_of(value: SSAValue) -> Any:
 
 
 def _for(k: Kernel, op: scf.ForOp) -> None:
-    block = op.body.block
-    cells = k.carried(op.iter_args, block.args[1:])
+    bounds = k.bound(op.lb), k.bound(op.ub), k.bound(op.step)
+    _carrying_loop(k, op.body.block, op.iter_args, op.results, bounds, scalar_type(op.lb.type))
+
+
+def _carrying_loop(
+    k: Kernel,
+    block: Block,
+    inits: Sequence[SSAValue],
+    results: Sequence[SSAValue],
+    bounds: tuple[SymExpr | SSAValue, SymExpr | SSAValue, SymExpr | SSAValue],
+    index_type: Attribute = i64,
+) -> None:
+    """Add a loop over `bounds` (first, end, step) whose body takes the index and the values that it carries."""
+    cells = k.carried(inits, block.args[1:])
 
     def body(index: SSAValue) -> None:
         k.known[block.args[0]] = index
         k.enter(cells, block.args[1:])
         k.leave(cells, k.run(block))
 
-    k.loop(k.bound(op.lb), k.bound(op.ub), k.bound(op.step), body, type=scalar_type(op.lb.type))
-    k.enter(cells, op.results)
+    k.loop(*bounds, body, type=index_type)
+    k.enter(cells, results)
 
 
 def _parallel(k: Kernel, op: scf.ParallelOp) -> None:
@@ -255,18 +267,9 @@ def _affine_bound(k: Kernel, data: AffineMap, operands: Sequence[SSAValue], name
 
 
 def _affine_for(k: Kernel, op: affine.ForOp) -> None:
-    block = op.body.block
-    cells = k.carried(op.inits, block.args[1:])
-
-    def body(index: SSAValue) -> None:
-        k.known[block.args[0]] = index
-        k.enter(cells, block.args[1:])
-        k.leave(cells, k.run(block))
-
     low = _affine_bound(k, op.lowerBoundMap.data, op.lowerBoundOperands, "max")
     high = _affine_bound(k, op.upperBoundMap.data, op.upperBoundOperands, "min")
-    k.loop(low, high, Const(op.step.value.data), body)
-    k.enter(cells, op.results)
+    _carrying_loop(k, op.body.block, op.inits, op.results, (low, high, Const(op.step.value.data)))
 
 
 def _if(k: Kernel, op: scf.IfOp) -> None:
