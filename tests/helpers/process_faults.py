@@ -33,6 +33,7 @@ from tirax.diagnostics import TiraxError
 from tirax.driver.build import build
 from tirax.driver.tracing import trace
 from tirax.driver.tracing.file import records
+from tirax.runtime.container import write_atomically
 from tirax.runtime.param_dict import load_param_dict_from_file, save_param_dict_to_file
 from tirax.runtime.safetensors import read_weights, write_weights
 from tirax.script import parse_source
@@ -288,7 +289,8 @@ def line(output: str, is_right: Check, *arguments: str) -> Door:
 
     def work(folder: Path, number: int) -> None:
         program = folder.with_name(f"{folder.name}.py")
-        program.write_text("from tvm.script import ir as I, relax as R\n" + text_of(number))
+        text = "from tvm.script import ir as I, relax as R\n" + text_of(number)
+        write_atomically(program, [text.encode()], durable=False)  # which another process may be reading
         paths = {"P": str(program), "O": str(folder / output)}
         command(*[paths.get(argument, argument) for argument in arguments])
 
