@@ -31,6 +31,8 @@ EXTENDED = {
     "linalg": "dialects.xdsl_extras:Linalg",
     "llvm": "dialects.xdsl_extras:LLVM",
     "math": "dialects.xdsl_extras:Math",
+    "scf": "dialects.xdsl_extras:Scf",
+    "tensor": "dialects.xdsl_extras:Tensor",
     "tosa": "dialects.xdsl_extras:Tosa",
 }
 """Upstream dialects with operations that xDSL's lack. `xdsl-opt`, which takes each name once, has xDSL's."""

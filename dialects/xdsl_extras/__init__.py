@@ -6,10 +6,19 @@ reads text has them instead of xDSL's (`tirax.universe`), since a name can have 
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, func, linalg, llvm, math, tosa
+from xdsl.dialects import arith, func, linalg, llvm, math, scf, tensor, tosa
 from xdsl.ir import Attribute, Dialect, Operation
 
-from . import arith_extras, func_extras, linalg_extras, llvm_extras, math_extras, tosa_extras
+from . import (
+    arith_extras,
+    func_extras,
+    linalg_extras,
+    llvm_extras,
+    math_extras,
+    scf_extras,
+    tensor_extras,
+    tosa_extras,
+)
 from .loop_annotation import LoopAnnotationAttr
 
 
@@ -27,6 +36,8 @@ LLVM = _extended(llvm.LLVM, llvm_extras.OPERATIONS, [LoopAnnotationAttr])
 
 Linalg = _extended(linalg.Linalg, linalg_extras.OPERATIONS)
 Math = _extended(math.Math, math_extras.OPERATIONS)
-Tosa = _extended(tosa.TOSA, tosa_extras.OPERATIONS)
+Scf = _extended(scf.Scf, scf_extras.OPERATIONS)
+Tensor = _extended(tensor.Tensor, tensor_extras.OPERATIONS)
+Tosa = _extended(tosa.TOSA, tosa_extras.OPERATIONS, [tosa_extras.ShapeType])
 
-__all__ = ["LLVM", "Arith", "Func", "Linalg", "Math", "Tosa"]
+__all__ = ["LLVM", "Arith", "Func", "Linalg", "Math", "Scf", "Tensor", "Tosa"]

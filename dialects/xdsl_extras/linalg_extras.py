@@ -1,4 +1,4 @@
-"""Named operations of `linalg` that xDSL lacks: a class for each name of `linalg_named.py`.
+"""Operations of `linalg` that xDSL lacks: `map`, and a class for each name of `linalg_named.py`.
 
     linalg.batch_matmul {…} ins(%a, %b : tensor<…>, tensor<…>) outs(%c : tensor<…>) -> tensor<…>
 
@@ -7,16 +7,20 @@ The generic form has the region that the pretty one leaves out.
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Sequence
+from typing import Any, Self, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, TensorType, i32
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import DenseArrayBase, MemRefType, TensorType, i32
+from xdsl.dialects.linalg import ops as linalg
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     irdl_op_definition,
+    operand_def,
     opt_prop_def,
     opt_region_def,
+    region_def,
     var_operand_def,
     var_result_def,
 )
@@ -97,12 +101,68 @@ class NamedOp(IRDLOperation):
 
 
 def _operands(parser: Parser) -> list[SSAValue]:
+    """Parse `(%a, %b : type, type)`."""
     parser.parse_punctuation("(")
     names = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
     parser.parse_punctuation(":")
     types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
     parser.parse_punctuation(")")
     return list(parser.resolve_operands(names, types, parser.pos))
+
+
+@irdl_op_definition
+class MapOp(IRDLOperation):
+    """`linalg.map ins(%a : …) outs(%b : …) (%x: f32) { … }`, or `linalg.map { math.exp } ins(…) outs(…)`."""
+
+    name = "linalg.map"
+
+    inputs = var_operand_def()
+    init = operand_def()
+    res = var_result_def(TensorType)
+    mapper = region_def("single_block")
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        inner = parser.parse_optional_punctuation("{") is not None
+        short = _named(parser) if inner else None
+        groups: dict[str, list[SSAValue]] = {"ins": [], "outs": []}
+        for word in groups:
+            if parser.parse_optional_keyword(word):
+                groups[word] = _operands(parser)
+        attributes = parser.parse_optional_attr_dict()
+        operands = [*groups["ins"], *groups["outs"]]
+        if short is None:
+            arguments = parser.parse_comma_separated_list(parser.Delimiter.PAREN, parser.parse_argument)
+            body = parser.parse_region(arguments)
+        else:
+            body = Region(_body_of(parser, *short, operands))
+        results = [cast(Any, v).type for v in groups["outs"] if isinstance(cast(Any, v).type, TensorType)]
+        return cls.create(operands=operands, result_types=results, regions=[body], attributes=attributes)
+
+
+def _named(parser: Parser) -> tuple[str, dict[str, Attribute]]:
+    name = parser.parse_identifier()
+    attributes = dict(parser.parse_optional_attr_dict())
+    parser.parse_punctuation("}")
+    return name, attributes
+
+
+def _body_of(parser: Parser, name: str, attributes: dict[str, Attribute], operands: Sequence[SSAValue]) -> Block:
+    """Return the body of the short form: one operation on the elements."""
+    *inputs, result = (cast("TensorType[Attribute] | MemRefType[Attribute]", v.type).element_type for v in operands)
+    block = Block(arg_types=inputs)
+    operation = parser.ctx.get_optional_op(name)
+    if operation is None:
+        parser.raise_error(f"unknown operation '{name}'")
+    known = operation.get_irdl_definition().properties if issubclass(operation, IRDLOperation) else {}
+    op: Operation = operation.create(
+        operands=block.args,
+        result_types=[result],
+        properties={k: v for k, v in attributes.items() if k in known},
+        attributes={k: v for k, v in attributes.items() if k not in known},
+    )
+    block.add_ops([op, linalg.YieldOp(op.results[0])])
+    return block
 
 
 def _class(name: str) -> type[Operation]:
@@ -112,7 +172,8 @@ def _class(name: str) -> type[Operation]:
 
 
 _KEPT = frozenset(("linalg.fill",))
-OPERATIONS = tuple(
-    _class(name) for name in (*NAMED, *(f"linalg.{n}" for n in ELEMENTWISE), "linalg.contract") if name not in _KEPT
+OPERATIONS = (
+    MapOp,
+    *(_class(n) for n in (*NAMED, *(f"linalg.{n}" for n in ELEMENTWISE), "linalg.contract") if n not in _KEPT),
 )
 """What the dialect `linalg` has in addition to xDSL's operations, or instead of those of these names."""

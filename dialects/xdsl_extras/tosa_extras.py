@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Self
 
-from xdsl.ir import Attribute, Operation
-from xdsl.parser import Parser
+from xdsl.dialects.builtin import IntAttr
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, TypeAttribute
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
 
 NAMES = (
@@ -23,6 +25,24 @@ NAMES = (
     "reverse", "rsqrt", "scatter", "select", "sigmoid", "sin", "slice", "sub", "table", "tanh", "tile",
     "transpose", "transpose_conv2d",
 )  # fmt: skip
+
+
+@irdl_attr_definition
+class ShapeType(ParametrizedAttribute, TypeAttribute):
+    """The type of a shape: `!tosa.shape<2>`, with the number of its extents."""
+
+    name = "tosa.shape"
+
+    rank: IntAttr
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> list[Attribute]:
+        with parser.in_angle_brackets():
+            return [IntAttr(parser.parse_integer(allow_boolean=False, allow_negative=False))]
+
+    def print_parameters(self, printer: Printer) -> None:
+        with printer.in_angle_brackets():
+            printer.print_string(str(self.rank.data))
 
 
 class TosaOp(Operation):

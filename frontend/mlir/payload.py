@@ -52,6 +52,12 @@ Outer = Callable[[Expressions, SSAValue], SSAValue]
 """Gives the expression of a value from outside: of a scalar, or the buffer of a tensor."""
 
 
+def loaded(p: Payload, op: tensor.ExtractOp) -> SSAValue:
+    """Append an element of a tensor; that of rank 0 is a scalar already."""
+    source = p.value(op.tensor)
+    return p.add(tir.LoadOp(source, p.values(op.indices))) if isinstance(source.type, tir.BufferType) else source
+
+
 class Payload(Expressions):
     """Translates a body, whose iterators are `iters`, at the end of a block."""
 
@@ -94,8 +100,7 @@ class Payload(Expressions):
             dims, symbols = numbers[: data.num_dims], numbers[data.num_dims :]
             self.known[op.result] = affine_index(self, result, dims, symbols)
         elif isinstance(op, tensor.ExtractOp):
-            buffer = self.value(op.tensor)
-            self.known[op.result] = self.add(tir.LoadOp(buffer, self.values(op.indices)))
+            self.known[op.result] = loaded(self, op)
         elif isinstance(op, cf.AssertOp):
             self.block.add_op(tir.AssertOp(self.value(op.arg), op.msg.data))
         else:

@@ -27,7 +27,7 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.locations import location_of
 from .graph import Dims, Filled, Graph
-from .payload import Payload
+from .payload import Payload, loaded
 from .scalars import RULES, scalar_type
 from .sizes import size_of
 from .structured import attribute, element_of, expression, integers, structured
@@ -327,7 +327,7 @@ def _generate(graph: Graph, op: Operation) -> None:
 
 def _extract(graph: Graph, op: tensor.ExtractOp) -> None:
     def compute(p: Payload, ins: Sequence[SSAValue], outs: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        return [p.add(tir.LoadOp(p.value(op.tensor), p.values(op.indices)))]
+        return [loaded(p, op)]
 
     graph.values[op.result] = graph.pointwise("extract", (), element_of(op.result), compute)
 
