@@ -143,6 +143,15 @@ class TiraxError(DiagnosticException, RuntimeError):
         return "\n".join(lines)
 
 
+class TextError(TiraxError, SyntaxError):
+    """Raised for a text that a parser does not understand."""
+
+    @property
+    def msg(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """The full message, shown by Python and pytest for a `SyntaxError`."""
+        return str(self)
+
+
 class VerifyError(TiraxError, VerifyException):
     """Raised for IR that is not well-formed."""
 

@@ -14,14 +14,22 @@ from xdsl.utils.exceptions import MultipleSpansParseError, ParseError, VerifyExc
 from xdsl.utils.lexer import Span
 from xdsl.utils.mlir_lexer import MLIRTokenKind, StringLiteral
 
-from ..diagnostics import SourceLocation, TiraxError, VerifyError, nesting_checked, register_text, suggestion
+from ..diagnostics import (
+    SourceLocation,
+    TextError,
+    TiraxError,
+    VerifyError,
+    nesting_checked,
+    register_text,
+    suggestion,
+)
 from ..ir.text import TextParser
 from ..universe import full_universe
 
 AnySpan: TypeAlias = "Span[str] | Span[bytes]"
 
 
-class MLIRSyntaxError(TiraxError, SyntaxError):
+class MLIRSyntaxError(TextError):
     """Text that is not valid MLIR of the known dialects."""
 
 

@@ -11,17 +11,12 @@ from functools import cached_property
 
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
-from ...diagnostics import SourceLocation, TiraxError, source_line
+from ...diagnostics import SourceLocation, TextError, TiraxError, source_line
 from ...ir.python_text import python_tree
 
 
-class ScriptError(TiraxError, SyntaxError):
+class ScriptError(TextError):
     """A script that is not valid TVMScript."""
-
-    @property
-    def msg(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The full message, shown by Python and pytest for a `SyntaxError`."""
-        return str(self)
 
 
 @dataclass(frozen=True)

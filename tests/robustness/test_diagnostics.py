@@ -9,6 +9,7 @@ import pytest
 import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
 from tirax.script import parse_mlir
+from tirax.script.mlir_text import MLIRSyntaxError
 from tirax.script.parser.source import ScriptError
 from tirax.tvm_api.script import from_source
 
@@ -44,6 +45,13 @@ def test_a_text_without_a_file_is_quoted_itself(read_later) -> None:
         tvm.build(module, target="llvm")
     assert str(caught.value).startswith("<string>:5:5: error: ")
     assert "    5 |     for i in T.unroll(n):\n      |     ^" in str(caught.value)
+
+
+def test_python_shows_the_message_of_an_error_in_mlir() -> None:
+    """Python and pytest show `msg` of a SyntaxError."""
+    with pytest.raises(MLIRSyntaxError) as caught:
+        parse_mlir("tir.nonsense\n")
+    assert "unknown operation 'tir.nonsense'" in "".join(traceback.format_exception_only(caught.value))
 
 
 def test_python_shows_the_message_of_an_error_in_a_script() -> None:
