@@ -8,6 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from types import ModuleType
+from typing import NoReturn
+
+from ..diagnostics import UnsupportedError
 
 _GPU = "code is generated for CPUs", "tvm.build"
 _GPU_RULES = "code is generated for CPUs", "tvm.dlight.cpu"
@@ -94,6 +97,9 @@ REFUSED = {
 }
 """The reason and the replacement, by module path without `tvm.`."""
 
+IMPORTED = ("relay",)
+"""Modules of `REFUSED` that can be imported, since programs import them without a use; their names are refused."""
+
 
 def why_refused(path: str) -> str | None:
     """Return why a TVM module or a submodule of it is unsupported, or None if the table does not contain it."""
@@ -103,6 +109,21 @@ def why_refused(path: str) -> str | None:
         if row is not None:
             return f"tvm.{path} is not provided: {row[0]}; instead: {row[1]}"
     return None
+
+
+class _WithoutNames(ModuleType):
+    """A module that can be imported; access to its names raises `UnsupportedError`."""
+
+    def __init__(self, path: str):
+        super().__init__(f"{__package__}.{path}", why_refused(path))
+        self.__path__: list[str] = []  # its parts are searched, and refused, by the finder
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        path = self.__name__.removeprefix(f"{__package__}.")
+        reason, instead = REFUSED[path]
+        raise UnsupportedError(f"tvm.{path}.{name} is not provided: {reason}", hint=f"instead: {instead}")
 
 
 class _Finder:
@@ -118,6 +139,10 @@ class _Finder:
 
 
 def install() -> None:
-    """Install the finder."""
+    """Install the finder, and the modules that can be imported."""
+    for path in IMPORTED:
+        module = _WithoutNames(path)
+        sys.modules[module.__name__] = module
+        setattr(sys.modules[__package__ or ""], path, module)
     if _Finder not in sys.meta_path:
         sys.meta_path.append(_Finder)  # pyright: ignore[reportArgumentType] (never gives a module)

@@ -9,10 +9,10 @@ import pytest
 
 import tirax.tvm_api as tvm
 from tirax.diagnostics import UnsupportedError
-from tirax.tvm_api._refused import REFUSED
+from tirax.tvm_api._refused import IMPORTED, REFUSED
 
 
-@pytest.mark.parametrize("path", REFUSED)
+@pytest.mark.parametrize("path", [path for path in REFUSED if path not in IMPORTED])
 def test_the_import_says_why(path):
     reason, instead = REFUSED[path]
     with pytest.raises(ModuleNotFoundError) as raised:
@@ -20,7 +20,15 @@ def test_the_import_says_why(path):
     assert str(raised.value) == f"tvm.{path} is not provided: {reason}; instead: {instead}"
 
 
-@pytest.mark.parametrize("path", REFUSED)
+@pytest.mark.parametrize("path", IMPORTED)
+def test_a_module_that_can_be_imported_refuses_its_names(path):
+    module = importlib.import_module(f"tirax.tvm_api.{path}")
+    assert getattr(tvm, path) is module
+    with pytest.raises(UnsupportedError, match=f"tvm.{path}.op is not provided: {REFUSED[path][0]}"):
+        _ = module.op
+
+
+@pytest.mark.parametrize("path", [path for path in REFUSED if path not in IMPORTED])
 def test_the_attribute_says_why(path):
     around, _, name = f"tvm.{path}".rpartition(".")
     if around != "tvm" and around.removeprefix("tvm.") in REFUSED:
@@ -37,7 +45,7 @@ def test_what_serves_instead_is_here(instead):
 
 
 def test_modules_inside_and_names_from_them():
-    with pytest.raises(ModuleNotFoundError, match="tvm.relay is not provided: TVM itself dropped Relay"):
+    with pytest.raises(ModuleNotFoundError, match="tvm.relay.op is not provided: TVM itself dropped Relay"):
         importlib.import_module("tirax.tvm_api.relay.op.nn")
     with pytest.raises(AttributeError, match="tvm.relax.backend.adreno is not provided"):
         _ = tvm.relax.backend.adreno.clml
