@@ -16,7 +16,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 # Many tests start Python: without its compiled files each start would compile the whole package.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: demo example-filetypes chat course docs test test-all test-models lint format types pytest pytest-full lit wheel fuzz fuzz-ci upgrades mutants bench train clean
+.PHONY: demo example-filetypes chat course docs test test-all test-models lint format types pytest pytest-full lit wheel fuzz fuzz-ci tvm-diff upgrades mutants bench train clean
 
 PRUNE   := -path './.*' -prune -o -path ./build -prune -o -path ./dist -prune
 SOURCES := $(shell find . $(PRUNE) -o -name '*.py' -print)
@@ -154,6 +154,13 @@ NOX ?=
 upgrades: $(VENV)/test.stamp
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[upgrades]'
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/nox -f tests/packaging/noxfile.py $(NOX)
+
+# Our programs through our passes and through those of Apache TVM: the same text (dev/tvm_diff). In an environment of its own.
+TVM := build/tvm-diff
+tvm-diff: $(VENV)/demo.stamp
+	@test -x $(TVM)/bin/python || $(PYTHON) -m venv $(TVM)
+	$(TVM)/bin/python -m pip install $(QUICKLY) 'apache-tvm==0.27.*'
+	$(BIN)/python -m tirax.dev.tvm_diff --python $(TVM)/bin/python
 
 # Small faults, one by one, that some test has to find: docs/mutation.md.
 mutants: $(VENV)/test.stamp

@@ -59,9 +59,6 @@ LEFT_OUT: dict[str, str] = {
     "LowerWarpMemory": _THREADS,
     "LowerDeviceStorageAccessInfo": _THREADS,
     "InferFragment": _THREADS,
-    "LiftThreadBinding": _THREADS,
-    "UnifyThreadBinding": _THREADS,
-    "DecorateDeviceScope": _THREADS,
     "DefaultGPUSchedule": _THREADS,
     "MergeSharedMemoryAllocations": _THREADS,
     "ManifestSharedMemoryLocalStage": _THREADS,
@@ -73,7 +70,6 @@ LEFT_OUT: dict[str, str] = {
     "ReduceBranchingThroughOvercompute": (
         "not done: Simplify uses promises on sizes and indices, not on what buffers hold"
     ),
-    "RewriteUnsafeSelect": "not done: T.Select is evaluated on both sides, T.if_then_else is written where it must not",
     "RemoveWeightLayoutRewriteBlock": "MetaSchedule's RewriteLayout, and the passes of Relax on layouts, do it",
 }
 """Unsupported passes of TVM on tensor functions, with the reason."""
