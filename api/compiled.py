@@ -13,7 +13,7 @@ from ..runtime.container import read_container
 from ..runtime.errors import ArgumentError, DamagedFileError, unknown_name
 from ..runtime.executable import Executable
 from ..runtime.metadata import FunctionInfo, TupleInfo, dim_text
-from .kinds import convert, converter_for
+from .kinds import native_call
 from .signature import Signature
 from .structure import paths
 
@@ -42,7 +42,8 @@ class Compiled:
         self.info: FunctionInfo = executable.functions[function]
         self.signature = signature or Signature.of_names([p.name for p in self.info.params])
         self._flat_count = len(self.signature.parameters) if self.signature.is_flat else -1
-        self._native: Callable[..., Any] | None = None
+        self._restored = self.signature.restoring(isinstance(self.info.result, TupleInfo))
+        self._calls: dict[type, Callable[..., Any]] = {}
         self._build_again = build_again
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -50,12 +51,13 @@ class Compiled:
 
         Raises `ArgumentError`, `ShapeError` or `DTypeError` for arguments that do not fit the signature.
         """
-        native = self._native
-        if native is None:
-            native = self._native = self.executable[self.function]
         if kwargs or len(args) != self._flat_count:
             args = tuple(self.signature.arguments(args, kwargs))
-        return self.signature.returned(convert(native(*args), converter_for(args)))
+        kind = type(args[0]) if args else object
+        call = self._calls.get(kind)
+        if call is None:
+            call = self._calls[kind] = native_call(self.executable[self.function], self.info, kind)
+        return call(*args) if self._restored is None else self._restored(call(*args))
 
     @property
     def inputs(self) -> dict[str, str]:

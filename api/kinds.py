@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..runtime.errors import ArgumentError
+from ..runtime.metadata import FunctionInfo, Info, TensorInfo, TupleInfo
 from ..runtime.ndarray import NDArray
 
 
@@ -20,12 +21,16 @@ def _to_jax(array: NDArray) -> Any:
     return sys.modules["jax"].dlpack.from_dlpack(array)
 
 
+def _own(array: np.ndarray[Any, Any]) -> NDArray:
+    return array if isinstance(array, NDArray) else array.view(NDArray)
+
+
 _CONVERTERS: dict[str, Callable[[NDArray], Any]] = {
     "torch": _to_torch,
     "jax": _to_jax,
     "jaxlib": _to_jax,
     "numpy": np.asarray,
-    "tirax": lambda array: array,
+    "tirax": _own,
 }
 """By the top package of an argument's class."""
 
@@ -37,6 +42,32 @@ def converter_for(arguments: Iterable[Any]) -> Callable[[NDArray], Any]:
         if convert is not None and not isinstance(value, np.generic):
             return convert
     return np.asarray
+
+
+def native_call(function: Callable[..., Any], info: FunctionInfo, kind: type) -> Callable[..., Any]:
+    """Return a compiled function for calls whose first argument is of type `kind`.
+
+    It returns arrays of the library that the first array among the arguments comes from.
+    """
+
+    def converting(*args: Any) -> Any:
+        return convert(function(*args), converter_for(args))
+
+    torch = sys.modules.get("torch")
+    if torch is not None and kind is torch.Tensor:
+        from ..runtime.exchange import exchanging
+
+        return exchanging(function, info, [kind], converting, plain=True)
+    if kind in (np.ndarray, NDArray) and isinstance(info.result, TensorInfo):
+        to = _CONVERTERS["numpy" if kind is np.ndarray else "tirax"]
+        return lambda *args: to(function(*args))
+    if kind is np.ndarray and isinstance(info.result, TupleInfo) and all(map(_is_tensor, info.result.fields)):
+        return lambda *args: tuple(map(np.asarray, function(*args)))
+    return converting
+
+
+def _is_tensor(info: Info) -> bool:
+    return isinstance(info, TensorInfo)
 
 
 def convert(result: Any, to: Callable[[NDArray], Any]) -> Any:

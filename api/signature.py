@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,12 +52,14 @@ class Signature:
             raise ArgumentError(f"the function {'; '.join(problems)}", expected=", ".join(names) or "no arguments")
         return values
 
-    def returned(self, result: Any) -> Any:
-        """Return the result of a call from the native one."""
-        if self.result is None:
-            return result
-        leaves: Iterator[Any] = iter(result if isinstance(result, tuple) else (result,))
-        return unflatten(self.result, leaves)
+    def restoring(self, is_tuple: bool) -> Callable[[Any], Any] | None:
+        """Return what makes the result of a call from the native one, which may be a tuple; None if both are equal."""
+        result = self.result
+        if result is None or (result == LEAF and not is_tuple):
+            return None
+        if result == LEAF:
+            return operator.itemgetter(0)
+        return lambda native: unflatten(result, iter(native if is_tuple else (native,)))
 
     def to_json(self) -> dict[str, Any]:
         """Return the signature as data of JSON."""

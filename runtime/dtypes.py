@@ -36,6 +36,8 @@ DTYPES: dict[str, np.dtype[Any]] = {name: np.dtype(name) for name in _NUMPY_NAME
 }
 """Canonical name -> the one numpy dtype object that native code compares with."""
 
+_NAME_OF: dict[np.dtype[Any], str] = {dtype: name for name, dtype in DTYPES.items()}
+
 _ALIASES = {"e4m3_float8": "float8_e4m3fn", "e5m2_float8": "float8_e5m2", "bool_": "bool", "uint1": "bool"}
 
 
@@ -57,7 +59,7 @@ def to_dtype(dtype: Any) -> np.dtype[Any]:
 
 def dtype_name(dtype: np.dtype[Any]) -> str | None:
     """Return the canonical name of a native-order numpy dtype, or None if it is not supported or byte-swapped."""
-    return dtype.name if dtype.isnative and DTYPES.get(dtype.name) == dtype else None
+    return _NAME_OF.get(dtype)
 
 
 def describe_dtype(dtype: np.dtype[Any]) -> str:

@@ -5,7 +5,8 @@ DLPack's C exchange interface (`type(tensor).__dlpack_c_exchange_api__`, DLPack 
 alive; each array of the result becomes a tensor over the same memory, which keeps the array alive; an argument that is
 returned is copied, so that results have memory of their own. The arrays of arguments are reused by the next call if
 nothing else holds them. If an argument is not suitable (not dense, another dtype, a subclass, another device), all
-arguments go to a slower function. The code is `native/exchange.ll`.
+arguments go to a slower function. `normalizing` does the same for the arguments alone. The code is
+`native/exchange.ll`.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ _OTHER_CODES = {
     "float8_e8m0fnu": 14,
 }
 _PASSED_ON, _LEFT_OUT = -1, -2
+_SINGLE, _AS_IT_IS = -1, -2
+_BITS = ("requires_grad", "is_neg")
+"""An attribute and a method of PyTorch's tensors: of those whose memory alone does not determine their meaning."""
 
 
 def exchanging(
@@ -46,14 +50,39 @@ def exchanging(
     types: Sequence[type],
     slow: Callable[..., Any],
     used: Sequence[bool] | None = None,
+    plain: bool = False,
 ) -> Callable[..., Any]:
     """Return `function` (a compiled one, described by `info`) wrapped for tensors of exactly one of `types` (one or
     two).
 
-    The result must be a tuple. `slow` takes the same arguments. `used` selects the arguments of a call that are passed
-    to the function; others are dropped. If the framework or the function does not meet the requirements (no interface,
-    tensors of unknown dtype or rank), `slow` itself is returned.
+    `slow` takes the same arguments. `used` selects the arguments of a call that are passed to the function; others are
+    dropped. With `plain`, tensors that require a gradient or are negated go to `slow`, too. If the framework or the
+    function does not meet the requirements (no interface, tensors of unknown dtype or rank), `slow` itself is returned.
     """
+    results = _result_rows(info)
+    return slow if results is None else _exchanging(function, info, types, slow, used, plain, *results)
+
+
+def normalizing(
+    function: Callable[..., Any], info: FunctionInfo, kind: type, slow: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return `function` for tensors of type `kind`, which it takes as arrays; what it returns stays as it is.
+
+    `slow` takes what `exchanging` with `plain` does not take; it is returned where `exchanging` returns it.
+    """
+    return _exchanging(function, info, [kind], slow, None, True, _AS_IT_IS, [])
+
+
+def _exchanging(
+    function: Callable[..., Any],
+    info: FunctionInfo,
+    types: Sequence[type],
+    slow: Callable[..., Any],
+    used: Sequence[bool] | None,
+    plain: bool,
+    results: int,
+    result_rows: Sequence[int],
+) -> Callable[..., Any]:
     interface = _interface(types[0])
     used = [True] * len(info.params) if used is None else used
     rows = _rows(info, used)
@@ -61,12 +90,12 @@ def exchanging(
         return slow
     slots = fixed_slots()
     to_python, from_python = (ctypes.c_size_t.from_address(interface + at).value for at in (_TO_PYTHON, _FROM_PYTHON))
-    counts = len(used), len(rows) - 2 * len(used)
     numpy = slots[Slot.NDARRAY_TYPE], slots[Slot.NEW_FROM_DESCR], slots[Slot.SET_BASE_OBJECT], OUTPUT_FLAGS
-    head = (id(function), id(slow), *counts, from_python, to_python, id(types[0]), id(types[-1]), *numpy)
+    head = (id(function), id(slow), len(used), results, from_python, to_python, id(types[0]), id(types[-1]), *numpy)
     waiting = [None] * len(info.params)
-    head += (slots[Slot.TIRAX_NDARRAY_TYPE], id(waiting), id(None))
-    plan = np.array([*head, *rows], np.int64)
+    bits = map(id, _BITS) if plain and all(hasattr(types[0], name) for name in _BITS) else (0, 0)
+    head += (slots[Slot.TIRAX_NDARRAY_TYPE], id(waiting), id(None), *bits, id(False))
+    plan = np.array([*head, *rows, *result_rows], np.int64)
     return _bound(info.name, plan, (function, slow, waiting, *types))
 
 
@@ -101,16 +130,25 @@ def _interface(kind: type) -> int | None:
 
 
 def _rows(info: FunctionInfo, used: Sequence[bool]) -> list[int] | None:
-    """Return the words of a plan that describe arguments and results, or None if they are not fully known."""
-    fields = info.result.fields if isinstance(info.result, TupleInfo) else None
+    """Return the words of a plan that describe arguments, or None if they are not fully known."""
     infos = [parameter.info for parameter in info.params]
-    if fields is None or not all(map(_is_known, (*infos, *fields))):
+    if not all(map(_is_known, infos)):
         return None
     slots, left = fixed_slots(), iter(infos)
     rows: list[int] = []
     for each in (next(left) if use else None for use in used):
         rows += [_kind(each), slots[dtype_slot(str(each.dtype))] if isinstance(each, TensorInfo) else 0]
-    return rows + [_kind(each) & 0xFFFFFFFF if isinstance(each, TensorInfo) else _PASSED_ON for each in fields]
+    return rows
+
+
+def _result_rows(info: FunctionInfo) -> tuple[int, list[int]] | None:
+    """Return the number of results and the words that describe them, or None if they are not fully known."""
+    single = isinstance(info.result, TensorInfo)
+    fields = info.result.fields if isinstance(info.result, TupleInfo) else (info.result,) if single else None
+    if fields is None or not all(map(_is_known, fields)):
+        return None
+    rows = [_kind(each) & 0xFFFFFFFF if isinstance(each, TensorInfo) else _PASSED_ON for each in fields]
+    return _SINGLE if single else len(rows), rows
 
 
 def _is_known(info: Info) -> bool:

@@ -18,7 +18,6 @@ A slot is plain data, `(kind, payload)`; `resolve` converts it to the table entr
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +25,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .arguments import normalize_arguments, normalize_value
+from .arguments import normalize_value
 from .errors import (
     ArgumentError,
     DTypeError,
@@ -40,6 +39,7 @@ from .errors import (
 )
 from .metadata import FunctionInfo, MetadataError, info_from_json
 from .ndarray import NDArray, empty
+from .normalizer import Normalizer
 from .registry import PackedFunction, get_global_func
 
 SlotSpec = tuple[str, Any]
@@ -149,7 +149,7 @@ _RESOLVERS: dict[str, Callable[[SlotContext, Any], Any]] = {
     "constant": lambda context, index: context.constants[index],
     "constant_object": _constant_object,
     "packed": lambda context, name: context.external.get(name) or get_global_func(name),
-    "explain": lambda context, name: functools.partial(normalize_arguments, context.functions[name]),
+    "explain": lambda context, name: Normalizer(context.functions[name]),
     "value": lambda context, data: _frozen(data),
     "cast": _cast,
     "stack": _stack,

@@ -1,9 +1,10 @@
 ; Calls with tensors of another framework, by DLPack's C exchange interface (exchange.py).
 
 ; A plan: the function, what is called where this does not do, the number of arguments, of results; the framework's
-; two functions; its two types of tensors; numpy's type, two functions and flags; NDArray; a list; None. Then two words for
-; each argument (its dtype and its number of dimensions, -1 where it is passed on, -2 where it is left out; its descr), one
-; for each result (its dtype, or -1 where it is passed on).
+; two functions; its two types of tensors; numpy's type, two functions and flags; NDArray; a list; None; the names
+; requires_grad and is_neg, or null where a tensor may be so; False. Then two words for each argument (its dtype and its
+; number of dimensions, -1 where it is passed on, -2 where it is left out; its descr), one for each result (its dtype, or
+; -1 where it is passed on). The number of results is -1 for a single tensor, -2 for what is returned as it is.
 ;
 ; The list has the array that the last call made for each argument, to be used again. One that waits has no base, no
 ; dimensions, no memory but @nothing, and no other reference; one that something else holds after a call leaves the list.
@@ -30,6 +31,8 @@ declare ptr @PyTuple_GetItem(ptr, i64)
 declare i32 @PyTuple_SetItem(ptr, i64, ptr)
 declare void @_PyErr_BadInternalCall(ptr, i32)
 declare ptr @PyObject_CallMethod(ptr, ptr, ptr, ...)
+declare ptr @PyObject_GetAttr(ptr, ptr)
+declare ptr @PyObject_VectorcallMethod(ptr, ptr, i64, ptr)
 
 @file = private constant [12 x i8] c"exchange.ll\00"
 @copy = private constant [5 x i8] c"copy\00"
@@ -122,9 +125,76 @@ aligned:
   %mask = sub i64 %bytes, 1
   %rest = and i64 %address, %mask
   %whole = icmp eq i64 %rest, 0
-  ret i1 %whole
+  br i1 %whole, label %memory, label %no
+memory:
+  %real = icmp ne i64 %address, 0
+  %empty = call i1 @is_empty(i32 %ndim, ptr %shape)
+  %readable = or i1 %real, %empty              ; functional tensors have no memory
+  br i1 %readable, label %bits, label %no
+bits:
+  %plain = call i1 @is_plain(ptr %object, ptr %plan)
+  ret i1 %plain
 no:
   ret i1 false
+}
+
+; Whether some extent is zero.
+define internal i1 @is_empty(i32 %ndim, ptr %shape) {
+entry:
+  %rank = zext i32 %ndim to i64
+  br label %check
+check:
+  %i = phi i64 [0, %entry], [%next, %look]
+  %end = icmp eq i64 %i, %rank
+  br i1 %end, label %no, label %look
+look:
+  %next = add i64 %i, 1
+  %extent_at = getelementptr i64, ptr %shape, i64 %i
+  %extent = load i64, ptr %extent_at
+  %zero = icmp eq i64 %extent, 0
+  br i1 %zero, label %yes, label %check
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; Whether a tensor requires no gradient and its elements are those of its memory, not negated.
+define internal i1 @is_plain(ptr %object, ptr %plan) {
+entry:
+  %self = alloca ptr
+  store ptr %object, ptr %self
+  %gradient = call ptr @word(ptr %plan, i64 15)
+  %negative = call ptr @word(ptr %plan, i64 16)
+  %any = icmp eq ptr %gradient, null
+  br i1 %any, label %yes, label %ask
+ask:
+  %required = call ptr @PyObject_GetAttr(ptr %object, ptr %gradient)
+  %free = call i1 @is_false(ptr %required, ptr %plan)
+  br i1 %free, label %sign, label %no
+sign:
+  %negated = call ptr @PyObject_VectorcallMethod(ptr %negative, ptr %self, i64 1, ptr null)
+  %plain = call i1 @is_false(ptr %negated, ptr %plan)
+  ret i1 %plain
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}
+
+; Whether an object, whose reference is taken, is False; null is not, and its exception is cleared.
+define internal i1 @is_false(ptr %object, ptr %plan) {
+entry:
+  %none = icmp eq ptr %object, null
+  br i1 %none, label %failed, label %compare
+failed:
+  call void @PyErr_Clear()
+  ret i1 false
+compare:
+  %false = call ptr @word(ptr %plan, i64 17)
+  %same = icmp eq ptr %object, %false
+  call void @Py_DecRef(ptr %object)
+  ret i1 %same
 }
 
 ; The array that waits in the list at %index, where it is of this descr and these extents and its flags are as they were.
@@ -523,7 +593,7 @@ entry:
   %count = load i64, ptr %count_at
   %results_at = getelementptr i64, ptr %plan, i64 3
   %result_count = load i64, ptr %results_at
-  %rows = getelementptr i64, ptr %plan, i64 15
+  %rows = getelementptr i64, ptr %plan, i64 18
   %twice = shl i64 %count, 1
   %result_rows = getelementptr i64, ptr %rows, i64 %twice
   %arrays = alloca ptr, i64 %count
@@ -582,8 +652,19 @@ run:
   %raised = icmp eq ptr %found, null
   br i1 %raised, label %nothing, label %give
 give:
+  switch i64 %result_count, label %several [ i64 -1, label %single
+                                             i64 -2, label %as_it_is ]
+several:
   %tensors = call ptr @results(ptr %found, ptr %plan, ptr %result_rows, i64 %result_count)
   ret ptr %tensors
+single:
+  %kind_of = load i64, ptr %result_rows
+  %dtype_of = trunc i64 %kind_of to i32
+  %only = call ptr @give(ptr %found, i32 %dtype_of, ptr %plan)
+  call void @Py_DecRef(ptr %found)
+  ret ptr %only
+as_it_is:
+  ret ptr %found
 nothing:
   ret ptr null
 }

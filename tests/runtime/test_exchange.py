@@ -9,7 +9,7 @@ import pytest
 
 from tirax.driver.build import build
 from tirax.runtime import exchange, registry
-from tirax.runtime.exchange import exchanging
+from tirax.runtime.exchange import exchanging, normalizing
 from tirax.script import parse_source
 
 torch = pytest.importorskip("torch", reason="the tensors are torch's")
@@ -178,10 +178,42 @@ def test_without_the_interface_the_slower_way_is_taken(double):
 
 
 def test_what_is_not_known_of_a_function_takes_the_slower_way():
-    f, info = function("""(x: R.Tensor(dtype="float32", ndim=2)) -> R.Tensor(dtype="float32", ndim=2):
+    f, info = function("""(x: R.Tensor(dtype="float32")) -> R.Tensor(dtype="float32"):
         return x
 """)
     assert exchanging(f, info, (torch.Tensor,), never) is never
+
+
+def test_a_single_result_is_a_tensor_with_memory_of_its_own():
+    f = wrapped("""(x: R.Tensor(("n", 3), "float32")) -> R.Tensor(("n", 3), "float32"):
+        y = R.add(x, x)
+        return y
+""")
+    same = wrapped("""(x: R.Tensor(dtype="float32", ndim=2)) -> R.Tensor(dtype="float32", ndim=2):
+        return x
+""")
+    x = torch.randn(4, 3)
+    y, z = f(x), same(x)
+    assert torch.equal(y, x + x) and torch.equal(z, x) and z.data_ptr() != x.data_ptr()
+
+
+@pytest.mark.parametrize("kind", ["gradient", "negated"])
+def test_tensors_whose_memory_is_not_their_meaning_go_the_slower_way(double, kind):
+    x = {
+        "gradient": lambda: torch.ones(4, 3, requires_grad=True),
+        "negated": lambda: torch._neg_view(torch.ones(4, 3)),
+    }[kind]()
+    plain = exchanging(*double, (torch.Tensor,), lambda *args: args, plain=True)
+    assert plain(x)[0] is x
+    assert torch.equal(plain(x.detach().resolve_neg())[0], (x + x).detach())
+
+
+def test_arguments_alone_become_arrays(double):
+    as_arrays = normalizing(lambda *args: args, double[1], torch.Tensor, lambda *args: "slow")
+    x = torch.randn(4, 3)
+    (array,) = as_arrays(x)
+    assert type(array) is np.ndarray and array.ctypes.data == x.data_ptr() and np.array_equal(array, x.numpy())
+    assert as_arrays(x.double()) == as_arrays(torch._neg_view(x)) == as_arrays(np.zeros((4, 3), "float32")) == "slow"
 
 
 def test_the_code_of_every_dtype():
