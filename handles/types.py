@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,8 @@ from ..diagnostics import DTypeError
 from ..dialects import relax
 from ..dialects.dtypes import dtype_name, dtype_of
 from ..script.printer.document import Document, PrinterConfig
-from ..script.printer.literals import string
+from ..script.printer.literals import parenthesized, string
+from .array import Array
 
 
 class Type:
@@ -26,6 +28,14 @@ class Type:
     def script(self, **options: Any) -> str:
         """Return the type as TVMScript; the options are those of the printer."""
         return self.text(Document(PrinterConfig(**options)))
+
+    def _relax_script(self, **options: Any) -> str:
+        """Return the type as Relax has it in TVMScript: tuples and functions have other forms there."""
+        return self.relax_text(Document(PrinterConfig(**options)))
+
+    def relax_text(self, doc: Document) -> str:
+        """Return its text in Relax, with the names of `doc`."""
+        return self.text(doc)
 
     def __str__(self) -> str:
         return self.script()
@@ -125,30 +135,38 @@ class _Sequence(Type):
 class TupleType(_Sequence):
     """A tuple."""
 
-    fields: tuple[Type, ...] | list[Type] = ()
+    fields: Array[Type] | Sequence[Type] = ()
     span: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fields", tuple(self.fields))
+        object.__setattr__(self, "fields", Array(self.fields))
 
     def text(self, doc: Document) -> str:
         return f"{doc.tir('Tuple')}({', '.join(t.text(doc) for t in self.fields)})" if self.fields else "None"
+
+    def relax_text(self, doc: Document) -> str:
+        fields = ", ".join(t.relax_text(doc) for t in self.fields)
+        return f"{doc.relax('Tuple')}({fields})" if self.fields else doc.relax("Tuple")
 
 
 @dataclass(frozen=True)
 class FuncType(_Sequence):
     """A function."""
 
-    arg_types: tuple[Type, ...] | list[Type]
+    arg_types: Array[Type] | Sequence[Type]
     ret_type: Type
     span: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "arg_types", tuple(self.arg_types))
+        object.__setattr__(self, "arg_types", Array(self.arg_types))
 
     def text(self, doc: Document) -> str:
         arguments = ", ".join(t.text(doc) for t in self.arg_types)
         return f"{doc.ir('FuncType')}([{arguments}], {self.ret_type.text(doc)})"
+
+    def relax_text(self, doc: Document) -> str:
+        arguments = parenthesized([t.relax_text(doc) for t in self.arg_types])
+        return f"{doc.relax('Callable')}({arguments}, {self.ret_type.relax_text(doc)})"
 
 
 def type_of_attribute(t: Attribute) -> Type:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from xdsl.dialects.builtin import TupleType
@@ -45,6 +45,9 @@ class Attrs:
 
     def __contains__(self, name: object) -> bool:
         return name in self._values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
 
     def keys(self) -> list[str]:
         return list(self._values)

@@ -104,8 +104,14 @@ class Expr(Operators):
         return type_of_attribute(self.struct_info.type)
 
     @property
-    def struct_info_(self) -> StructInfo:
+    def struct_info_(self) -> StructInfo | None:
+        """The struct info, or None of a variable that was made without one, and of what is made of it."""
         return self.struct_info
+
+    @property
+    def _checked_type_(self) -> Type | None:
+        info = self.struct_info_
+        return None if info is None else type_of_attribute(info.type)
 
     def same_as(self, other: object) -> bool:
         """Return whether `other` is a handle on the same value."""
@@ -123,7 +129,7 @@ class Expr(Operators):
         return f"{type(self).__name__}({name_of(self.ssa) or self.ssa.type})"
 
     def script(self, **options: Any) -> str:
-        """Return the expression as TVMScript, without declarations of its variables."""
+        """Return the expression as TVMScript, with `verbose_expr` after declarations of its variables."""
         from ...script.printer.relax_fragment import print_relax_expression
 
         return print_relax_expression(self.op_handle, **options)
@@ -137,7 +143,7 @@ class Expr(Operators):
     def __getitem__(self, index: int) -> Expr:
         count = len(self._field_types())
         if not -count <= index < count:
-            raise IndexError(f"index {index} of a tuple of {count} fields")
+            raise IndexError(f"Tuple index out of range: {index} of {count}")
         return TupleGetItem(self, index % count)
 
     def __iter__(self) -> Iterator[Expr]:
@@ -179,6 +185,13 @@ def _is_bound_in(value: SSAValue, dataflow: relax.DataflowOp) -> bool:
     return isinstance(value, OpResult) and value.op.parent is dataflow.body.first_block
 
 
+def _item(items: Sequence[Any], index: Any, kind: type[Expr]) -> Any:
+    """Return an element, or a slice. Raises `IndexError`, in TVM's words."""
+    if isinstance(index, int) and not -len(items) <= index < len(items):
+        raise IndexError(f"{kind.__name__} index out of range: {index} of {len(items)}")
+    return items[index]
+
+
 class Id:
     """The identity of a variable, TVM's `var.vid`."""
 
@@ -198,9 +211,10 @@ class Id:
 class Var(Expr):
     """A variable: `Var("x", TensorStructInfo((4,), "float32"))` creates a parameter that has no function yet."""
 
-    __slots__ = ()
+    __slots__ = ("_untyped",)
 
     def __init__(self, name_hint: str | Id, struct_info: Any = None, span: object = None):
+        self._untyped = struct_info is None
         t = relax.OBJECT if struct_info is None else type_of(struct_info)
         self.point_at(Block(arg_types=[t]).args[0])
         set_name(self.ssa, name_hint.name_hint if isinstance(name_hint, Id) else name_hint)
@@ -210,12 +224,18 @@ class Var(Expr):
         return name_of(self.ssa) or "_"
 
     @property
+    def struct_info_(self) -> StructInfo | None:
+        return None if getattr(self, "_untyped", False) and self.ssa.type == relax.OBJECT else self.struct_info
+
+    @property
     def vid(self) -> Id:
         return Id(canonical(self.ssa), self.name_hint)
 
     def script(self, **options: Any) -> str:
-        """Return its name."""
-        return self.name_hint
+        """Return its name, with `verbose_expr` after its declaration."""
+        from ...script.printer.relax_fragment import print_relax_expression
+
+        return print_relax_expression(self.ssa, **options) if options else self.name_hint
 
     def __repr__(self) -> str:
         return self.name_hint
@@ -317,7 +337,7 @@ class ShapeExpr(Expr):
         return len(self._dims)
 
     def __getitem__(self, index: Any) -> Any:
-        return self.values[index]
+        return _item(self.values, index, ShapeExpr)
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self.values)
@@ -436,11 +456,15 @@ class Tuple(Expr):
     def struct_info(self) -> StructInfo:
         return TupleStructInfo([f.struct_info for f in self.fields])
 
+    @property
+    def struct_info_(self) -> StructInfo | None:
+        return None if any(f.struct_info_ is None for f in self.fields) else self.struct_info
+
     def __len__(self) -> int:
         return len(self.fields)
 
     def __getitem__(self, index: int) -> Expr:
-        return self.fields[index]
+        return _item(self.fields, index, Tuple)
 
     def __iter__(self) -> Iterator[Expr]:
         return iter(self.fields)

@@ -26,7 +26,7 @@ from ...diagnostics import DTypeError, UnsupportedError
 from ...dialects.dtypes import DTYPES, dtype_name
 from ...dialects.relax import TensorDataAttr
 from ...dialects.tir import ReadBufferAttr, TargetAttr
-from ..metadata import CONSTANT_KEY, STRING_KEY
+from ..metadata import CONSTANT_KEY, STRING_KEY, encode_metadata
 from .document import Document, Expr, atom
 
 
@@ -38,6 +38,15 @@ def string(text: str) -> str:
 def text_or_metadata(doc: Document, key: str, value: StringAttr) -> str:
     """Return a string literal; a multi-line string is stored in the metadata."""
     return doc.metadata(key, value) if "\n" in value.data else string(value.data)
+
+
+def metadata_lines(doc: Document) -> tuple[list[str], list[str]]:
+    """Return the lines before and after a text that refers to metadata: its contents, or that they are omitted."""
+    if not doc.tables:
+        return [], []
+    if doc.config.show_meta:
+        return [f'metadata = tvm.ir.load_json("""{encode_metadata(doc.tables)}""")'], []
+    return [], ["# Metadata omitted. Use show_meta=True in script() method to show it."]
 
 
 def floating(value: float) -> str:

@@ -11,15 +11,13 @@ from xdsl.ir import Operation
 from ...diagnostics import TiraxError, UnsupportedError, nesting_checked
 from ...dialects import relax, tir
 from ...dialects.relax.devices import GLOBAL_INFOS, VDEVICE, global_infos
-from ..metadata import encode_metadata
 from .document import Document, PrinterConfig
-from .literals import dictionary, has_form, string
+from .literals import dictionary, has_form, metadata_lines, string
 from .relax import INLINE, RelaxPrinter, packed_function, print_relax_function
 from .tir import print_tir_function
 from .tir_expressions import EXPRESSIONS
 
 _ORDER: tuple[type[Operation], ...] = (tir.FuncOp, relax.ExternOp, relax.FuncOp)
-_OMITTED = "# Metadata omitted. Use show_meta=True in script() method to show it."
 
 
 @nesting_checked()
@@ -53,17 +51,9 @@ def print_script(
     else:
         _function(doc, op)
     doc.number_constants()
-    lines = [*_header(doc), "", *doc.lines]
-    if doc.tables and not config.show_meta:
-        lines += ["", _OMITTED]
+    before, after = metadata_lines(doc)
+    lines = [*doc.imports(), *before, "", *doc.lines, *([""] if after else ()), *after]
     return "\n".join(_near_underlines(lines, config.num_context_lines))
-
-
-def _header(doc: Document) -> list[str]:
-    lines = doc.imports()
-    if doc.tables and doc.config.show_meta:
-        lines.append(f'metadata = tvm.ir.load_json("""{encode_metadata(doc.tables)}""")')
-    return lines
 
 
 def _global_infos(doc: Document, module: ModuleOp) -> None:
@@ -90,7 +80,7 @@ def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -
             _function(doc, inner)  # raises: a nested module has no form in TVMScript
     functions = [op for op in module.body.block.ops if _kind(op) is not None and (only is None or op in only)]
     functions.sort(key=_place)
-    doc.line("@" + doc.ir("ir_module"))
+    doc.line(f"@{doc.config.ir_prefix}.ir_module")
     doc.line(f"class {doc.config.module_name}:")
     with doc.indented():
         attrs = {k: v for k, v in module.attributes.items() if has_form(v) and k != GLOBAL_INFOS}
@@ -98,9 +88,10 @@ def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -
             doc.line(f"{doc.ir('module_attrs')}({dictionary(doc, attrs, tir=False)})")
         _global_infos(doc, module)
         for i, func in enumerate(functions):
-            if i:
+            if i and not isinstance(functions[i - 1], relax.ExternOp):
                 doc.line()
             _function(doc, func)
+    doc.used.add("ir")  # last: headers of local functions list what was used before them
 
 
 def _place(func: Operation) -> tuple[bool, int | None, str]:

@@ -19,7 +19,8 @@ class NameScope:
         printed later.
         """
         self._separator = separator
-        self._taken: set[str] = {*keyword.kwlist, *reserved}
+        self._reserved = frozenset(reserved)
+        self._taken: set[str] = {*keyword.kwlist, *self._reserved}
         self._hints = frozenset(hints)
         self._next: dict[str, int] = {}
         self._frames: list[list[tuple[str, str, int]]] = [[]]
@@ -29,7 +30,8 @@ class NameScope:
         name, number = hint, 0
         if hint in self._taken or (synthetic and hint in self._hints):
             number = self._next.get(hint, 1)
-            while (name := f"{hint}{self._separator}{number}") in self._taken or name in self._hints:
+            separator = "_" if hint in self._reserved else self._separator
+            while (name := f"{hint}{separator}{number}") in self._taken or name in self._hints:
                 number += 1
             self._next[hint] = number + 1
         self._taken.add(name)

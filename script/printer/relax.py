@@ -15,6 +15,7 @@ from ...dialects.attributes import from_attr
 from ...dialects.dtypes import dtype_name, is_float
 from ...dialects.names import name_of
 from ...dialects.relax.devices import device_numbers, place_of_vdevice
+from ...dialects.relax.types import tuple_type
 from ...dialects.sym import IndexMapAttr, IndexMapping, SymAttr, ValueOp
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.names import is_declared
@@ -159,6 +160,8 @@ def print_relax_function(p: RelaxPrinter, func: relax.FuncOp) -> None:
 
 def _closure(p: RelaxPrinter, op: relax.ClosureOp) -> None:
     name = p.define(op.result)
+    for line in (*p.doc.imports(), ""):  # TVM repeats the header, as of a function by itself
+        p.doc.line(line)
     _function(p, op, name, [] if op.impure is None else ["pure=False"])
     p.doc.line()
 
@@ -181,7 +184,7 @@ def _function(p: RelaxPrinter, op: relax.FuncOp | relax.ClosureOp, name: str, op
                 p.doc.line(f"{p.doc.relax('func_attr')}({text})")
             body: list[str] = []
             with p.doc.collecting(body):
-                _bindings(p, block)
+                bindings(p, block, lambda end: statement(p, end))
             _alias_line(p, isinstance(op, relax.FuncOp))
             p.doc.lines.extend(body)
 
@@ -198,8 +201,8 @@ _NOTHING = TupleType(())
 """The result type of a call that is only executed for its effect and prints as a statement."""
 
 
-def _bindings(p: RelaxPrinter, block: Block) -> None:
-    """Print the bindings of a block.
+def bindings(p: RelaxPrinter, block: Block, end: Callable[[Operation], object]) -> None:
+    """Print the bindings of a block; `end` prints its last operation.
 
     New variables of a dataflow block, or of a run of bindings, are declared before it.
     """
@@ -211,7 +214,10 @@ def _bindings(p: RelaxPrinter, block: Block) -> None:
         if isinstance(op, relax.DataflowOp):
             _flush(p, prologue, run)
         with p.doc.collecting(run):
-            statement(p, op)
+            if op is block.last_op:
+                end(op)
+            else:
+                statement(p, op)
         if isinstance(op, relax.DataflowOp):
             _flush(p, prologue, run)
     _flush(p, prologue, run)
@@ -271,9 +277,25 @@ def _specifies_struct_info(op: Operation) -> bool:
 
 def _can_omit_struct_info(p: RelaxPrinter, op: Operation) -> bool:
     """Return whether the annotation may be omitted, because it was not requested and inference yields the same."""
-    if p.doc.config.show_all_struct_info or not isinstance(op, relax.Operator):
-        return False
-    return op.inferred() == op.result_type
+    inferred = None if p.doc.config.show_all_struct_info else _INFERRED.get(_inference_of(op))
+    return inferred is not None and inferred(op) == _declared(op)
+
+
+def _inference_of(op: Operation) -> type[Operation]:
+    return relax.Operator if isinstance(op, relax.Operator) else type(op)
+
+
+_INFERRED: dict[type[Operation], Callable[[Any], Attribute]] = {
+    relax.Operator: lambda op: op.inferred(),
+    relax.BindOp: lambda op: op.value.type,
+    relax.CallTIRInplaceOp: lambda op: op.result_type,
+    relax.CallPurePackedOp: lambda op: op.result_type,
+    relax.CallInplacePackedOp: lambda op: op.result_type,
+    relax.MatchCastOp: lambda op: op.result.type,
+    relax.TupleOp: lambda op: tuple_type(f.type for f in op.fields_),
+    relax.TupleGetItemOp: lambda op: op.tuple_.type.types.data[op.index.data],
+}
+"""The type that inference yields, by the operation."""
 
 
 def _merges(p: RelaxPrinter, result: SSAValue, source: SSAValue, block: Block) -> bool:

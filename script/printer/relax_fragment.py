@@ -1,27 +1,27 @@
 """Relax expressions, bindings and sequences of bindings printed by themselves as TVMScript.
 
-Statements are preceded by declarations of their free variables; an expression only mentions its variables.
+Statements are preceded by declarations of their free variables, an expression only with `verbose_expr`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, cast
 
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...dialects import relax
 from .document import Document, PrinterConfig
-from .relax import RelaxPrinter, expression, statement
+from .literals import metadata_lines
+from .relax import RelaxPrinter, bindings, expression, statement
 from .struct_info import struct_info
 
 Binding = tuple[SSAValue, Operation | SSAValue, Attribute | None]
 """A variable, its value (an op or another variable), and the type that the value is cast to."""
 
 
-def _printer(ops: Iterable[Operation | SSAValue], options: dict[str, Any]) -> tuple[RelaxPrinter, list[str]]:
-    """Return a printer of a fragment, and the list of declarations of its free variables."""
-    declared: list[str] = []
+def _printer(ops: Iterable[Operation | SSAValue], options: dict[str, Any]) -> RelaxPrinter:
+    """Return a printer of a fragment, which declares free variables where its prologue is."""
 
     def free(p: RelaxPrinter, value: SSAValue) -> str:
         """Return the text of a free value: a variable is declared, and an op without a parent is printed at its use."""
@@ -29,13 +29,12 @@ def _printer(ops: Iterable[Operation | SSAValue], options: dict[str, Any]) -> tu
             return _expression(p, value.op)
         note = struct_info(p, value.type)
         name = p.define(value)
-        declared.append(f"{name}: {note}")
+        lines, depth = p.prologue
+        lines.append(f"{p.doc.indent(depth)}{name}: {note}")
         return name
 
     doc = Document(PrinterConfig(**options))
-    printer = RelaxPrinter(doc, [op for op in ops if isinstance(op, Operation)], free)
-    printer.prologue = (declared, 0)
-    return printer, declared
+    return RelaxPrinter(doc, [op for op in ops if isinstance(op, Operation)], free)
 
 
 def _expression(p: RelaxPrinter, op: Operation) -> str:
@@ -60,22 +59,18 @@ def _binding(p: RelaxPrinter, variable: SSAValue, value: Operation | SSAValue, c
     p.doc.line(f"{p.define(variable)}: {note} = {text}")
 
 
-def _dataflow_block(p: RelaxPrinter, bindings: Sequence[Binding], outputs: Sequence[SSAValue]) -> None:
+def _dataflow_block(p: RelaxPrinter, parts: Sequence[Binding], outputs: Sequence[SSAValue]) -> None:
     """Print a dataflow block that belongs to no function."""
     p.doc.line(f"with {p.doc.relax('dataflow')}():")
     with p.doc.indented():
-        for each in bindings:
+        for each in parts:
             _binding(p, *each)
         p.doc.line(f"{p.doc.relax('output')}({', '.join(p.values[v] for v in outputs)})")
 
 
 def _sequence(p: RelaxPrinter, block: Block) -> None:
-    """Print bindings and the value that follows them."""
-    end = block.last_op
-    for op in block.ops:
-        if op is not end:
-            statement(p, op)
-    p.doc.line(p.values[cast("relax.YieldOp | relax.ReturnOp", end).value])
+    """Print bindings and the value that follows them; variables are declared before the bindings that use them."""
+    bindings(p, block, lambda end: p.doc.line(p.values[cast("relax.YieldOp | relax.ReturnOp", end).value]))
 
 
 def _conditional(p: RelaxPrinter, op: relax.IfOp) -> None:
@@ -86,33 +81,48 @@ def _conditional(p: RelaxPrinter, op: relax.IfOp) -> None:
             _sequence(p, region.block)
 
 
-def _text(p: RelaxPrinter, declared: list[str]) -> str:
+def _collected(p: RelaxPrinter, print_body: Callable[[], object]) -> str:
+    """Return the declarations of free variables, and the lines that are printed."""
+    declared: list[str] = []
+    p.prologue = (declared, 0)
+    print_body()
+    p.doc.lines = [*declared, *p.doc.lines]
     p.doc.number_constants()
-    return "\n".join([*p.doc.imports(), "", *declared, *p.doc.lines])
+    before, after = metadata_lines(p.doc)
+    return "\n".join([*before, *p.doc.lines, *after])
 
 
-def print_relax_expression(op: Operation, **options: Any) -> str:
-    """Return an op as an expression; a branch prints as statements, after declarations of its free variables."""
-    printer, declared = _printer((op,), options)
+def print_relax_expression(value: SSAValue | Operation, **options: Any) -> str:
+    """Return a value or an op as an expression; with `verbose_expr`, and for a branch, after its free variables."""
+    op = value if isinstance(value, Operation) else None
+    printer = _printer(() if op is None else (op,), options)
     if isinstance(op, relax.IfOp):
-        _conditional(printer, op)
-        return _text(printer, declared)
-    return _expression(printer, op)
+        return _collected(printer, lambda: _conditional(printer, op))
+
+    def print_body() -> None:
+        text = printer.values[value] if isinstance(value, SSAValue) else _expression(printer, value)
+        printer.doc.lines.append(text)
+        if not printer.doc.config.verbose_expr:
+            printer.prologue[0].clear()
+
+    return _collected(printer, print_body)
 
 
 def print_relax_sequence(block: Block, **options: Any) -> str:
     """Return the bindings of a block and its value, after declarations of their free variables."""
-    printer, declared = _printer(block.ops, options)
-    _sequence(printer, block)
-    return _text(printer, declared)
+    printer = _printer(block.ops, options)
+    return _collected(printer, lambda: _sequence(printer, block))
 
 
-def print_relax_bindings(bindings: Sequence[Binding], outputs: Sequence[SSAValue] | None = None, **options: Any) -> str:
+def print_relax_bindings(parts: Sequence[Binding], outputs: Sequence[SSAValue] | None = None, **options: Any) -> str:
     """Return consecutive bindings, or with `outputs` a dataflow block, after declarations of their free variables."""
-    printer, declared = _printer((value for _, value, _ in bindings), options)
-    if outputs is not None:
-        _dataflow_block(printer, bindings, outputs)
-    else:
-        for each in bindings:
+    printer = _printer((value for _, value, _ in parts), options)
+
+    def print_body() -> None:
+        if outputs is not None:
+            _dataflow_block(printer, parts, outputs)
+            return
+        for each in parts:
             _binding(printer, *each)
-    return _text(printer, declared)
+
+    return _collected(printer, print_body)

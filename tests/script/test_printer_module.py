@@ -352,8 +352,8 @@ def test_a_value_called_cls_gives_way() -> None:
             }}"""
         )
     )
-    assert "def f(cls1: R.Tensor" in printed
-    assert 'cls = Module\n        y: R.Tensor((2,), dtype="float32") = cls.g(cls1)' in printed
+    assert "def f(cls_1: R.Tensor" in printed
+    assert 'cls = Module\n        y: R.Tensor((2,), dtype="float32") = cls.g(cls_1)' in printed
 
 
 def test_underlined_ops_and_their_context() -> None:

@@ -443,6 +443,9 @@ def test_local_functions() -> None:
     )
     assert printed == (
         """n = T.int64()
+# from tvm.script import tir as T
+# from tvm.script import relax as R
+
 @R.function
 def f(a: R.Tensor((n,), dtype="float32"), b: R.Tensor(("m",), dtype="float32")) -> R.Tensor((n,), dtype="float32"):
     m = T.int64()
@@ -454,9 +457,19 @@ return y"""
     )
 
 
-def test_annotations_are_hidden_on_request_and_inferred() -> None:
-    body = f"%r = relax.add %x, %y : {T2}\nrelax.return %r : {T2}"
-    assert body_of(body, show_all_struct_info=False) == "r = R.add(x, y)\nreturn r"
+@pytest.mark.parametrize(
+    ("op", "text"),
+    [
+        ("relax.add %x, %y", "R.add(x, y)"),
+        (f"relax.match_cast %x : {T2} -> ", "R.match_cast(x, {})"),
+        ('relax.call_pure_packed "f"(%x)', 'R.call_pure_packed("f", x, sinfo_args=({},))'),
+    ],
+)
+def test_annotations_are_hidden_on_request_and_inferred(op: str, text: str) -> None:
+    arrow = "" if op.endswith("-> ") else " : "
+    body = f"%r = {op}{arrow}{T2}\n%s = relax.add %r, %y : {T2}\nrelax.return %s : {T2}"
+    first = body_of(body, show_all_struct_info=False).split("\n")[0]
+    assert first == "r = " + text.format('R.Tensor((2,), dtype="float32")')
 
 
 def test_an_op_without_a_form_is_refused_by_name() -> None:

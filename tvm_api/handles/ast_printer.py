@@ -7,7 +7,7 @@ The names of nodes and fields are those of TVM's handles.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from xdsl.ir import Attribute, Operation
@@ -98,7 +98,11 @@ class ASTPrinter:
     def _type_field(self, value: Any) -> str:
         if isinstance(value, Type):
             return self.visit_type_(value)
-        return self._list(map(self.visit_type_, value)) if isinstance(value, tuple) else str(value)
+        return (
+            self._list(map(self.visit_type_, value))
+            if isinstance(value, Sequence) and not isinstance(value, str)
+            else str(value)
+        )
 
     def _annotations(self, expr: Expr) -> Fields:
         if isinstance(expr, Op | GlobalVar | ExternFunc) or expr.struct_info_ is None:

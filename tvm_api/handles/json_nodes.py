@@ -19,7 +19,7 @@ import numpy as np
 from ...diagnostics import TiraxError
 from ...dialects.names import name_of
 from ...handles.array import Array
-from ...handles.relax.expr import GlobalVar
+from ...handles.relax.expr import GlobalVar, Var
 from ...handles.relax.op import Op
 from ...handles.tir.buffers import Buffer
 from ...handles.tir.domains import BufferRegion, IterVar, Range
@@ -30,6 +30,7 @@ from ...handles.tir.stmt import BuiltStmt, SeqStmt
 from ...runtime import NDArray
 from ...runtime.ndarray import array
 from .env_func import EnvFunc
+from .json_kinds import KINDS
 
 _BUFFER = ("shape", "dtype", "name", "strides", "elem_offset", "data_alignment", "offset_factor", "axis_separators")
 _BY_SIGNATURE = (BuiltStmt, SeqStmt, IterVar, BufferRegion, IndexMap)
@@ -61,7 +62,7 @@ def _buffer_fields(buffer: Any) -> dict[str, Any]:
 
 
 def _array_fields(data: Any) -> dict[str, Any]:
-    flat = np.ascontiguousarray(data)
+    flat = np.asarray(data, order="C")  # ascontiguousarray gives scalars a dimension
     return {"dtype": str(flat.dtype), "shape": list(flat.shape), "data": base64.b64encode(flat.tobytes()).decode()}
 
 
@@ -81,8 +82,9 @@ _ROWS: dict[type, tuple[str, Callable[[Any], dict[str, Any]], Callable[..., Any]
     ),
     EnvFunc: ("EnvFunc", lambda f: {"name": f.name}, EnvFunc),
     GlobalVar: ("GlobalVar", lambda v: {"name_hint": v.name_hint}, lambda name_hint: GlobalVar(name_hint)),
-    Op: ("Op", lambda op: {"name": op.name}, Op.get),
+    Op: ("Op", lambda op: {"name": op.name}, lambda name: Op.get(name)),
     CallOp: ("CallOp", lambda op: {"name": op.name}, CallOp),
+    **KINDS,
 }
 """The name of a type, what gives its fields, and what makes it of them."""
 _BY_NAME = {name: make for name, _, make in _ROWS.values()}
@@ -99,7 +101,9 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     """
     kwargs.pop("span", None)
     name = type_key.rpartition(".")[2]
-    make = _BY_NAME.get(name) or (None if name.startswith("_") else getattr(_tir(), name, None))
+    make = (
+        _BY_NAME.get(type_key) or _BY_NAME.get(name) or (None if name.startswith("_") else getattr(_tir(), name, None))
+    )
     if not callable(make):
         raise TiraxError(
             f"there is no type of nodes '{type_key}'", expected=f"{', '.join(_BY_NAME)}, or one of tvm.tir"
@@ -128,7 +132,7 @@ class Writer:
             return {"float": repr(value)}
         if depth > _MOST_DEPTH:
             raise TiraxError("the node is nested too deeply to be stored", expected=f"at most {_MOST_DEPTH} levels")
-        key = id(value.ssa) if isinstance(value, PrimExpr | Buffer) else id(value)
+        key = id(value.ssa) if isinstance(value, PrimExpr | Buffer | Var) else id(value)
         if key not in self._known:
             written = self._node(value, depth + 1)
             self._known[key] = len(self.nodes), value

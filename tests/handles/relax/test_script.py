@@ -41,6 +41,25 @@ TEXTS = [
 ]
 
 
+DECLARED_X, DECLARED_Y = 'x: R.Tensor((n,), dtype="float32")', 'm = T.int64()\ny: R.Tensor((m, n), dtype="float32")'
+VERBOSE = [
+    (X, f"n = T.int64()\n{DECLARED_X}\nx"),
+    (rx.Tuple([X, Y]), f"n = T.int64()\n{DECLARED_X}\n{DECLARED_Y}\n(x, y)"),
+    (SUM, f"n = T.int64()\n{DECLARED_X}\n{DECLARED_Y}\nR.add(x, y)"),
+    (rx.ShapeExpr([M]), "m = T.int64()\nR.shape([m])"),
+    (rx.const(1.0), 'R.const(1.0, "float32")'),
+    (
+        rx.If(X, X, Y),
+        DECLARED + 'if x:\n    x\nelse:\n    m = T.int64()\n    y: R.Tensor((m, n), dtype="float32")\n    y',
+    ),
+]
+
+
+@pytest.mark.parametrize("node, text", VERBOSE)
+def test_verbose_texts(node, text):
+    assert node.script(verbose_expr=True) == text
+
+
 @pytest.mark.parametrize("node, text", TEXTS)
 def test_texts(node, text):
     lines = node.script().split("\n")
@@ -69,10 +88,10 @@ def main(x: R.Tensor((4,), "float32")):
     flow, block = func.body.blocks
     inside = f"with R.dataflow():\n    lv: {t} = R.exp(x)\n    gv: {t} = R.add(lv, x)\n    R.output(gv)"
     end = f"w: {t} = R.sin(gv)"
-    assert flow.script().endswith(f"\nx: {t}\n{inside}")
-    assert flow.bindings[1].script().endswith(f"\nlv: {t}\nx: {t}\ngv: {t} = R.add(lv, x)")
-    assert block.script().endswith(f"\ngv: {t}\n{end}")
-    assert func.body.script().endswith(f"\nx: {t}\n{inside}\n{end}\nw")
+    assert flow.script() == f"x: {t}\n{inside}"
+    assert flow.bindings[1].script() == f"lv: {t}\nx: {t}\ngv: {t} = R.add(lv, x)"
+    assert block.script() == f"gv: {t}\n{end}"
+    assert func.body.script() == f"x: {t}\n{inside}\n{end}\nw"
     assert func.body.blocks[1].bindings[0].value.script() == "R.sin(gv)"
 
 

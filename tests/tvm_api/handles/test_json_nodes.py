@@ -7,11 +7,13 @@ import pytest
 
 import tirax.tvm_api as tvm
 from tirax.diagnostics import TiraxError
-from tirax.tvm_api import tir
+from tirax.tvm_api import relax, tir
 from tirax.tvm_api.ir import load_json, make_node, save_json
 
 x, n = tir.Var("x", "int32"), tir.SizeVar("n", "int64")
 A = tir.decl_buffer((8, n), "float32", "A")
+v = relax.Var("v", relax.TensorStructInfo([n, 4], "float32"))
+w = relax.Var("w", relax.TensorStructInfo([], "int32"))
 NODES = {
     "Var": x,
     "SizeVar": n,
@@ -37,6 +39,22 @@ NODES = {
     "AttrStmt": tir.AttrStmt(A, "a", 1, tir.Evaluate(0)),
     "SeqStmt": tir.SeqStmt([tir.Evaluate(0), tir.Evaluate(1)]),
     "IfThenElse": tir.IfThenElse(x > 1, tir.Evaluate(0), None),
+    "relax.Var": v,
+    "relax.Constant": relax.const([1.0, 2.0]),
+    "relax.ShapeExpr": relax.ShapeExpr([n, 4]),
+    "relax.PrimValue": relax.PrimValue(n + 1),
+    "relax.StringImm": relax.StringImm("a"),
+    "relax.DataTypeImm": relax.DataTypeImm("int32"),
+    "relax.ExternFunc": relax.ExternFunc("f"),
+    "relax.Tuple": relax.Tuple([v, v]),
+    "relax.TupleGetItem": relax.TupleGetItem(relax.Tuple([v, v]), 1),
+    "relax.Call": relax.op.sum(v, axis=[0]),
+    "relax.VarBinding": relax.VarBinding(w, relax.const(1)),
+    "relax.MatchCast": relax.MatchCast(v, relax.Var("w"), v.struct_info),
+    "relax.BindingBlock": relax.BindingBlock([relax.VarBinding(w, relax.const(1))]),
+    "relax.DataflowBlock": relax.DataflowBlock([relax.VarBinding(w, relax.const(1))]),
+    "relax.SeqExpr": relax.SeqExpr([relax.BindingBlock([relax.VarBinding(w, relax.const(1))])], w),
+    "types": relax.FuncType([relax.TensorType(2, "int8"), relax.TupleType([])], relax.ShapeType(3)),
     "Array": [1, 2.5, True, None, "a"],
     "Map": {x: x + 1},
     "GlobalVar": tvm.ir.GlobalVar("f"),
