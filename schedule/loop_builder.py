@@ -32,7 +32,7 @@ def result_of(insert: Insert, op: Operation) -> SSAValue:
 class Iter:
     """An iterator of a block: its variable and its extent, starting at 0.
 
-    With `parts`, (outer, inner), it is two fused iterators: `outer` is its value // inner.extent and `inner` the
+    With `parts`, (outer, …, inner), it is several fused iterators: `outer` is its value // inner.extent and `inner` the
     remainder. `var` is then the variable of `inner`, by which accesses advance.
     """
 
@@ -295,8 +295,7 @@ class LoopBuilder:
         single: Bindings = {}
         for it, value in where.items():
             if it.parts:
-                outer, inner = it.parts
-                parts = unfused(Var(value, it.dtype), [outer.extent, inner.extent])
+                parts = unfused(Var(value, it.dtype), [part.extent for part in it.parts])
                 single.update({part: self.value(e, it.dtype) for part, e in zip(it.parts, parts, strict=True)})
             else:
                 single[it] = value

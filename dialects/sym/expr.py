@@ -11,10 +11,10 @@ such an expression can not be put into an attribute).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from math import gcd, prod
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeGuard, TypeVar
 
 from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import SSAValue
@@ -432,16 +432,34 @@ def _join_div_mod(terms: dict[SymExpr, int]) -> dict[SymExpr, int]:
     return terms
 
 
+def _wider_remainders(terms: dict[SymExpr, int], remainder: Op) -> Iterator[Op]:
+    """Yield x % D of the terms with (x % D) // d, for a remainder x % d where d divides D: digits of one number."""
+    x, by = remainder.args
+    for term in terms:
+        for atom in _factors(term) if type(term) is Op or type(term) is Product else ():
+            if type(atom) is Op and atom.kind == "floordiv" and atom.args[1] == by:
+                wide = atom.args[0]
+                if _is_remainder_of(wide, x) and floormod(wide.args[1], by).constant == 0:
+                    yield wide
+
+
+def _is_remainder_of(e: SymExpr, x: SymExpr) -> TypeGuard[Op]:
+    return type(e) is Op and e.kind == "floormod" and e.args[0] == x
+
+
 def _with_quotient(terms: dict[SymExpr, int], term: SymExpr, k: int, remainder: Op) -> dict[SymExpr, int] | None:
     """Merge `term`, a product with `remainder`, with the term that has its quotient; None if there is no such term."""
     x, divisor = remainder.args
     factor = _over(term, Counter((remainder,)))
-    quotient = mul(mul(Op("floordiv", (x, divisor)), divisor), factor)
-    parts = dict(terms_of(quotient))
-    if any(terms.get(part) != k * c for part, c in parts.items()):
+    for whole in (x, *_wider_remainders(terms, remainder)):
+        quotient = mul(mul(Op("floordiv", (whole, divisor)), divisor), factor)
+        parts = dict(terms_of(quotient))
+        if all(terms.get(part) == k * c for part, c in parts.items()):
+            break
+    else:
         return None
     rest = [(t, c) for t, c in terms.items() if t is not term and t not in parts]
-    joined = _sum([*rest, (mul(x, factor), k)], 0, term.dtype)
+    joined = _sum([*rest, (mul(whole, factor), k)], 0, term.dtype)
     if joined.constant is not None or offset_of(joined):
         return None
     return dict(terms_of(joined))

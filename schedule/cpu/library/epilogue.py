@@ -35,7 +35,7 @@ class Epilogue:
     def iter_of(self, it: Iter) -> Iter:
         """Return the iterator of the storing stage that corresponds to one of the reduction."""
         if it.parts:
-            return replace(it, var=self.iter_of(it.parts[1]).var, parts=tuple(self.iter_of(p) for p in it.parts))
+            return replace(it, var=self.iter_of(it.parts[-1]).var, parts=tuple(self.iter_of(p) for p in it.parts))
         return next((e for r, e in self.iters if r is it), it)
 
     def _single_values(self) -> list[Iter]:

@@ -1,13 +1,12 @@
-"""Two iterators are fused into one, so that short rows fill vectors and nests become shallower:
+"""Neighbouring iterators are fused into one, so that short rows fill vectors and nests become shallower:
 
     for h in 14: for w in 14: C[o, h, w] += A[o, k] * X[k, h, w]
         ->
     for t in 196: C[o, t // 14, t % 14] += A[o, k] * X[k, t // 14, t % 14]
 
 This requires that in each access one step of the outer iterator equals all steps of the inner one; the addresses
-are then the flat index `t` plus terms that do not depend on it. At most one pair of spatial and one pair of
-reduction iterators is fused: additional divisions and remainders could not be simplified. If the inner extent is
-unknown, only the rows of reductions are fused, so that tiles have a single remainder:
+are then the flat index `t` plus terms that do not depend on it. One group of spatial and one of reduction iterators
+is fused: two, and more while the rows are short or of unknown length:
 
     for i in n: for j in m: C[i, j, c] += A[i, j, k] * B[k, c]     ->     for t in n * m: …
 """
@@ -22,6 +21,7 @@ from xdsl.ir import SSAValue
 from ....dialects import tir
 from ....dialects.sym.expr import SymExpr, mul
 from ..analysis.stages import Iter, slope
+from ..policy.limits import SHORT_ROW
 from .epilogue import Epilogue
 
 _ACCESSES = (tir.LoadOp, tir.ReadsOp, tir.WritesOp)
@@ -30,27 +30,33 @@ _INDEX_ARITHMETIC = (tir.AddOp, tir.SubOp, tir.MulOp)
 
 def fuse_iters(epilogue: Epilogue) -> Epilogue:
     """Return the same reduction or elementwise stage, and its epilogue, over fewer iterators."""
-    iters = _with_pair(epilogue, [it for it in epilogue.stage.iters if not it.reduce])
-    sums = _with_pair(epilogue, [it for it in epilogue.stage.iters if it.reduce])
+    iters = _with_group(epilogue, [it for it in epilogue.stage.iters if not it.reduce])
+    sums = _with_group(epilogue, [it for it in epilogue.stage.iters if it.reduce])
     order = {it.var: at for at, it in enumerate(epilogue.stage.iters)}
     both = sorted([*iters, *sums], key=lambda it: order[it.var])
     return replace(epilogue, stage=replace(epilogue.stage, iters=both))
 
 
-def _with_pair(epilogue: Epilogue, iters: list[Iter]) -> list[Iter]:
-    """Return `iters` with the innermost pair of fusable neighbours fused."""
+def _with_group(epilogue: Epilogue, iters: list[Iter]) -> list[Iter]:
+    """Return `iters` with the innermost group of fusable neighbours fused."""
     several = [it for it in iters if it.extent.constant != 1]
     for outer, inner in reversed(list(zip(several, several[1:], strict=False))):
         if _fused(epilogue, outer, inner):
-            pair = replace(inner, extent=mul(outer.extent, inner.extent), parts=(outer, inner))
-            return [pair if it is inner else it for it in iters if it is not outer]
+            group = _pair(outer, inner)
+            for above in reversed(several[: several.index(outer)]):
+                if (group.extent.constant or 0) >= SHORT_ROW or not _fused(epilogue, above, group):
+                    break
+                group = _pair(above, group)
+            return [group if it is inner else it for it in iters if it is inner or it not in group.parts]
     return iters
 
 
+def _pair(outer: Iter, inner: Iter) -> Iter:
+    return replace(inner, extent=mul(outer.extent, inner.extent), parts=(outer, *(inner.parts or (inner,))))
+
+
 def _fused(epilogue: Epilogue, outer: Iter, inner: Iter) -> bool:
-    if outer.dtype != inner.dtype or outer.parts or inner.parts:
-        return False
-    if inner.extent.constant is None and not _are_rows(epilogue, inner):
+    if outer.dtype != inner.dtype:
         return False
     count = mul(outer.extent, inner.extent).constant
     if inner.dtype.width.data < 64 and (count is None or count >= 1 << (inner.dtype.width.data - 1)):
@@ -61,12 +67,6 @@ def _fused(epilogue: Epilogue, outer: Iter, inner: Iter) -> bool:
     return epilogue.consumer is None or (
         all(_is_index(it.var) for it in ends) and moves_alike(epilogue.consumer.accesses, *ends)
     )
-
-
-def _are_rows(epilogue: Epilogue, it: Iter) -> bool:
-    """Return whether an iterator of a reduction advances by full rows, so that no vectors run along it."""
-    slopes = (slope(op, it).constant for op in epilogue.stage.accesses)
-    return not it.reduce and bool(epilogue.stage.reduce) and all(step not in (1, None) for step in slopes)
 
 
 def moves_alike(accesses: Sequence[tir.LoadOp | tir.StoreOp], outer: Iter, inner: Iter) -> bool:

@@ -33,6 +33,8 @@ STREAM_LINES_AHEAD = 32
 """Lines of prefetch distance for streamed results; measured on AVX-512: 16 to 64 are as good."""
 FEW_ITERATIONS = frozenset((1, 2, 3))
 """Iterations of a loop; assumed: tiles of such short loops read separate lines, or their number tells little."""
+SHORT_ROW = 256
+"""Elements; assumed: a loop over rows that are as long costs little beside them."""
 ASSUMED_TILES = 4
 """Tiles that share the prefetching of a panel; assumed if their number is unknown."""
 
