@@ -17,11 +17,11 @@ class Array(Sequence[T]):
         self._items = tuple(items)
 
     @overload
-    def __getitem__(self, index: int) -> T: ...
+    def __getitem__(self, idx: int) -> T: ...
     @overload
-    def __getitem__(self, index: slice) -> Array[T]: ...
-    def __getitem__(self, index: int | slice) -> T | Array[T]:
-        return Array(self._items[index]) if isinstance(index, slice) else self._items[index]
+    def __getitem__(self, idx: slice) -> Array[T]: ...
+    def __getitem__(self, idx: int | slice) -> T | Array[T]:
+        return Array(self._items[idx]) if isinstance(idx, slice) else self._items[idx]
 
     def __len__(self) -> int:
         return len(self._items)

@@ -29,10 +29,13 @@ class DictAttrs(Mapping[str, Any]):
     def __init__(self, values: Mapping[str, Any]):
         self._values = dict(values)
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._values:
-            raise unknown_name("attribute", name, self._values)
-        return self._values[name]
+    def __getitem__(self, k: str) -> Any:
+        if k not in self._values:
+            raise unknown_name("attribute", k, self._values)
+        return self._values[k]
+
+    def __contains__(self, k: object) -> bool:
+        return k in self._values
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)

@@ -146,7 +146,7 @@ prim_func_pass = _pass_maker(
 )
 
 
-def apply_to_prim_funcs(function: Callable[[Any], Any]) -> PythonPass:
-    """Return a pass that replaces every tensor function of a module by the result of `function`."""
-    applied = prim_func_pass(lambda func, _mod, _ctx: function(func), name="Apply")
+def apply_to_prim_funcs(ftransform: Callable[[Any], Any]) -> PythonPass:
+    """Return a pass that replaces every tensor function of a module by the result of a function."""
+    applied = prim_func_pass(lambda func, _mod, _ctx: ftransform(func), name="Apply")
     return cast(PythonPass, applied)

@@ -100,7 +100,7 @@ class VDevice:
 
     __slots__ = ("memory_scope", "target", "vdevice_id")
 
-    def __init__(self, target: Any = "llvm", vdevice_id: int = 0, memory_scope: str = "global"):
+    def __init__(self, target: Any = None, vdevice_id: int = 0, memory_scope: str = "global"):
         self.target = vdevice_text(target if isinstance(target, Mapping) else str(target or "llvm")).partition(":")[0]
         self.vdevice_id = vdevice_id
         self.memory_scope = memory_scope
@@ -277,8 +277,15 @@ class FuncStructInfo(StructInfo):
         self.type = relax.CallableType.of([type_of(p) for p in params], type_of(ret), purity)
 
     @classmethod
-    def opaque_func(cls, *, ret: StructInfo | None = None, purity: bool = False) -> FuncStructInfo:
-        """Return a function with unknown parameters and, at most, a known result."""
+    def opaque_func(
+        cls, *, ret: StructInfo | None = None, derive_func: object = None, purity: bool = False
+    ) -> FuncStructInfo:
+        """Return a function with unknown parameters and, at most, a known result.
+
+        Raises `TiraxError` for a function that derives the result: it is `ret`.
+        """
+        if derive_func is not None:
+            raise TiraxError("the result of a function is not derived by a function", expected="ret", found=derive_func)
         view = cls.__new__(cls)
         view.type = relax.CallableType.of(None, None if ret is None else ret.type, purity)
         return view

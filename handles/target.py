@@ -128,7 +128,7 @@ class Target(_cpu.Target):
         """Return an option, or None if it is not set."""
         return self.attrs.get(name)
 
-    def with_host(self, host: Any) -> Target:
+    def with_host(self, host: Any = None) -> Target:
         """Return the target with another host."""
         return Target(self, host)
 
@@ -161,20 +161,21 @@ class Target(_cpu.Target):
         return target if target is None or isinstance(target, Target) else Target(target)
 
     @staticmethod
-    def canon_target_and_host(target: Any, host: Any = None) -> tuple[Target | None, Target | None]:
+    def canon_target_and_host(target: Any, target_host: Any = None) -> tuple[Target | None, Target | None]:
         """Return the target with its host, and the host. Raises `AssertionError` for a host without a target, as
         in TVM.
         """
         if target is None:
-            if host is not None:
+            if target_host is not None:
                 raise AssertionError("Target host is not empty when target is empty.")
             return None, None
-        canonical = Target(target, host)
+        canonical = Target(target, target_host)
         return canonical, canonical.host
 
     @staticmethod
-    def canon_multi_target(targets: Any) -> list[Target] | None:
+    def canon_multi_target(multi_targets: Any) -> list[Target] | None:
         """Return the targets for a single description, a list, or a dictionary by device; None stays None."""
+        targets = multi_targets
         if targets is None:
             return None
         if isinstance(targets, Mapping) and "kind" not in targets:
@@ -182,19 +183,21 @@ class Target(_cpu.Target):
         return [Target(t) for t in targets] if isinstance(targets, list | tuple) else [Target(targets)]
 
     @staticmethod
-    def canon_multi_target_and_host(target: Any, host: Any = None) -> list[Target]:
+    def canon_multi_target_and_host(target: Any, target_host: Any = None) -> list[Target]:
         """Return the result of `canon_multi_target`, each with the host. Raises `AssertionError` without a
         target, as in TVM.
         """
         canonical = Target.canon_multi_target(target)
         if canonical is None:
             raise AssertionError("Target is not given.")
-        return [Target(t, host) for t in canonical]
+        return [Target(t, target_host) for t in canonical]
 
     @staticmethod
-    def canon_target_map_and_host(target_map: Mapping[Any, Any], host: Any = None) -> tuple[dict[Target, Any], Any]:
+    def canon_target_map_and_host(
+        target_map: Mapping[Any, Any], target_host: Any = None
+    ) -> tuple[dict[Target, Any], Any]:
         """Return the dictionary keyed by targets, each with the host, and the host."""
-        chosen = None if host is None else Target(host)
+        chosen = None if target_host is None else Target(target_host)
         return {Target(t, chosen): value for t, value in target_map.items()}, chosen
 
 
@@ -230,6 +233,12 @@ def _refuse_unknown(attrs: Mapping[str, Any]) -> None:
             raise unknown_name("target option", f"-{name}", [f"-{o}" for o in sorted(_LLVM_OPTIONS)])
 
 
+def cuda(model: str = "unknown", arch: str | None = None, options: Any = None) -> Target:
+    """The target `cuda` of a model, of an architecture such as `sm_80`; `options` is more of its text."""
+    extra = " ".join(options) if isinstance(options, list | tuple) else (options or "")
+    return Target(" ".join(filter(None, ["cuda", f"-model={model}", f"-arch={arch}" if arch else "", extra])))
+
+
 def _named(kind: str, fixed: str = "") -> Callable[..., Target]:
     def make(model: str = "unknown", options: Any = None) -> Target:
         extra = " ".join(options) if isinstance(options, list | tuple) else (options or "")
@@ -239,7 +248,7 @@ def _named(kind: str, fixed: str = "") -> Callable[..., Target]:
     return make
 
 
-cuda, rocm = _named("cuda"), _named("rocm")
+rocm = _named("rocm")
 mali, intel_graphics, bifrost = (_named("opencl", f"-device={d}") for d in ("mali", "intel_graphics", "bifrost"))
 arm_cpu = _named("llvm", "-keys=arm_cpu,cpu -device=arm_cpu")
 

@@ -18,7 +18,7 @@ from . import torch_tensors
 from .capsules import Checked, mark_bfloat16
 from .devices import CPU, Device, dlpack_device_name, require_cpu
 from .dtypes import DTYPES, describe_dtype, dtype_name, to_dtype
-from .errors import ArgumentDeviceError, ArgumentError, DTypeError, ShapeError
+from .errors import ArgumentDeviceError, ArgumentError, DeviceError, DTypeError, ShapeError
 
 ALIGNMENT = 64
 """Alignment in bytes of the data of arrays created here: a cache line, the widest vector."""
@@ -48,18 +48,21 @@ class NDArray(np.ndarray):
 
     ctx = device
 
-    def copyto(self, target: NDArray | Device) -> NDArray:
+    def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
         """Copy into `target` (an array of the same shape and dtype), or into a new array on the device `target`.
 
-        Returns the target array. Raises `ShapeError`, `DTypeError`, `DeviceError`.
+        Returns the target array. Raises `ShapeError`, `DTypeError`, `DeviceError` (also for a memory that CPUs lack).
         """
+        if mem_scope not in (None, "", "global"):
+            raise DeviceError("a CPU has one memory", expected="global", found=mem_scope)
         return array(self, target) if isinstance(target, Device) else copy_into(target, self)
 
-    def copyfrom(self, source: Any) -> NDArray:
-        """Copy `source` (an array or nested lists) into this array and return it. Raises `ShapeError`, `DTypeError`."""
-        if hasattr(source, "__dlpack__"):
-            return copy_into(self, as_ndarray(source))
-        return copy_into(self, np.asarray(source, dtype=None if hasattr(source, "dtype") else self.dtype))
+    def copyfrom(self, source_array: Any) -> NDArray:
+        """Copy an array or nested lists into this array and return it. Raises `ShapeError`, `DTypeError`."""
+        if hasattr(source_array, "__dlpack__"):
+            return copy_into(self, as_ndarray(source_array))
+        dtype = None if hasattr(source_array, "dtype") else self.dtype
+        return copy_into(self, np.asarray(source_array, dtype=dtype))
 
     def _create_view(self, shape: Sequence[int], dtype: str | None = None, relative_byte_offset: int = 0) -> NDArray:
         """Return an array over the same memory, with elements of `dtype` (this array's by default), from a byte offset

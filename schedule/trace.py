@@ -149,8 +149,12 @@ class Trace:
 
     # text
 
-    def as_python(self) -> list[str]:
-        """Return the steps as Python statements."""
+    def as_python(self, remove_postproc: bool = False) -> list[str]:
+        """Return the steps as Python statements, with `remove_postproc` without those of postprocessors."""
+        if remove_postproc:
+            bare = self.copy()
+            bare._drop_postproc()
+            return bare.as_python()
         names = self._names()
         return [_statement(inst, names) for inst in self.op.instructions]
 

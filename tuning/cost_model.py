@@ -6,7 +6,7 @@ import importlib
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,9 +70,20 @@ _MOST_STATE = 1 << 16
 class RandomModel(CostModel):
     """Random scores from 0 to `max_range`, reproducible with `seed`."""
 
-    def __init__(self, *, seed: int | None = None, max_range: float = 100.0):
+    def __init__(
+        self, *, path: str | os.PathLike[str] | None = None, seed: int | None = None, max_range: float = 100.0
+    ):
+        """`path` is a state that `save` wrote, with which the model begins."""
+        self.path = path
         self.max_range = max_range
         self._random = np.random.default_rng(seed)
+        if path is not None:
+            self.load(path)
+
+    @property
+    def random_state(self) -> Mapping[str, Any]:
+        """The state of the generator of random numbers."""
+        return self._random.bit_generator.state
 
     def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         return self._random.uniform(0, self.max_range, len(candidates))

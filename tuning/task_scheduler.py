@@ -152,10 +152,12 @@ class TaskScheduler:
         with Profiler.timeit("search"):
             proposed = strategy.generate_measure_candidates()
         room = min(self.max_trials - self.trials, self._limits[0] - task.trials)
-        if not proposed or room <= 0:
+        if proposed is None or room <= 0:
             task.terminated = True
             self._tell(f"{task.context.task_name} is done")
             return
+        if not proposed:
+            return  # this round has none, the next one may
         candidates = list(proposed)[:room]
         self._tell(f"building {len(candidates)} of {task.context.task_name}")
         with Profiler.timeit("build"):

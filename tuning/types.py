@@ -121,14 +121,17 @@ class RunnerResult:
     error_msg: str | None
 
 
-@dataclass
 class RunnerFuture:
     """A pending measurement."""
 
-    done: Callable[[], bool]
-    result: Callable[[], RunnerResult]
-    cancel: Callable[[], object] = lambda: False
-    """Cancels the measurement if it has not begun; called when its result is no longer needed."""
+    def __init__(
+        self,
+        f_done: Callable[[], bool],
+        f_result: Callable[[], RunnerResult],
+        cancel: Callable[[], object] = lambda: False,
+    ):
+        """`cancel` cancels the measurement if it has not begun; called when its result is no longer needed."""
+        self.done, self.result, self.cancel = f_done, f_result, cancel
 
 
 class PyRunnerFuture:

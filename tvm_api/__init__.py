@@ -146,7 +146,10 @@ provide(
                 DiagnosticError=TiraxError
             """
         },
-        "nd": {"runtime": "Device NDArray array cl=opencl cpu cuda device empty from_dlpack gpu=cuda mtl=metal"},
+        "nd": {
+            "runtime": "Device NDArray cl=opencl cpu cuda device gpu=cuda metal mtl=metal opencl rocm vulkan",
+            "tvm_api.handles.arrays": "array empty from_dlpack numpyasarray webgpu",
+        },
         "runtime": {
             "runtime": """
                 Device Executable Module NDArray PackedFunc ShapeTuple cl=opencl cpu cuda device get_global_func
@@ -172,11 +175,11 @@ provide(
                 load_param_dict load_param_dict_from_file save_param_dict save_param_dict_to_file
             """
         },
-        "runtime.ndarray": {"tvm_api.nd": "*", "runtime": "metal opencl rocm vulkan"},
+        "runtime.ndarray": {"tvm_api.nd": "*"},
         "runtime.packed_func": {"runtime": "PackedFunc"},
         "runtime.profiling": {"runtime.profiling.report": "Report"},
-        "runtime.relax_vm": {"runtime": "VirtualMachine"},
-        "runtime.vm": {"runtime": "VirtualMachine VMExecutable=Executable"},
+        "runtime.relax_vm": {"tvm_api.relax.vm": "VirtualMachine=TVMVirtualMachine VMInstrumentReturnKind"},
+        "runtime.vm": {"tvm_api.relax.vm": "VirtualMachine=TVMVirtualMachine VMExecutable"},
         "runtime.object_path": {
             "handles.object_path": """
                 ArrayIndexPath AttributeAccessPath MapValuePath MissingArrayElementPath MissingMapEntryPath ObjectPath

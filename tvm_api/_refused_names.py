@@ -103,7 +103,7 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
         "ret": "a result is a statement: T.ret in a script",
     },
     "relax": {
-        **dict.fromkeys(("ExecBuilder", "VMInstrumentReturnKind"), _BYTECODE),
+        "ExecBuilder": _BYTECODE,
         "DummyGlobalInfo": "IRModule.global_infos has virtual devices, and a text for what says nothing",
         "Span": _PLACES,
     },

@@ -163,6 +163,8 @@ def _of_named(path: str, theirs: ast.arguments, ours: list[inspect.Parameter]) -
             yield from _of_default(path, arg.arg, default, by_name[arg.arg])
         elif not takes_any and arg.arg not in _INHERITED:
             yield Difference(path, "parameter", arg.arg)
+    if theirs.vararg and theirs.kwarg:
+        return  # its own signature says nothing
     if not is_open:
         yield from _of_places(path, [a.arg for a in plain], ours)
     names = {a.arg for a in (*plain, *theirs.kwonlyargs)}
@@ -196,11 +198,18 @@ def _of_default(path: str, name: str, default: ast.expr | None, ours: inspect.Pa
 
 
 def _are_alike(theirs: Any, ours: Any) -> bool:
-    """Return whether defaults mean the same: lists and tuples, dtypes and their names, nothing and what is empty."""
+    """Return whether defaults mean the same: lists and tuples, a number and the list of it for each dimension, dtypes
+    and their names, nothing and what is empty, the memory without a name and the global one, what a field makes new.
+    """
+    if repr(ours) == "<factory>":
+        return not theirs
     if ours is None or theirs is None:
         return (theirs or None) == (ours or None)
-    if isinstance(theirs, tuple | list) and isinstance(ours, tuple | list):
-        return list(theirs) == list(ours)
+    if theirs == "" and ours == "global":
+        return True
+    if isinstance(ours, tuple | list):
+        listed: list[Any] = list(theirs) if isinstance(theirs, tuple | list) else [theirs]
+        return listed == list(ours) or bool(listed) and all(value == listed[0] for value in (*listed, *ours))
     return theirs == ours or isinstance(ours, Attribute) and isinstance(theirs, str) and dtype_of(theirs) == ours
 
 

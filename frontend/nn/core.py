@@ -145,8 +145,8 @@ class _List(Module, Generic[_Part]):
     def __iter__(self) -> Iterator[_Part]:
         return iter(self._list)
 
-    def __getitem__(self, index: int) -> _Part:
-        return self._list[index]
+    def __getitem__(self, idx: int) -> _Part:
+        return self._list[idx]
 
     def __setitem__(self, index: int, part: _Part) -> None:
         self._list[index] = part

@@ -22,7 +22,7 @@ class Loss:
 
     _NAMES = ("predictions", "targets", "weights")
 
-    def __init__(self, loss_name: str, reduction: Reduction = "mean", num_backbone_outputs: int = 1):
+    def __init__(self, loss_name: str, num_backbone_outputs: int = 1, reduction: Reduction = "mean"):
         if reduction not in ("mean", "sum", "none"):
             raise TiraxError("the reduction is unknown", expected="mean, sum or none", found=reduction)
         self._loss_name = loss_name
@@ -40,8 +40,12 @@ class Loss:
 
     _reduces = True
 
-    def __call__(self, *args: Any) -> Function:
+    def __call__(self, predictions: Any, targets: Any, weights: Any = None) -> Function:
         """Return the function for arguments of the given struct info (or like the given variables)."""
+        return self.function(predictions, targets, *([] if weights is None else [weights]))
+
+    def function(self, *args: Any) -> Function:
+        """Return the function for arguments of a number that `num_backbone_outputs` determines."""
         infos = [a.struct_info if isinstance(a, Expr) else a for a in args]
         params = [Var(name, info) for name, info in zip(self._NAMES, infos, strict=False)]
         bb = BlockBuilder()
@@ -59,7 +63,7 @@ class L1Loss(Loss):
     """The absolute difference: |predictions - targets|."""
 
     def __init__(self, reduction: Reduction = "mean"):
-        super().__init__("l1_loss", reduction)
+        super().__init__("l1_loss", reduction=reduction)
 
     def _elements(self, bb: BlockBuilder, *args: Var) -> Expr:
         predictions, targets = args
@@ -70,7 +74,7 @@ class MSELoss(Loss):
     """The squared difference: (predictions - targets) ** 2."""
 
     def __init__(self, reduction: Reduction = "mean"):
-        super().__init__("mse_loss", reduction)
+        super().__init__("mse_loss", reduction=reduction)
 
     def _elements(self, bb: BlockBuilder, *args: Var) -> Expr:
         predictions, targets = args
@@ -87,7 +91,7 @@ class CrossEntropyLoss(Loss):
     _reduces = False
 
     def __init__(self, reduction: Reduction = "mean", ignore_index: int = -100):
-        super().__init__("cross_entropy_loss", reduction)
+        super().__init__("cross_entropy_loss", reduction=reduction)
         self.ignore_index = ignore_index
 
     def _elements(self, bb: BlockBuilder, *args: Var) -> Expr:

@@ -38,10 +38,10 @@ class Attrs:
             raise AttributeError(str(unknown_name("attribute", name, self._values)))
         return self._values[name]
 
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._values:
-            raise unknown_name("attribute", name, self._values)
-        return self._values[name]
+    def __getitem__(self, item: str) -> Any:
+        if item not in self._values:
+            raise unknown_name("attribute", item, self._values)
+        return self._values[item]
 
     def __contains__(self, name: object) -> bool:
         return name in self._values

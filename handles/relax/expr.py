@@ -252,9 +252,9 @@ class GlobalVar(Expr):
 
     __slots__ = ("_callable", "name_hint")
 
-    def __init__(self, name_hint: str, callable_type: relax.CallableType | None = None):
+    def __init__(self, name_hint: str, type_annot: relax.CallableType | None = None):
         self.name_hint = name_hint
-        self._callable = callable_type
+        self._callable = type_annot
         self._value = None
         self._placed = False
 

@@ -131,8 +131,8 @@ def decl_buffer(
     scope: str = "global",
     data_alignment: int = tir.types.DEFAULT_ALIGN,
     offset_factor: int = 0,
-    axis_separators: Sequence[int] = (),
     buffer_type: str = "",
+    axis_separators: Sequence[int] = (),
 ) -> Buffer:
     """Return a detached buffer, at the address `data` if given.
 

@@ -161,7 +161,7 @@ def isnullptr(x: PrimExpr, span: object = None) -> PrimExpr:
     return PrimExpr(tir.CallIntrinOp("isnullptr", [x.ssa], i1).result)
 
 
-def assume(cond: ExprLike) -> PrimExpr:
+def assume(cond: ExprLike = True) -> PrimExpr:
     """Return a condition that passes may assume."""
     return PrimExpr(tir.CallIntrinOp("assume", [convert(cond).ssa], i1).result)
 

@@ -139,8 +139,8 @@ class SeqStmt(Stmt):
     def __setstate__(self, state: list[Operation]) -> None:
         self._ops, self.op = state, state[0]
 
-    def __getitem__(self, index: int) -> Stmt:
-        return self.seq[index]
+    def __getitem__(self, i: int) -> Stmt:
+        return self.seq[i]
 
     def __len__(self) -> int:
         return len(self.seq)

@@ -173,7 +173,7 @@ class DeclBuffer(ScopeStmt):
     __slots__ = ()
     PARTS = ("body",)
 
-    def __init__(self, buffer: Buffer, body: Stmt, data: PrimExpr | None = None, span: object = None):
+    def __init__(self, buffer: Buffer, body: Stmt, span: object = None, data: PrimExpr | None = None):
         def make(block: IRBlock) -> Operation:
             if data is None:
                 return tir.AllocBufferOp(buffer.type, declared=True)

@@ -125,8 +125,8 @@ def _axis(p: TirParser, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
     """Return the variable, minimum and extent of `T.iter_var(k, T.Range(0, n), "CommReduce", "")`."""
     if not isinstance(node, ast.Call) or p.visit(node.func) not in (Ref("tir", "iter_var"), Ref("tir", "IterVar")):
         raise p.error(node, "an axis is expected", expected='T.iter_var(k, T.Range(0, n), "CommReduce", "")')
-    arguments = _arguments(p, node, ("var", "dom", "iter_type", "thread_tag"))
-    var, dom, kind = arguments.get("var"), arguments.get("dom"), arguments.get("iter_type", ast.Constant("CommReduce"))
+    arguments = _arguments(p, node, ("v", "dom", "iter_type", "thread_tag"))
+    var, dom, kind = arguments.get("v"), arguments.get("dom"), arguments.get("iter_type", ast.Constant("CommReduce"))
     declared = p.visit(var) if isinstance(var, ast.Name) else None
     dtype = declared.dtype if isinstance(declared, FreshVar | Var) else None
     if not isinstance(var, ast.Name) or not isinstance(dtype, IntegerType):

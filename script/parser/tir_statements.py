@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Block, BlockArgument, Region, SSAValue
 
 from ...dialects import tir
-from ...dialects.dtypes import dtype_name, is_float
+from ...dialects.dtypes import dtype_name, dtype_of, is_float
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Var, i32, i64
 from ...dialects.tir.types import HANDLE, HandleType
@@ -25,7 +25,19 @@ from .tir_loops import read_loop
 from .tir_reduce import CommReducer
 from .tir_state import Builder, Context, TirParser
 from .tir_unsupported import unsupported
-from .tir_values import as_condition, cast_to, dtype_by_name, element, expr, imm_of, indices_of, lanes, load, type_of
+from .tir_values import (
+    as_condition,
+    cast_to,
+    dtype_by_name,
+    dtype_text,
+    element,
+    expr,
+    imm_of,
+    indices_of,
+    lanes,
+    load,
+    type_of,
+)
 from .values import Access, CallSite, EnvThread, FreshVar, MetaVar, ModuleRef, Ref, describe, free_value
 
 
@@ -240,20 +252,32 @@ def _with_items(p: TirParser, items: Sequence[ast.withitem], node: ast.With) -> 
 def _let(p: TirParser, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
     """Parse `with T.LetStmt(value) as x:` or `with T.let(x, value):`."""
     site_name = cast(Ref, p.visit(node.func)).path
-    names = p.call_site(node, Ref("tir", site_name)).bind("value var=" if site_name == "LetStmt" else "var value")
-    value, var = names if site_name == "LetStmt" else reversed(names)
+    site = p.call_site(node, Ref("tir", site_name))
+    value, var = _let_arguments(site) if site_name == "LetStmt" else reversed(site.bind("v value"))
     with p.scope.frame():
         if target is not None:
             _bind(p, target, expr(p, value, node), node)
         elif isinstance(var, Var | FreshVar):
-            variables = [n for n in (*node.args, *(k.value for k in node.keywords)) if isinstance(n, ast.Name)]
-            name = next(n.id for n in variables if p.scope.lookup(n.id) is var)
-            let = p.emit(tir.LetOp(cast_to(p, value, var.dtype, node)), node)
-            set_name(let, name)
-            p.scope.define(name, let)
+            _let_variable(p, node, value, var)
         else:
             raise p.error(node, "the variable is missing", expected="with T.LetStmt(value) as x:")
         yield
+
+
+def _let_arguments(site: CallSite) -> tuple[Any, Any]:
+    """Return the value and the variable of `T.LetStmt`, whose other argument, the type, is that of the value."""
+    value, _, var = site.bind("value type_annotation= var=")
+    return value, var
+
+
+def _let_variable(p: TirParser, node: ast.Call, value: Any, var: Var | FreshVar) -> SSAValue:
+    """Bind a declared variable."""
+    variables = [n for n in (*node.args, *(k.value for k in node.keywords)) if isinstance(n, ast.Name)]
+    name = next(n.id for n in variables if p.scope.lookup(n.id) is var)
+    let = p.emit(tir.LetOp(cast_to(p, value, var.dtype, node)), node)
+    set_name(let, name)
+    p.scope.define(name, let)
+    return let
 
 
 @contextmanager
@@ -279,7 +303,10 @@ def _evaluate(p: TirParser, site: CallSite) -> None:
 
 
 def _let_statement(p: TirParser, site: CallSite) -> SSAValue:
-    return p.emit(tir.LetOp(expr(p, site.bind("value")[0], site.node)), site.node)
+    value, var = _let_arguments(site)
+    if isinstance(var, Var | FreshVar) and isinstance(site.node, ast.Call):
+        return _let_variable(p, site.node, value, var)
+    return p.emit(tir.LetOp(expr(p, value, site.node)), site.node)
 
 
 def _assert_statement(p: TirParser, site: CallSite) -> None:
@@ -294,7 +321,10 @@ def _buffer_store(p: TirParser, site: CallSite) -> None:
 
 
 def _ret(p: TirParser, site: CallSite) -> None:
-    _emit_return(p, site.bind("value")[0], site.node)
+    value, dtype = site.bind("value dtype=")
+    if dtype is not None:
+        value = cast_to(p, value, dtype_of(dtype_text(p, dtype, site.node)), site.node)
+    _emit_return(p, value, site.node)
 
 
 def _func_attr(p: TirParser, site: CallSite) -> None:

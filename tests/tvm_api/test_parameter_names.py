@@ -31,7 +31,7 @@ PARAMETERS: dict[str, str] = {
     "relax.dpl.OrRewriter": "lhs rhs",
     "relax.dpl.VarPattern": "name_hint",
     "relax.op.register_gradient": "op_name fgradient level",
-    "relax.transform.LegalizeOps": "customize_legalize_map skip_ops enable_warning",
+    "relax.transform.LegalizeOps": "customize_legalize_map enable_warning skip_ops",
     "runtime.Device.sync": "stream",
     "runtime.Module.get_function": "name query_imports",
     "tir.PrimFunc.with_attr": "attr_key_or_dict attr_value",

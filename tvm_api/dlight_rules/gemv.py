@@ -44,7 +44,7 @@ class GEMV(CPUScheduleRule):
     Producers of operands are inlined; one following block is allowed, which remains unchanged.
     """
 
-    def apply(self, func: PrimFunc, target: Target, tunable: bool) -> Schedule | None:
+    def apply(self, func: PrimFunc, target: Target, _: bool) -> Schedule | None:
         """Return the schedule, or None for functions of another form."""
         if not self.is_target_available(target):
             return None

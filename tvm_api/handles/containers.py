@@ -27,6 +27,13 @@ class Map(dict[Any, Any], metaclass=_MapType):
 
     type_key = "Map"
 
+    def __contains__(self, k: object) -> bool:
+        return super().__contains__(k)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        """Return the value under a key, or the default."""
+        return super().get(key, default)
+
 
 def convert(value: Any, span: object = None) -> Any:
     """Return TVM's object for a value: sequences become arrays and mappings maps, others stay as they are."""

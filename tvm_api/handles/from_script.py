@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -13,12 +11,13 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, DictionaryAttr, ModuleOp, StringA
 from xdsl.ir import Operation
 
 from ... import script
-from ...diagnostics import SourceLocation, TiraxError, nesting_checked
+from ...diagnostics import TiraxError, nesting_checked
 from ...dialects import relax, tir
 from ...handles.module import IRModule
 from ...handles.tir.prim_func import PrimFunc
 from ...ir.passes.transform import no_gc
 from ...ir.verification.well_formed import check_well_formed
+from .diagnostics import rendering
 
 
 def parsed_class(cls: type, well_formed: bool = True) -> IRModule:
@@ -43,7 +42,7 @@ def function_decorator(kind: str) -> Callable[..., Any]:
             raise TiraxError(f"the decorator of {kind} takes a function", found=type(func).__name__)
         if script.in_module_class(func):
             return func
-        with _rendering():
+        with rendering():
             op = script.parse_decorated(func)
         name = _named_by_symbol(op, _name_in_text(op, func.__name__))
         module = IRModule(op)
@@ -53,39 +52,6 @@ def function_decorator(kind: str) -> Callable[..., Any]:
         return function
 
     return decorate
-
-
-@dataclass(frozen=True)
-class DiagnosticContext:
-    """The argument of a renderer: the errors of a script, each with a `message` and its location as `span`."""
-
-    diagnostics: list[Diagnostic]
-
-
-@dataclass(frozen=True)
-class Diagnostic:
-    """An error: `span` has the `line`, from 1, and the `column`; it is None if the location is unknown."""
-
-    message: str
-    span: SourceLocation | None
-
-
-_renderers: list[Callable[[DiagnosticContext], object]] = []
-
-
-def override_renderer(render: Callable[[DiagnosticContext], object] | None = None) -> None:
-    """Set a function that receives the errors of a script before they are raised; None removes it."""
-    _renderers[:] = [] if render is None else [render]
-
-
-@contextmanager
-def _rendering() -> Iterator[None]:
-    try:
-        yield
-    except TiraxError as error:
-        for render in _renderers:
-            render(DiagnosticContext([Diagnostic(error.message, error.location)]))
-        raise
 
 
 def _name_in_text(module: ModuleOp, name: str) -> str:
@@ -122,7 +88,7 @@ def from_source(text: str, extra_vars: Mapping[str, Any] | None = None, check_we
     Raises `ScriptError`, which shows the location, for invalid text, and `IllFormedError` for an ill-formed
     module unless `check_well_formed` is False.
     """
-    with _rendering(), no_gc():
+    with rendering(), no_gc():
         op = script.parse_source(text, extra_vars=extra_vars)
     functions = [f for f in op.body.block.ops if isinstance(f, relax.FuncOp | tir.FuncOp)]
     alone = len(functions) == 1 and op.location is UNKNOWN_LOC  # a class has a location

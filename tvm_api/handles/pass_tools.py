@@ -21,13 +21,14 @@ _VISIBILITY = "sym_visibility"
 
 @dataclass(frozen=True)
 class PrintIR(Pass):
-    """Prints the module, preceded by `header`, without changing it."""
+    """Prints the module, preceded by `header`, without changing it; with `show_meta_data` also its constants."""
 
     name = "print-ir"
     header: str = ""
+    show_meta_data: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        print(f"PrintIR({self.header}):\n{IRModule(op).script()}")
+        print(f"PrintIR({self.header}):\n{IRModule(op).script(show_meta=self.show_meta_data)}")
 
 
 @dataclass(frozen=True)

@@ -52,10 +52,10 @@ def _root(node: Any) -> Node:
     return node.body if isinstance(node, PrimFunc) else node
 
 
-def post_order_visit(node: Stmt | PrimExpr | PrimFunc, fvisit: Visit) -> None:
-    """Call `fvisit` with each statement and expression of `node` in post-order."""
+def post_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Visit) -> None:
+    """Call `fvisit` with each statement and expression of `stmt` in post-order."""
     done = object()
-    stack: list[Any] = [_root(node)]
+    stack: list[Any] = [_root(stmt)]
     while stack:
         at = stack.pop()
         if at is done:
@@ -64,12 +64,12 @@ def post_order_visit(node: Stmt | PrimExpr | PrimFunc, fvisit: Visit) -> None:
         stack += [at, done, *reversed(_parts(at))]
 
 
-def pre_order_visit(node: Stmt | PrimExpr | PrimFunc, fvisit: Visit) -> None:
+def pre_order_visit(stmt: Stmt | PrimExpr | PrimFunc, fvisit: Visit) -> None:
     """Call `fvisit` with each statement and expression in pre-order.
 
     If it returns False, the parts of the node are skipped.
     """
-    stack: list[Node] = [_root(node)]
+    stack: list[Node] = [_root(stmt)]
     while stack:
         at = stack.pop()
         if fvisit(at) is not False:

@@ -30,12 +30,16 @@ from ...handles.tir.buffers import Buffer, Stmt, decl_buffer
 from ...handles.tir.control_flow import AssertStmt, AttrStmt, For, ForKind, IfThenElse
 from ...handles.tir.control_flow import While as _While
 from ...handles.tir.domains import BufferRegion, IterVar, Range
+from ...handles.tir.intrinsics import pointer_variable
 from ...handles.tir.ir_builder import IRBuilder as _Statements
 from ...handles.tir.prim_expr import ExprLike, PrimExpr
 from ...handles.tir.prim_func import PrimFunc
 from ...handles.tir.stmt import Evaluate
 from ...handles.tir.storage import Allocate, BufferStore, DeclBuffer, LetStmt
+from ...handles.types import PrimType, Type
 from ...ir.buffers.regions import infer_regions
+from ...te.reduction import Reducer
+from ...te.reduction import comm_reducer as reducer
 
 
 @dataclass
@@ -79,6 +83,7 @@ class IRBuilder:
         self.scopes: list[_Function | _Block | _Branch] = []
         self.functions: dict[str, BaseFunc] | None = None
         """Those of the module that is being built, by name; None outside of one."""
+        self._domains: dict[PrimExpr, tuple[ExprLike, ExprLike]] = {}
         self._result: Any = None
 
     def __enter__(self) -> IRBuilder:
@@ -107,6 +112,21 @@ class IRBuilder:
             return variables.SizeVar(s, v.type)
         set_name(v.ssa, s)
         return v
+
+    @staticmethod
+    def name_many(names: Sequence[str], values: Sequence[Any]) -> list[Any]:
+        """Name several variables or buffers, and return them."""
+        return [IRBuilder.name(name, value) for name, value in zip(names, values, strict=True)]
+
+    def loop(self, var: PrimExpr, least: ExprLike, end: ExprLike) -> None:
+        """Note the domain of an open loop."""
+        self._domains[var] = least, end
+
+    def domain_of(self, var: Any) -> tuple[ExprLike, ExprLike]:
+        """Return the domain of a loop variable. Raises `TiraxError` for other values."""
+        if not isinstance(var, PrimExpr) or var not in self._domains:
+            raise TiraxError("no loop has this variable", expected="a variable of an open loop", found=var)
+        return self._domains[var]
 
     def get(self) -> Any:
         """Return the built function or module. Raises `TiraxError` before there is one."""
@@ -201,9 +221,9 @@ def func_name(name: str, is_private: bool = False) -> None:
     func.name, func.private = name, func.private or is_private
 
 
-def func_attr(node: Mapping[str, Any]) -> None:
+def func_attr(attrs: Mapping[str, Any]) -> None:
     """Set the attributes of the function."""
-    IRBuilder.current().function().attrs.update(node)
+    IRBuilder.current().function().attrs.update(attrs)
 
 
 def func_ret(ret_type: str) -> None:
@@ -218,8 +238,10 @@ def arg(name: str, obj: Buffer | PrimExpr) -> Any:
     return named
 
 
-def match_buffer(param: PrimExpr, shape: Any, dtype: str = "float32", **options: Any) -> Buffer:
-    """Return the buffer that a pointer parameter refers to."""
+def match_buffer(param: PrimExpr, shape: Any = None, dtype: str = "float32", **options: Any) -> Buffer:
+    """Return the buffer that a pointer parameter refers to. Raises `TiraxError` without a shape."""
+    if shape is None:
+        raise TiraxError("a buffer of a parameter has a shape", hint="T.match_buffer(a, (16, 16))")
     buffer = decl_buffer(shape, dtype, "buffer", **options)
     IRBuilder.current().function().buffers[param] = buffer
     return buffer
@@ -249,6 +271,7 @@ def _loop(kind: ForKind, start: ExprLike, stop: ExprLike | None, **options: Any)
     def done(body: Stmt) -> None:
         _emit(For(var, low, extent, kind, body, binding, notes))
 
+    IRBuilder.current().loop(var, low, high)
     with IRBuilder.current().body(done):
         yield var
 
@@ -323,8 +346,8 @@ def While(condition: ExprLike) -> AbstractContextManager[None]:  # noqa: N802 (T
 # Blocks
 
 
-def handle(dtype: str = "void", storage_scope: str = "global", **kwargs: Any) -> PrimExpr:
-    """Return a pointer, as a parameter."""
+def handle(dtype: str | None = None, storage_scope: str = "global", *, is_size_var: bool = False) -> PrimExpr:
+    """Return a pointer, as a parameter; `is_size_var` means nothing for it."""
     return variables.Var("handle", "handle")
 
 
@@ -391,31 +414,79 @@ class axis:  # noqa: N801 (TVM's name)
     """`T.axis.spatial(extent, binding)` and related functions: the iterators of a block."""
 
     @staticmethod
-    def _iterator(kind: int, dom: Any, binding: ExprLike, dtype: str | None) -> PrimExpr:
+    def _iterator(kind: int, dom: Any, binding: ExprLike, dtype: str) -> PrimExpr:
         frame = IRBuilder.current().find(_Block, "axis")
         ends = dom if isinstance(dom, tuple | list) else (0, dom)
         like = binding if isinstance(binding, PrimExpr) else None
         low, high = (tx.convert(e, like) for e in ends)
-        var = variables.Var("v", dtype or high.type)
+        wide = high.type if isinstance(binding, int) else tx.convert(binding).type
+        var = variables.Var("v", wide if dtype == "int32" else dtype)
         frame.iters.append(IterVar(Range(low.astype(var.type), high.astype(var.type)), var, kind))
         frame.values.append(tx.convert(binding, var).astype(var.type))
         return var
 
     @staticmethod
-    def spatial(dom: Any, binding: ExprLike, dtype: str | None = None) -> PrimExpr:
+    def spatial(dom: Any, binding: ExprLike, dtype: str = "int32") -> PrimExpr:
         return axis._iterator(IterVar.DataPar, dom, binding, dtype)
 
     @staticmethod
-    def reduce(dom: Any, binding: ExprLike, dtype: str | None = None) -> PrimExpr:
+    def reduce(dom: Any, binding: ExprLike, dtype: str = "int32") -> PrimExpr:
         return axis._iterator(IterVar.CommReduce, dom, binding, dtype)
 
     @staticmethod
-    def scan(dom: Any, binding: ExprLike, dtype: str | None = None) -> PrimExpr:
+    def scan(dom: Any, binding: ExprLike, dtype: str = "int32") -> PrimExpr:
         return axis._iterator(IterVar.Ordered, dom, binding, dtype)
 
     @staticmethod
-    def opaque(dom: Any, binding: ExprLike, dtype: str | None = None) -> PrimExpr:
+    def opaque(dom: Any, binding: ExprLike, dtype: str = "int32") -> PrimExpr:
         return axis._iterator(IterVar.Opaque, dom, binding, dtype)
+
+    S, R = spatial, reduce
+
+    @staticmethod
+    def remap(kinds: str, bindings: Sequence[ExprLike], dtype: str = "int32") -> list[PrimExpr]:
+        """Return iterators over the domains of loop variables, by letters of their kinds: `"SR"`."""
+        makers = {"S": axis.spatial, "R": axis.reduce}
+        if len(kinds) != len(bindings) or not set(kinds) <= set(makers):
+            raise TiraxError("a letter for each binding", expected="S or R", found=kinds)
+        builder = IRBuilder.current()
+        return [
+            makers[kind](builder.domain_of(binding), binding, dtype)
+            for kind, binding in zip(kinds, bindings, strict=True)
+        ]
+
+
+# Other expressions
+
+
+def comm_reducer(combiner: Callable[..., Any], identity: Sequence[PrimExpr]) -> Reducer:
+    """Return a reducer from a function of both sides' values, and the values that it leaves as they are."""
+    return reducer(combiner, lambda *_: tuple(identity) if len(identity) > 1 else identity[0])
+
+
+def greater(a: ExprLike, b: ExprLike) -> PrimExpr:
+    """Return the greater of two values."""
+    return tx.maximum(a, b)
+
+
+def lesser(a: ExprLike, b: ExprLike) -> PrimExpr:
+    """Return the lesser of two values."""
+    return tx.minimum(a, b)
+
+
+def var(dtype: str, name: str = "") -> PrimExpr:
+    """Return a variable."""
+    return variables.Var(name or "v", dtype)
+
+
+def buffer_var(dtype: str, storage_scope: str = "global") -> PrimExpr:
+    """Return a pointer to elements of a dtype."""
+    return pointer_variable(dtype, storage_scope)
+
+
+def void(expr: ExprLike | None = None, *, is_size_var: bool = False) -> PrimExpr:
+    """Return a variable without a type, or an expression whose value is dropped."""
+    return variables.Var("v", "void") if expr is None else tx.convert(expr).astype("void")
 
 
 # Other statements
@@ -442,10 +513,13 @@ def Assert(condition: ExprLike, message: str) -> Generator[None]:  # noqa: N802 
 
 
 @contextmanager
-def LetStmt_(value: ExprLike, var: PrimExpr | None = None) -> Generator[PrimExpr]:  # noqa: N802 (TVM's name)
-    """Open a scope of statements in which a variable has a value."""
+def LetStmt_(  # noqa: N802 (TVM's name)
+    value: ExprLike, type_annotation: Type | None = None, *, var: PrimExpr | None = None
+) -> Generator[PrimExpr]:
+    """Open a scope of statements in which a variable has a value; by default one of the type of the annotation."""
     bound = tx.convert(value)
-    name = variables.Var("v", bound.type) if var is None else var
+    dtype = type_annotation.dtype if isinstance(type_annotation, PrimType) else bound.type
+    name = variables.Var("v", dtype) if var is None else var
     with IRBuilder.current().body(lambda body: _emit(LetStmt(name, bound, body))):
         yield name
 
@@ -459,11 +533,16 @@ def attr(node: Any, attr_key: str, value: ExprLike | str) -> Generator[None]:
 
 @contextmanager
 def allocate(
-    extents: Sequence[ExprLike], dtype: str, scope: str = "global", condition: ExprLike = True, annotations: Any = None
+    extents: Sequence[ExprLike],
+    dtype: str,
+    scope: str = "global",
+    condition: ExprLike | None = None,
+    annotations: Any = None,
 ) -> Generator[PrimExpr]:
-    """Open a scope of statements with allocated memory."""
+    """Open a scope of statements with memory that is allocated, if the condition holds."""
     address = variables.Var("data", "handle")
-    with IRBuilder.current().body(lambda body: _emit(Allocate(address, dtype, extents, condition, body, annotations))):
+    where = True if condition is None else condition
+    with IRBuilder.current().body(lambda body: _emit(Allocate(address, dtype, extents, where, body, annotations))):
         yield address
 
 

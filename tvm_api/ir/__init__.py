@@ -50,7 +50,12 @@ provide(
         },
         "base": {"tvm_api.ir": "*"},
         "container": {"tvm_api.ir": "Array Map"},
-        "diagnostics": {"tvm_api.handles.from_script": "Diagnostic DiagnosticContext override_renderer"},
+        "diagnostics": {
+            "tvm_api.handles.diagnostics": """
+                Diagnostic DiagnosticContext DiagnosticLevel DiagnosticRenderer get_renderer override_renderer
+            """
+        },
+        "supply": {"tvm_api.handles.supply": "GlobalVarSupply NameSupply"},
         "expr": {"tvm_api.ir": "BaseExpr GlobalVar PrimExpr Range RelaxExpr"},
         "function": {"handles.base_func": "BaseFunc"},
         "instrument": {

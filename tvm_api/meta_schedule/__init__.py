@@ -22,6 +22,7 @@ from ...tuning.tir_integration import compile_tir, tune_tir
 from ...tuning.tune import tune_tasks
 from ...tuning.types import MeasureCandidate, TuningRecord
 from .._names import provide, refusing
+from .scheduling import attach
 
 arg_info: ModuleType
 builder: ModuleType
@@ -115,9 +116,11 @@ provide(
             """
         },
         "task_scheduler": {
-            "tuning.task_scheduler": "GradientBased RoundRobin TaskRecord TaskScheduler create=TaskScheduler.create"
+            "tuning.task_scheduler": "GradientBased RoundRobin TaskRecord TaskScheduler create=TaskScheduler.create",
+            "tvm_api.meta_schedule.scheduling": "PyTaskScheduler",
         },
         "testing": {},
+        "testing.dummy_object": {"tvm_api.testing.dummies": "DummyBuilder DummyMutator DummyRunner DummyRunnerFuture"},
         "testing.space_generation": {"tvm_api.testing.spaces": "check_sketches generate_design_space print_sketches"},
         "testing.te_workload": {
             "tuning.workloads": """
@@ -134,6 +137,7 @@ provide(
 )
 
 __getattr__ = refusing(__name__)
+attach()
 
 
 def derived_object(cls: type) -> type:

@@ -55,8 +55,8 @@ provide(
 
 def LegalizeOps(  # noqa: N802 (a pass by TVM's name)
     customize_legalize_map: Mapping[str, Any] | None = None,
-    skip_ops: Sequence[str] | None = None,
     enable_warning: bool = False,
+    skip_ops: Sequence[str] | None = None,
 ) -> Pass:
     """Return the pass that legalizes Relax operators to calls of tensor functions.
 

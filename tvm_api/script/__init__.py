@@ -27,8 +27,9 @@ provide(
         "ir_builder.tir": {
             "tvm_api.handles.tir_script_builder": """
                 Assert Else If LetStmt=LetStmt_ Then While alloc_buffer allocate arg attr axis block block_attr
-                buffer_store decl_buffer=decl_buffer_ evaluate func_attr func_name func_ret grid handle init
-                match_buffer parallel prim_func reads serial thread_binding unroll vectorized where writes
+                buffer_store buffer_var comm_reducer decl_buffer=decl_buffer_ evaluate func_attr func_name func_ret
+                grid handle init match_buffer max=greater min=lesser parallel prim_func reads serial thread_binding
+                unroll var vectorized void where writes
             """,
             "tvm_api.tir": "*",
             "tvm_api.script.tir": "Buffer *",  # dtypes

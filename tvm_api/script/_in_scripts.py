@@ -226,8 +226,8 @@ def evaluate(value: Any) -> None:
 
 
 @_read
-def ret(value: Any) -> None:
-    """Return `value` from the function."""
+def ret(value: Any, dtype: str | None = None) -> None:
+    """Return `value` from the function, converted to a dtype."""
 
 
 @_read
@@ -241,12 +241,12 @@ def Assert(condition: Any, message: str) -> Any:  # noqa: N802 (TVM's name)
 
 
 @_read
-def LetStmt(value: Any, var: Any = None) -> Any:  # noqa: N802 (TVM's name)
+def LetStmt(value: Any, type_annotation: Any = None, *, var: Any = None) -> Any:  # noqa: N802 (TVM's name)
     """Bind a variable: `x = T.LetStmt(value)`, or `with T.LetStmt(value) as x:`."""
 
 
 @_read
-def let(var: Any, value: Any) -> Any:
+def let(v: Any, value: Any) -> Any:
     """Bind a variable to a value in the `with`."""
 
 
@@ -324,7 +324,7 @@ def reduce(
 
 
 @_read
-def iter_var(var: Any, dom: Any, iter_type: str = "CommReduce", thread_tag: str = "") -> Any:
+def iter_var(v: Any, dom: Any, iter_type: str = "CommReduce", thread_tag: str = "") -> Any:
     """Return an axis of a `T.reduce`: its variable and its range."""
 
 

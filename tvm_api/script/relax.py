@@ -63,11 +63,11 @@ __tirax_script_dialect__ = "relax"
 function = function_decorator("relax")
 
 
-def rewriter(cls: type) -> Any:
+def rewriter(rewriter_mod: type) -> Any:
     """Return the rewriter defined by a class with two functions, `pattern` and `replacement`."""
     from ...transforms.dpl import PatternMatchingRewriter
 
-    return PatternMatchingRewriter.from_module(parsed_class(cls))
+    return PatternMatchingRewriter.from_module(parsed_class(rewriter_mod))
 
 
 def Tensor(  # noqa: N802 (TVM's name)
@@ -107,9 +107,9 @@ def Callable(  # noqa: N802 (TVM's name)
     return FuncStructInfo(infos, result or ObjectStructInfo(), purity is not False)
 
 
-def shape(values: Sequence[Any]) -> ShapeExpr:
+def shape(value: Sequence[Any]) -> ShapeExpr:
     """Return a shape value."""
-    return ShapeExpr(values)
+    return ShapeExpr(value)
 
 
 def prim_value(value: Any) -> PrimValue:

@@ -47,7 +47,7 @@ def Buffer(  # noqa: N802 (TVM's name)
     axis_separators: Sequence[int] = (),
 ) -> _Buffer:
     """Return a buffer, for the annotation of a parameter."""
-    layout = (strides, elem_offset, scope, align or DEFAULT_ALIGN, offset_factor, axis_separators, buffer_type)
+    layout = (strides, elem_offset, scope, align or DEFAULT_ALIGN, offset_factor, buffer_type, axis_separators)
     return decl_buffer(shape, dtype, "buffer", data, *layout)
 
 

@@ -57,7 +57,7 @@ def _resizing(letters: str, doc: str) -> Callable[..., Tensor]:
         method: str = "linear",
         coordinate_transformation_mode: str = "half_pixel",
         rounding_method: str = "",
-        bicubic_alpha: float = -0.75,
+        bicubic_alpha: float = -0.5,
         bicubic_exclude: int = 0,
         extrapolation_value: float = 0.0,
         out_dtype: str | None = None,

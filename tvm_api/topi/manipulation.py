@@ -65,9 +65,9 @@ def concatenate(a_tuple: Sequence[Tensor], axis: int = 0) -> Tensor:
     return _concatenate(tensors(a_tuple), integer(axis))
 
 
-def stack(tensors: Sequence[Tensor], axis: int = 0) -> Tensor:
+def stack(a: Sequence[Tensor], axis: int = 0) -> Tensor:
     """Stack tensors of one shape along a new dimension."""
-    return _topi.stack(list(tensors), integer(axis))
+    return _topi.stack(list(a), integer(axis))
 
 
 def split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
@@ -77,7 +77,7 @@ def split(ary: Tensor, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     return _topi.split(ary, integer(indices_or_sections), integer(axis))
 
 
-def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "fast") -> Tensor:
+def take(a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "clip") -> Tensor:
     """Return the slices of `a` at `indices` along `axis` (None: of flattened `a`), paired in `batch_dims`
     dimensions.
     """

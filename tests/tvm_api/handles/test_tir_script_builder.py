@@ -103,3 +103,33 @@ def test_refusals():
     with IRBuilder(), pytest.raises(TiraxError, match="no function is being built"):
         T.func_name("f")
     assert not IRBuilder.is_in_scope()
+
+
+def test_names_that_only_the_builder_has():
+    with IRBuilder() as ib, T.prim_func():
+        T.func_name("main")
+        A = T.arg("A", T.Buffer((4, 8), "int32"))
+        with T.grid(4, 8) as (i, j), T.block("B"):
+            vi, vj = IRBuilder.name_many(["vi", "vj"], T.axis.remap("SR", [i, j]))
+            T.buffer_store(A, T.max(vi, T.min(vj, 3)), [vi, vj])
+        with T.LetStmt(3, var=T.var("int32", "three")) as x:
+            T.evaluate(x)
+    assert body_of(ib.get().script()) == body_of(
+        """
+    for i, j in T.grid(4, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SR", [i, j])
+            T.reads()
+            T.writes(A[vi, vj])
+            A[vi, vj] = T.max(vi, T.min(vj, 3))
+    three: T.int32 = 3
+    T.evaluate(three)
+"""
+    )
+
+
+def body_of(script):
+    """Return the lines from the first statement on, without the names of loops."""
+    lines = script.split("\n")
+    first = next(k for k, line in enumerate(lines) if line.lstrip().startswith(("for", "three")))
+    return "\n".join(lines[first:]).strip().replace("v, v_1 in", "i, j in").replace('"SR", [v, v_1]', '"SR", [i, j]')

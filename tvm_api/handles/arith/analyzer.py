@@ -217,8 +217,8 @@ def domain_of(domains: Mapping[Any, Any] | None) -> dict[Var, _sets.SymInterval]
 class ConstraintScope:
     """A context manager in which a condition is assumed."""
 
-    def __init__(self, enter: Callable[[], Any]) -> None:
-        self._enter = enter
+    def __init__(self, fenter: Callable[[], Any]) -> None:
+        self._enter = fenter
         self._inside: Any = None
 
     def __enter__(self) -> None:

@@ -196,16 +196,16 @@ class BF16ComputeLegalize(Pass):
 
 @dataclass(frozen=True)
 class FP8ComputeLegalize(Pass):
-    """Convert 8-bit floats to `promote_dtype` before arithmetic and back after it; loads, stores and buffers remain.
+    """Convert 8-bit floats to another dtype before arithmetic and back after it; loads, stores and buffers remain.
 
     Functions whose target computes in them remain unchanged.
     """
 
     name = "fp8-compute-legalize"
-    promote_dtype: str = "float16"
+    promote_dtype_str: str = "float32"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        wide = dtype_of(self.promote_dtype)
+        wide = dtype_of(self.promote_dtype_str)
         for func in functions(op):
             if not computes_in(func, "float8"):
                 legalize(func, lambda t: is_float(t) and is_narrow(t), wide)
