@@ -45,8 +45,8 @@ tir.func @move(%A: !tir.buffer<[4], bf16>, %B: !tir.buffer<[4], bf16>) {
 // BF16-LABEL: tir.func @small
 // BF16:         tir.add %a, %a : f8E5M2
 // FP8-LABEL:  tir.func @small
-// FP8:          tir.add {{.*}} : f16
-// FP8-NEXT:     tir.cast {{.*}} : f16 -> f8E5M2
+// FP8:          tir.add {{.*}} : f32
+// FP8-NEXT:     tir.cast {{.*}} : f32 -> f8E5M2
 // STORED-LABEL: tir.func @small(%A: !tir.buffer<[4], ui8>, %B: !tir.buffer<[4], ui8>)
 // STORED-NOT:     f8E5M2
 tir.func @small(%A: !tir.buffer<[4], f8E5M2>, %B: !tir.buffer<[4], f8E5M2>) {
