@@ -111,6 +111,7 @@ _PASSES: dict[str, str] = {
     "promote-buffers-to-stack": "transforms.tir.promote_buffers_to_stack:PromoteBuffersToStack",
     "unroll-marked-loops": "transforms.tir.unroll_marked_loops:UnrollMarkedLoops",
     "simplify-scheduled": "transforms.tir.simplify:SimplifyScheduled",
+    "simplify-divisions": "transforms.tir.simplify:SimplifyDivisions",
     "vectorize-loop": "transforms.tir.vectorize_loop:VectorizeLoop",
     "vectorize-for-target": "transforms.tir.vectorize_loop:VectorizeForTarget",
     "bf16-storage-legalize": "transforms.tir.storage_legalize:BF16StorageLegalize",

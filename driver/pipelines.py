@@ -59,7 +59,7 @@ written as primitive operators are matched before weights are packed, which inse
 constants are folded. Products with a softmax between them become attention. A product absorbs the transpose of its
 operand. Quantized values stay bytes between kernels. Reshapes finally become views instead of functions.
 """
-SCHEDULE = ("lower-narrow-types", "default-schedule", "parallelize-loops")
+SCHEDULE = ("lower-narrow-types", "simplify-divisions", "default-schedule", "parallelize-loops")
 """tir -> tir: give every function a schedule for the target, and parallelize loops."""
 HOST = ("lift-closures", "report-indices", "merge-kernels", "lower-relax-calls", "plan-memory", "convert-host-to-func")
 """relax functions -> entry points."""

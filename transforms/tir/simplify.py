@@ -1,4 +1,4 @@
-"""Two simplification passes: of index arithmetic with known ranges, and of decided control flow.
+"""Three simplification passes: of index arithmetic with known ranges, and of decided control flow.
 
 `simplify-scheduled` simplifies index arithmetic by the ranges of loop variables, and removes decided branches:
 
@@ -10,6 +10,9 @@ Inside a branch, and a block with a predicate, the condition is known, too, and 
 assumptions (`T.assume`). Only functions with a user's schedule (`tir.is_scheduled`) are simplified: layout changes of a
 schedule leave `lane // 16` and `lane % 16` in indices, which would become gathers. The default schedule creates no such
 indices, and proving that takes a tenth of the build time.
+
+`simplify-divisions` does the same before the default schedule, for functions whose indices are quotients or remainders:
+`T.tile` of one row reads `x[i % 509, j % 1021]`, where `j` is below 1021.
 
 `tir-simplify` does not use ranges: it removes loops of one or no iteration, decided branches and dead values.
 """
@@ -67,6 +70,23 @@ class SimplifyScheduled(Pass):
         for func in filter(is_scheduled, functions(op)):
             Simplifier(func).block(func.body.block)
             remove_dead(func)
+
+
+@dataclass(frozen=True)
+class SimplifyDivisions(Pass):
+    """Simplify integer expressions of functions that divide indices and have no schedule."""
+
+    name = "simplify-divisions"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for func in functions(op):
+            if not is_scheduled(func) and any(map(_divides, operations(func))):
+                Simplifier(func).block(func.body.block)
+                remove_dead(func)
+
+
+def _divides(op: Operation) -> bool:
+    return isinstance(op, tir.FloorDivOp | tir.FloorModOp) and isinstance(op.result.type, IntegerType)
 
 
 @dataclass(frozen=True)
