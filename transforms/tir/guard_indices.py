@@ -6,6 +6,8 @@ scatter) depend on the call. Such an access could touch any memory of the proces
     %x = tir.load %A[%i]         ->  %x = tir.load %A[max(min(%i, extent - 1), 0)]
     tir.store %x, %A[%i]         ->  tir.if 0 <= %i and %i < extent {tir.store %x, %A[%i]}
 
+Indices that are inside whatever the data (`min(%i : ui32, 15)` of 16 elements: `value_ranges`) stay as they are.
+
 In functions with the attribute `tirax.reports_indices`, which `report-indices` sets before their calls are lowered, the
 run then continues, and the function fails at its end:
 
@@ -40,6 +42,7 @@ from ...ir.passes.transform import Pass, PassContext
 from ...ir.rewriting.copy import clone_expr, is_expression
 from ...ir.rewriting.edit import inserter
 from .index_bounds import check_indices, is_prefetched
+from .value_ranges import range_of_value
 from .walk import functions, with_attr
 from .wide_indices import widen_indices
 
@@ -181,7 +184,16 @@ def _guarded(access: tir.LoadOp | tir.StoreOp, known: dict[SSAValue, bool] | Non
         return {last: (_offset(access, dims), product(dims))}
     if known is None:
         return rows
-    return {i: (v, e) for i, (v, e) in rows.items() if isinstance(v.type, IntegerType) and _is_data(v, known)}
+    data = {i: (v, e) for i, (v, e) in rows.items() if isinstance(v.type, IntegerType) and _is_data(v, known)}
+    return {i: (v, e) for i, (v, e) in data.items() if not _is_inside(v, e)}
+
+
+def _is_inside(index: SSAValue, extent: SymExpr) -> bool:
+    """Return whether an index is inside of a constant extent, whatever the data that it is computed from."""
+    if extent.constant is None:
+        return False
+    values = range_of_value(index)
+    return values.low >= 0 and values.high < extent.constant
 
 
 def _offset(access: tir.LoadOp | tir.StoreOp, dims: Sequence[SymExpr]) -> SSAValue:
