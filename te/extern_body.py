@@ -166,19 +166,27 @@ class Statements:
 
     @contextmanager
     def loop(
-        self, name: str, extent: SymExpr | PrimExpr, parallel: bool = False, written_out: bool = False
+        self,
+        name: str,
+        extent: SymExpr | PrimExpr,
+        parallel: bool = False,
+        written_out: bool = False,
+        vectorized: bool = False,
+        separate: bool = False,
     ) -> Iterator[PrimExpr]:
         """Add `for name in range(extent)`, with an int64 variable if the extent is computed.
 
-        The iterations of a `parallel` loop are independent. A `written_out` loop has a constant extent and is unrolled
-        before it reaches LLVM.
+        The iterations of a `parallel` loop are independent, those of a `vectorized` one are lanes of vectors. A
+        `written_out` loop has a constant extent and is unrolled before it reaches LLVM; so is a `separate` one, whose
+        iterations follow chains of loads side by side and must not become vectors.
         """
         bound = extent if isinstance(extent, SymExpr) else self._place(extent)
         dtype = bound.dtype if isinstance(bound, SymExpr) else i64
         body = Block(arg_types=[dtype])
         set_name(body.args[0], name)
-        kind = tir.ForKind.PARALLEL if parallel else tir.ForKind.SERIAL
-        annotations: dict[str, Any] | None = {tir.WRITTEN_OUT_LATE: True} if written_out else None
+        kind = tir.ForKind.VECTORIZED if vectorized else tir.ForKind.PARALLEL if parallel else tir.ForKind.SERIAL
+        names = [tir.WRITTEN_OUT_LATE] * (written_out or separate) + [tir.SEPARATE_LANES] * separate
+        annotations: dict[str, Any] | None = dict.fromkeys(names, True) or None
         self._add(tir.ForOp(Const(0, dtype), bound, Region(body), kind, annotations=annotations))
         with self._inside(body):
             yield PrimExpr(self._placeholder(body.args[0], name))

@@ -62,6 +62,11 @@ _SEGMENTS = {(a, b): DenseArrayBase.from_list(i32, (a, b)) for a in (0, 1) for b
 WRITTEN_OUT_LATE = "tirax.written_out_late"
 """The annotation of a loop that LLVM unrolls: its arrays become registers then, and the program stays small here."""
 
+SEPARATE_LANES = "tirax.separate_lanes"
+"""The annotation of such a loop whose function LLVM must not vectorize: it would turn loads that wait for loads into
+gathers, which take longer than the loads.
+"""
+
 
 @irdl_op_definition
 class ForOp(IRDLOperation):

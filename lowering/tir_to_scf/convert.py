@@ -9,7 +9,16 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith, func, llvm, memref
-from xdsl.dialects.builtin import FunctionType, MemRefType, ModuleOp, UnitAttr, UnrealizedConversionCastOp, i64
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    FunctionType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+    UnrealizedConversionCastOp,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -111,10 +120,14 @@ def lower_function(
     kernel = _make_function(signature, inputs, entry)
     if at.may_fail:
         kernel.attributes[RETURNS_STATUS] = UnitAttr()
+    if at.separate_lanes:
+        kernel.attributes["passthrough"] = _WITHOUT_VECTORIZERS
     return [*at.constants, kernel]
 
 
 _RULES = {**RULES, **CALL_RULES}
+_WITHOUT_VECTORIZERS = ArrayAttr([StringAttr("noimplicitfloat")])
+"""Vectors that are in the program already stay."""
 
 
 def _bind_symbols(entry: Block, emit: Emitter, signature: KernelSignature) -> dict[str, SSAValue]:

@@ -79,6 +79,8 @@ class KernelLowerer:
     """The heap buffers that the current block has allocated."""
     may_fail: bool = False
     """True if something can end the kernel early: an allocation, or a kernel that it calls."""
+    separate_lanes: bool = False
+    """True if there is a loop with `tir.SEPARATE_LANES`."""
 
     def block(self, block: Block) -> None:
         """Lower all operations of a block; heap buffers that it allocates are freed at its end."""
@@ -165,6 +167,7 @@ def _serial(op: tir.ForOp, at: KernelLowerer, first: SSAValue, extent: SSAValue,
     loop = at.emit.append(scf.ForOp(first, end, at.emit.index(1), [], Region(block)))
     if op.annotations is not None and tir.WRITTEN_OUT_LATE in op.annotations.data:
         loop.attributes[LOOP_ANNOTATION] = _WRITTEN_OUT
+        at.separate_lanes = at.separate_lanes or tir.SEPARATE_LANES in op.annotations.data
     elif at.memory.vector_accesses > vectors:
         loop.attributes[LOOP_ANNOTATION] = _AS_IT_IS
 
