@@ -7,6 +7,7 @@ reads the element from a second copy of the columns, where NaN is minus infinity
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,10 +46,17 @@ class Forest:
 
 @dataclass
 class Tables:
-    """The operands of `tree_ensemble`; see there. `missing` says whether columns of a second copy are read."""
+    """The operands of `tree_ensemble` (see there), and what its nodes are made of.
 
-    nodes: Array
+    Node n tests `columns[n]`; `after[n]` are the nodes where the element is not at most `splits[n]`, and where it is.
+    `missing` says whether columns of a second copy are read.
+    """
+
+    columns: Array
     splits: Array
+    after: Array
+    nodes: Array
+    is_single: bool
     roots: Array
     depths: Array
     begins: Array
@@ -130,7 +138,11 @@ def _below(value: float, dtype: Any) -> float:
     return float(np.nextafter(near, dtype(-np.inf)) if float(near) == value else near)
 
 
-def tables_of(forest: Forest, features: int, dtype: Any) -> Tables:
+IDENTITIES = {"SUM": 0.0, "MIN": math.inf, "MAX": -math.inf}
+"""By aggregate: the weight that changes nothing."""
+
+
+def tables_of(forest: Forest, features: int, dtype: Any, aggregate: str) -> Tables:
     """Return the tables of a forest for inputs of a dtype with so many columns.
 
     Raises `ModelError` for trees with a cycle, and features, nodes and targets that do not exist.
@@ -150,7 +162,7 @@ def tables_of(forest: Forest, features: int, dtype: Any) -> Tables:
     targets = np.array([t for t, _ in flat], np.int32)
     if targets.size and not (targets.min() >= 0 and targets.max() < forest.targets):
         raise ModelError("a leaf has a target that does not exist", expected=forest.targets, found=int(targets.max()))
-    return _grouped(forest.roots, rows, nodes, entries, flat, dtype)
+    return _grouped(forest.roots, rows, nodes, entries, flat, IDENTITIES[aggregate])
 
 
 def _grouped(
@@ -159,24 +171,60 @@ def _grouped(
     nodes: Array,
     entries: Sequence[Sequence[Entry]],
     flat: Sequence[Entry],
-    dtype: Any,
+    identity: float,
 ) -> Tables:
-    """Complete the groups of trees by trees that are a leaf without weights."""
+    """Return the tables with groups of trees of alike depths, completed by trees that are a leaf without weights."""
     empty = len(nodes)
     nodes = np.vstack([nodes, np.array([[0, empty, empty]], np.int32)])
-    begins = np.cumsum([0, *(len(e) for e in entries), 0], dtype=np.int32)
     depths = _depths(nodes, roots)
     lacking = -len(roots) % LANES
+    order = sorted(range(len(roots)), key=depths.__getitem__)  # a group takes as long as its deepest tree
+    after = nodes[:, :0:-1]
+    splits = np.array([*rows.splits, 0.0], rows.dtype)
+    records = _records(nodes[:, 0], after, splits)
+    is_single = _set_leaves(records, [*entries, ()], np.array(identity, rows.dtype))
+    begins = np.cumsum([0, *(len(e) for e in entries), 0], dtype=np.int32)
+    ordered = np.array([*[empty] * lacking, *(roots[i] for i in order)], records.dtype)
     return Tables(
-        nodes=nodes,
-        splits=np.array([*rows.splits, 0.0], dtype),
-        roots=np.array([*roots, *[empty] * lacking], np.int32),
-        depths=np.array([*depths, *[0] * lacking], np.int32).reshape(-1, LANES).max(axis=1),
-        begins=begins,
+        columns=nodes[:, 0],
+        splits=splits,
+        after=after,
+        nodes=records.reshape(-1),
+        is_single=is_single,
+        roots=ordered * 4,
+        depths=np.array([*[0] * lacking, *(depths[i] for i in order)], np.int32).reshape(-1, LANES).max(axis=1),
+        begins=np.concatenate([begins, np.full(len(records) + 1 - len(begins), begins[-1])]).astype(np.int32),
         targets=np.array([t for t, _ in flat] or [0], np.int32),
         weights=np.array([w for _, w in flat] or [0.0], np.float64),
         missing=rows.missing,
     )
+
+
+def _records(columns: Array, after: Array, splits: Array) -> Array:
+    """Return the nodes in one table, completed by zeros to a power of two."""
+    word = np.dtype(f"uint{8 * splits.itemsize}")
+    records = np.zeros((1 << (len(columns) - 1).bit_length(), 4), word)
+    records[: len(columns), 0] = columns
+    records[: len(columns), 1:3] = after * 4
+    records[: len(columns), 3] = splits.view(word)
+    return records
+
+
+def _set_leaves(records: Array, entries: Sequence[Sequence[Entry]], identity: Array) -> bool:
+    """Store the weights of leaves in their records; return whether that is possible: each has at most one, which fits.
+
+    Leaves without weights get the identity.
+    """
+    leaves = [i for i, several in enumerate(entries) if several]
+    dtype = identity.dtype
+    weights = np.array([entries[i][0][1] for i in leaves], np.float64)
+    if any(len(entries[i]) > 1 for i in leaves) or not (weights.astype(dtype) == weights).all():
+        return False
+    is_leaf = records[:, 1] == records[:, 2]
+    records[is_leaf, 3] = identity.view(records.dtype)
+    records[leaves, 0] = [entries[i][0][0] for i in leaves]
+    records[leaves, 3] = weights.astype(dtype).view(records.dtype)
+    return True
 
 
 def _depths(nodes: Array, roots: Sequence[int]) -> list[int]:

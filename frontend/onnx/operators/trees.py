@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from ....handles.relax.expr import Expr
-from ....topi.trees import tree_ensemble
+from ....topi.trees import Form, tree_ensemble
 from ..forests import Forest, forest_of_leaves, forest_of_nodes, tables_of
+from ..masked_trees import masked_tables
 from ..node import Node
 from ..table import converter
 from ..values import Output, Value, as_value, op
@@ -91,11 +92,14 @@ def _aggregated(node: Node, x: Value, forest: Forest, function: str) -> Expr:
     features = data.dims[1].constant
     if features is None:
         raise node.unsupported("a symbolic number of features")
-    t = tables_of(forest, features, np.dtype(dtype).type)
+    combined = "SUM" if function == "AVERAGE" else function
+    t = tables_of(forest, features, np.dtype(dtype).type, combined)
     if t.missing:
         low = op("where", op("isnan", data), float("-inf"), data)
         data = as_value(node.emit(op("concat", [data, low], axis=1)))
-    operands = [Value.constant(a) for a in (t.nodes, t.splits, t.roots, t.depths, t.begins, t.targets, t.weights)]
-    combined = "SUM" if function == "AVERAGE" else function
-    y = node.emit(node.call_te(tree_ensemble, data, *operands, forest.targets, combined))
+    masks = masked_tables(t, forest.targets, combined)
+    tables = [t.nodes, t.roots, t.depths, *([] if t.is_single else [t.begins, t.targets, t.weights])]
+    operands = [Value.constant(a) for a in [*tables, *(masks.operands if masks else [])]]
+    form = Form(forest.targets, combined, t.is_single, masks.classes if masks else ())
+    y = node.emit(node.call_te(tree_ensemble, data, *operands, form=form))
     return op("divide", y, float(len(forest.roots))) if function == "AVERAGE" else y

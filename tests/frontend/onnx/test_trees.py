@@ -16,6 +16,7 @@ from classical_cases import (  # noqa: E402
     model_of,
 )
 from onnx import numpy_helper  # noqa: E402
+from strength import thinned  # noqa: E402
 
 from tirax.frontend.importing.errors import ModelError  # noqa: E402
 from tirax.frontend.onnx import from_onnx  # noqa: E402
@@ -50,6 +51,40 @@ def test_many_rows_run_as_native_code(trees, depth):
     rng = np.random.default_rng(trees)
     feeds = [features(rng, n, missing=True) for n in (0, 1, 7, 16, 100)]
     assert_like(regressor(rng, MODES, feeds[0], 2, trees, depth), by_reference, *feeds, native=True)
+
+
+FORMS = {
+    "one target": (20, 4, 1, "float32", {}),
+    "64 leaves": (9, 6, 1, "float32", {}),
+    "64 leaves of float64": (9, 6, 1, "float64", {}),
+    "more leaves than bits": (3, 8, 1, "float32", {}),
+    "more leaves than bits, of float64": (3, 8, 2, "float64", {}),
+    "several targets": (9, 3, 3, "float32", {}),
+    "many targets": (9, 3, 70, "float32", {}),
+    "MIN": (5, 4, 1, "float32", {"aggregate_function": "MIN"}),
+    "MAX of several targets": (5, 4, 2, "float64", {"aggregate_function": "MAX"}),
+    "AVERAGE": (5, 8, 1, "float32", {"aggregate_function": "AVERAGE"}),
+}
+"""Trees, depth, targets, dtype and attributes: all layouts of tables, for few rows and for blocks of rows."""
+
+
+@thinned("form", FORMS, 3)
+def test_layouts_run_as_native_code(form):
+    trees, depth, targets, dtype, attributes = FORMS[form]
+    rng = np.random.default_rng(len(form))
+    feeds = [features(rng, n, dtype, missing=True) for n in (1, 3, 16, 41)]
+    model = regressor(rng, ["LEQ", "LT", "GT"], feeds[0], targets, trees, depth, **attributes)
+    assert_like(model, by_reference, *feeds, native=True)
+
+
+def test_weights_that_float32_does_not_hold():
+    rng = np.random.default_rng(8)
+    x = features(rng, 20)
+    forest = classic_forest(rng, 3, 3, ["LEQ"], 1, "target", False)
+    rounded = by_reference(model_of("TreeEnsembleRegressor", x, n_targets=1, **forest))  # which takes no tensors
+    weights = np.array(forest.pop("target_weights")) + 1e-12
+    forest["target_weights_as_tensor"] = numpy_helper.from_array(weights)
+    assert_like(model_of("TreeEnsembleRegressor", x, n_targets=1, **forest), lambda _: rounded, x, x[:1])
 
 
 @pytest.mark.parametrize("post", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"])
