@@ -110,11 +110,10 @@ def make(name: str) -> Any:
     path, _, arguments = name.partition(":")
     module, _, cls = path.rpartition(".")
     package = importlib.import_module(module if module in ("xgboost", "lightgbm") else f"sklearn.{module}")
-    members = (
-        [("a", make("linear_model.LogisticRegression")), ("b", make("naive_bayes.GaussianNB"))] if "MEM" in name else []
-    )
     special: dict[str, Callable[[], list[Any]]] = {
-        "MEMBERS": lambda: [[(key, make(member)) for key, member in members.items()]],
+        "MEMBERS": lambda: [
+            [("a", make("linear_model.LogisticRegression")), ("b", make("naive_bayes.GaussianNB"))],
+        ],
         "LINEAR": lambda: [make("linear_model.LogisticRegression")],
         "STEPS": lambda: [[("scale", make("preprocessing.StandardScaler")), ("last", make("svm.SVC"))]],
         "IMPUTED": lambda: [[("fill", make("impute.SimpleImputer")), ("last", make("linear_model.Ridge"))]],
@@ -187,12 +186,12 @@ def _differences(name: str, found: Any, expected: Any) -> list[str]:
 
 def _by_tirax(model: Any, x: Any) -> tuple[list[str], Callable[[Any], list[Any]]]:
     f = compile(model, x)
-    names = [name or _single(model) for name in f.outputs]
+    names = [name or _single(model, x) for name in f.outputs]
     return names, lambda x: list(f(x)) if len(names) > 1 else [f(x)]
 
 
-def _single(model: Any) -> str:
-    return convert_estimator(model).outputs[0]
+def _single(model: Any, x: Any) -> str:
+    return convert_estimator(model, x).outputs[0]
 
 
 def _by_onnxruntime(model: Any, x: Any) -> tuple[list[str], Callable[[Any], list[Any]]]:
