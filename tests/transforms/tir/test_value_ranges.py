@@ -33,13 +33,17 @@ ROWS = {
     "a product with a loop variable": (
         "ui8",
         3,
-        '%b = tir.call_intrin "bitwise_and"(%w, %c) : i64  %d = tir.mul %b, %c : i64  '
-        "%at = tir.add %d, %i : i64",
+        '%b = tir.call_intrin "bitwise_and"(%w, %c) : i64  %d = tir.mul %b, %c : i64  %at = tir.add %d, %i : i64',
         (0, 12),
     ),
-    "a choice": ("ui8", 7, "%t = tir.lt %w, %c : i64  %m = tir.min %w, %c : i64  %at = tir.select %t, %m, %c : i64", (0, 7)),
+    "a choice": (
+        "ui8",
+        7,
+        "%t = tir.lt %w, %c : i64  %m = tir.min %w, %c : i64  %at = tir.select %t, %m, %c : i64",
+        (0, 7),
+    ),
     "a name": ("ui8", 9, "%m = tir.min %w, %c : i64  %at = tir.let %m : i64 -> i64", (0, 9)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("row", ROWS)
