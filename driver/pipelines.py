@@ -22,6 +22,7 @@ OPTIMIZE = (
     "flush-denormal-weights",
     "fuse-layers",
     "scale-after-product",
+    "split-einsums",
     "split-products",
     "pack-weights",
     "interleave-blocks",
@@ -50,7 +51,8 @@ Quantized products come first, so that their constant weights are not dequantize
 product is scaled and its weights are packed as bytes. Elementary functions between quantized values become lookup
 tables once their scales are merged.
 
-Products are split, such as those of queries, keys and values, before their weights are packed.
+Einstein sums of several tensors become products of two. Products are split, such as those of queries, keys and values,
+before their weights are packed.
 
 Weights are packed before constants are folded: in their original form they need no transpose. Convolution kernels are
 packed after they have been multiplied by the scales of norms; constants that are broadcast to channels-last tensors are
