@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ("jaxlib", "onnxruntime", "onnxscript", "safetensors", "tokenizers", "torch", "transformers")
+PACKAGES = ("jaxlib", "onnxruntime", "onnxscript", "safetensors", "skl2onnx", "tokenizers", "torch", "transformers")
 """What the Makefile's models.stamp installs, and what comes with it."""
 
 _NAMED = re.compile(rf"\b(?:{'|'.join(PACKAGES)})\b")
