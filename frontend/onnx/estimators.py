@@ -39,7 +39,8 @@ def convert_estimator(model: Any, examples: Any = None) -> ConvertedEstimator:
 
     The outputs are those of the estimator's methods, with their shapes: `label` and `probabilities` (or `scores`, of
     `decision_function`) of a classifier, `label` and `scores` of an outlier detector, `label` of a clusterer,
-    `prediction` of a regressor, `features` of a transformer. Without `examples` features are float32.
+    `prediction` of a regressor, `features` of a transformer. Without `examples` features are float32. Estimators whose
+    converter has no float64 are computed in float32.
 
     Raises `MissingPackage` with the pip line, `InputError` if the model is not fitted or examples are needed, and
     `UnsupportedOperators` for an estimator without a converter.
@@ -51,7 +52,7 @@ def convert_estimator(model: Any, examples: Any = None) -> ConvertedEstimator:
     dtypes, columns = _features(model, rows)
     prepared = _prepared(model)
     expected = _expected(model, rows)
-    proto = _to_onnx(prepared, dtypes, columns, rows)
+    proto, dtypes = _in_dtypes(prepared, dtypes, columns, rows)
     _require_outputs(model, proto, expected)
     for index, (name, (value, kind)) in enumerate(expected.items()):
         _shape_output(proto.graph, index, name, np.asarray(value), kind, reverse=_is_reverse(model))
@@ -107,7 +108,8 @@ def parts_of(model: Any) -> Iterator[Any]:
 def _features(model: Any, rows: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
     """Return the dtypes and the names of columns, no names of a matrix."""
     if isinstance(rows, np.ndarray):
-        return (_dtype(rows.dtype),), ()
+        is_wide = any(type(part).__module__.startswith(_WIDE) for part in parts_of(model))
+        return ("float64" if is_wide else _dtype(rows.dtype),), ()
     dtypes = tuple(_dtype(d) for d in rows.dtypes)
     if "object" in dtypes or any(hasattr(part, "transformers_") for part in parts_of(model)):
         return dtypes, tuple(rows.columns)
@@ -121,7 +123,35 @@ def _dtype(dtype: Any) -> str:
     return "float64" if dtype == np.float64 else "float32"
 
 
+_WIDE = "sklearn.gaussian_process"
+"""Where sums cancel: float32 is not enough for features of float32."""
+
+
 # The conversion.
+
+
+def _in_dtypes(model: Any, dtypes: tuple[str, ...], columns: tuple[Any, ...], rows: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return the model and its dtypes: float32 in place of float64 if the converter has none, or a wrong one."""
+    if "float64" not in dtypes:
+        return _to_onnx(model, dtypes, columns, rows), dtypes
+    try:
+        proto = _to_onnx(model, dtypes, columns, rows)
+    except UnsupportedOperators:
+        proto = None
+    if proto is not None and _has_valid_types(proto):
+        return proto, dtypes
+    single = tuple("float32" if d == "float64" else d for d in dtypes)
+    return _to_onnx(model, single, columns, rows), single
+
+
+def _has_valid_types(proto: Any) -> bool:
+    from onnx import checker, shape_inference
+
+    try:
+        checker.check_model(proto, full_check=True)
+    except (checker.ValidationError, shape_inference.InferenceError):
+        return False
+    return True
 
 
 def _prepared(model: Any) -> Any:

@@ -3,16 +3,18 @@
 import numpy as np
 import pytest
 
-pytest.importorskip("sklearn", reason="estimators of scikit-learn: tirax[sklearn]")
-pytest.importorskip("skl2onnx", reason="converts estimators: tirax[sklearn]")
+pytest.importorskip("skl2onnx", reason="estimators of scikit-learn and their converters: tirax[sklearn]")
 
+from sklearn.gaussian_process import GaussianProcessClassifier  # noqa: E402
 from sklearn.linear_model import LogisticRegression, Ridge  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
-from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler  # noqa: E402
+from sklearn.svm import LinearSVC  # noqa: E402
 
 import tirax  # noqa: E402
 from tirax.diagnostics import TiraxError  # noqa: E402
 from tirax.frontend.importing.errors import InputError, UnsupportedOperators  # noqa: E402
+from tirax.frontend.onnx.estimators import convert_estimator  # noqa: E402
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 4)).astype("float32")
@@ -38,6 +40,20 @@ def test_regressors_return_predictions_in_the_dtype_of_the_examples():
     f = tirax.compile(model, X.astype("float64"))
     np.testing.assert_allclose(f(X), model.predict(X), rtol=1e-6)
     assert f.outputs == {"": "float64[rows]"}
+
+
+@pytest.mark.parametrize(
+    ("model", "dtype", "computed"),
+    [
+        (Ridge(), "float64", "float64"),
+        (LinearSVC(), "float64", "float32"),  # whose converter refuses float64
+        (PolynomialFeatures(), "float64", "float32"),  # whose converter mixes both
+        (Ridge(), "float32", "float32"),
+        (GaussianProcessClassifier(), "float32", "float64"),  # whose sums cancel
+    ],
+)
+def test_dtypes_that_estimators_are_computed_in(model, dtype, computed):
+    assert convert_estimator(model.fit(X, Y), X.astype(dtype)).dtypes == (computed,)
 
 
 class Unknown(Ridge):
