@@ -177,6 +177,8 @@ _TVM_PASSES: dict[str, str] = {
     "lift-thread-binding": "tvm_api.passes.tir.lift_thread_binding:LiftThreadBinding",
     "rewrite-unsafe-select": "tvm_api.passes.tir.rewrite_unsafe_select:RewriteUnsafeSelect",
     "decorate-device-scope": "tvm_api.passes.tir.decorate_device_scope:DecorateDeviceScope",
+    "tvm-flatten-buffer": "tvm_api.passes.tir.flatten_buffer:FlattenBuffer",
+    "tvm-lower-match-buffer": "tvm_api.passes.tir.lower_match_buffer:LowerMatchBuffer",
     "inject-virtual-thread": "tvm_api.passes.tir.inject_virtual_thread:InjectVirtualThread",
     "renormalize-split-pattern": "tvm_api.passes.tir.renormalize_split_pattern:RenormalizeSplitPattern",
     "remove-no-op": "tvm_api.passes.tir.remove_no_op:RemoveNoOp",

@@ -54,7 +54,8 @@ def _extent(node: ast.expr) -> tuple[int | None, ...]:
 def text_of(function: FunctionType) -> Text:
     """Return the source of a function.
 
-    Raises `NotSimpleError` if the source is ambiguous or the function has decorators.
+    Raises `NotSimpleError` if the source is ambiguous. Decorators returned the function itself: others have another
+    text.
     """
     if function.__name__ == "<lambda>":
         source, node = lambda_text(function, "the lambda")
@@ -62,7 +63,7 @@ def text_of(function: FunctionType) -> Text:
     line = function.__code__.co_firstlineno
     source, tree = file_tree(function.__code__.co_filename, function.__name__)
     named = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == function.__name__)
-    matches = [n for n in named if n.lineno == line and not n.decorator_list]
+    matches = [n for n in named if line == min(d.lineno for d in (n, *n.decorator_list))]
     if len(matches) != 1:
         raise NotSimpleError
     return Text(source, matches[0].args, matches[0].body)

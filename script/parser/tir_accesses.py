@@ -12,7 +12,7 @@ from ...diagnostics import suggestion
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
-from ...dialects.sym.expr import Const, SymExpr, i32
+from ...dialects.sym.expr import Const, SymExpr, Var, i32
 from .folding import as_sym
 from .tir_state import TirParser
 from .tir_values import dims_of_buffer, index_of, span, type_of
@@ -88,6 +88,7 @@ def region_of(
         else:
             start = index_of(p, index, dim, value.node)
             extent = Const(1, cast(IntegerType, start.type))
+        extent = extent.substitute({Var(value, v.dtype): v for v, value in p.state.scalars.items()})
         depends = any(not isinstance(v.name, str) for v in extent.free_vars())
         if depends and widened:
             start, extent = span(p, Slice(None, None, None), dim, value.node)

@@ -95,10 +95,11 @@ class LowerMatchBuffer(Pass):
         for func in functions(op):
             widen_indices(func)
             for match in [op for op in operations(func) if isinstance(op, tir.MatchBufferOp)]:
-                _lower(match)
+                lower_match(match)
 
 
-def _lower(match: tir.MatchBufferOp) -> None:
+def lower_match(match: tir.MatchBufferOp) -> None:
+    """Replace a matched buffer by accesses of its source."""
     replace_layout_variables(match)
     for use in list(match.result.uses):
         user = use.operation

@@ -41,6 +41,14 @@ _VSCALES = range(1, 17)
 """The values that `T.vscale()` has on processors with SVE."""
 
 
+def bind_range(known: _sym.Analyzer, var: Var, first: SymExpr, extent: SymExpr) -> None:
+    """Bind a variable to a range as TVM does: one of a single value is that value."""
+    if extent.constant == 1:
+        known.bind_value(var, first)
+    else:
+        known.bind_range(var, first, extent)
+
+
 class ProofStrength(IntEnum):
     """The effort of a proof; this analyzer has a single, bounded effort."""
 
@@ -249,7 +257,7 @@ class Analyzer:
         v = variable(var)
         if isinstance(expr, Range):
             self._tell(v, ends_of(expr), allow_override)
-            self.known.bind_range(v, *ends_of(expr))
+            bind_range(self.known, v, *ends_of(expr))
             return
         value = to_sym(expr)
         self._tell(v, value, allow_override)
@@ -368,6 +376,12 @@ class Analyzer:
         if not isinstance(original.type, IntegerType) or (is_unsigned(original.type) and original.type != i1):
             return original  # unsigned arithmetic wraps around
         return to_view(normal_condition(self.known, self.known.simplify(self._read(original))))
+
+    def arranged(self, expr: ExprLike) -> PrimExpr:
+        """Return an integer expression in the form of TVM's passes: canonical, by the rewriting rules, canonical."""
+        once = CanonicalSimplifier(self)(prim_expr.convert(expr))
+        twice = RewriteSimplifier(self)(once)
+        return twice if twice.constant is not None else CanonicalSimplifier(self)(twice)
 
     def bound_value(self, var: PrimExpr) -> PrimExpr:
         """Return the value that a variable is bound to or equated with by a condition, or the variable itself."""

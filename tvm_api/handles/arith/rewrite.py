@@ -37,6 +37,7 @@ class RewriteSimplifier(Simplifier):
             "positive": lambda x: self.low(x) > 0,
             "divides": lambda x: self.low(x) >= 0,  # a division by it implies that it is not 0
             "within": lambda x, n: self.low(x) >= 0 and self.high(x) < n.value,
+            "plain": lambda x: x.op not in _EXTREMES,
             "varies": lambda x: x.op != "const",
             "same": self.same,
             "negated": lambda x, y: self.same(x, build("mul", y, const(-1, y.dtype))),
@@ -141,9 +142,11 @@ class RewriteSimplifier(Simplifier):
         return self._at_most(a, b) if op == "le" else raw(op, a, b)
 
     def _at_most(self, a: Term, b: Term) -> Term:
-        """Return a <= b, as an equation if a is at least the constant b."""
+        """Return a <= b, as an equation if a is at least the constant b, or b at most the constant a."""
         if b.op == "const" and a.dtype in _INDEX and self.low(a) == b.value:
             return raw("eq", a, b)
+        if a.op == "const" and b.dtype in _INDEX and not self._in_junction and self.high(b) == a.value:
+            return raw("eq", b, a)
         return raw("le", a, b)
 
     def _under(self, condition: Term, term: Term) -> Term:

@@ -14,7 +14,7 @@ over the constants, with these predicates of expressions: `nonneg(x)`, `positive
 (non-negative, and
 nonzero where it divides), `within(x, n)` (0 <= x < n), `same(x, y)`, `negated(x, y)` (x == -y) and
 `varies(x)` (not a
-constant). Tables with a dual also hold with `min` and `max` exchanged.
+constant), `plain(x)` (neither a minimum nor a maximum). Tables with a dual also hold with `min` and `max` exchanged.
 """
 
 ADD = """
@@ -40,6 +40,9 @@ x + (y + c1) -> (x + y) + c1
 (c1 - x) + c2 -> (c1 + c2) - x
 (c1 - x) + y -> (y - x) + c1
 x + (c1 - y) -> (x - y) + c1
+x + min(y, z) => min(y, z) + x  if plain(x)
+x + max(y, z) => max(y, z) + x  if plain(x)
+mod(y, c1) + x * c1 => x * c1 + mod(y, c1)
 """
 
 SUB = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerType, ModuleOp
@@ -14,13 +14,14 @@ from ....dialects import tir
 from ....dialects.dtypes import is_float
 from ....dialects.sym import ValueOp
 from ....dialects.sym.expr import SymExpr, Var, i1, i32, i64
+from ....dialects.sym.operations import COMPARISONS
 from ....handles.tir.prim_expr import PrimExpr
 from ....ir.affine.values import sym_expr_of
 from ....ir.passes.transform import Pass, configured
 from ....ir.rewriting.copy import clone_expr
 from ....ir.rewriting.edit import inline_before, inserter
 from ....transforms.tir.simplify import Simplifier, condition_of
-from ....transforms.tir.walk import erase_with_tree, functions, inline_branch, remove_dead
+from ....transforms.tir.walk import bound_expr, erase_with_tree, functions, inline_branch, remove_dead
 from ...handles.arith.analyzer import Analyzer
 from ...handles.arith.rewrite import RewriteSimplifier
 from ...handles.arith.simplifier import Extension
@@ -101,12 +102,25 @@ class _Normalizer(Simplifier):
     def shorter(self, value: SSAValue, expr: SymExpr, dtype: IntegerType, user: Operation) -> SSAValue:
         if isinstance(value.owner, ValueOp) and isinstance(value.owner.expr.data, Var):
             return value
-        return self._normal(value, expr, user) if dtype == i1 else super().shorter(value, expr, dtype, user)
+        if dtype == i1:
+            return self._normal(value, expr, user)
+        arranged = self.rules.arranged(PrimExpr(value))
+        if term_of(arranged.ssa) == term_of(value):
+            return value
+        block = Block()
+        new = clone_expr(arranged.ssa, block, {})
+        inline_before(block, user)
+        return new
 
     def _normal(self, value: SSAValue, condition: SymExpr, user: Operation) -> SSAValue:
         """Return the normal form of a condition in front of its user, or its constant value."""
         known, term = self.decision(condition), term_of(value)
-        result = const(known, i1) if known is not None else self._rewritten(term)
+        if known is not None:
+            result = const(known, i1)
+        elif term.op in COMPARISONS:
+            result = term_of(self.rules.arranged(PrimExpr(value)).ssa)
+        else:
+            result = self._rewritten(term)
         if result.op != "const" and self._by_lets(result) is not None:
             result = const(self._by_lets(result) or 0, i1)
         return value if result is term else _build_before(result, user)
@@ -158,6 +172,9 @@ class _Normalizer(Simplifier):
             op.operands[0] = _build_before(self._rewritten(known), op)
 
     def loop(self, op: tir.ForOp) -> None:
+        if bound_expr(op.extent).constant == 1:
+            first = bound_expr(op.min)
+            self.analyzer.bind_value(Var(op.loop_var, cast(IntegerType, op.loop_var.type)), first)
         contents = self.contents
         if contents is None:
             super().loop(op)

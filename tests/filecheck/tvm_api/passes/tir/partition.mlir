@@ -3,8 +3,9 @@
 
 // CHECK-LABEL: tir.func @tail
 // CHECK:         tir.for parallel %i = 0 to min(11, n) {
-// CHECK-NOT:       tir.if
-// CHECK:         tir.for parallel %{{.*}} = 0 to max(n - 11, 0) {
+// CHECK-NEXT:      tir.const true
+// CHECK-NEXT:      tir.if
+// CHECK:         tir.for parallel %{{.*}} = 0 to n - 11 {
 // CHECK-NOT:       likely
 // CHECK:           tir.if
 // SERIAL-LABEL: tir.func @tail
