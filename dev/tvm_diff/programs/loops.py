@@ -195,7 +195,6 @@ ROWS = [
             _PARTITION + _THEN,
             name,
             _function(body),
-            reason="indices of threads are not compared with symbolic extents" if name == "blocks of threads" else "",
         )
         for name, body in _LOOPS.items()
     ],

@@ -10,6 +10,8 @@ from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
 from tirax.ir.passes.transform import Sequential
 from tirax.schedule import Schedule
+from tirax.transforms.tir.flatten_buffer import FlattenBuffer
+from tirax.transforms.tir.lower_match_buffer import LowerMatchBuffer
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T
 
@@ -19,7 +21,7 @@ PLAN = [
     T.PlanAndUpdateBufferAllocationLocation(),
     T.ConvertBlocksToOpaque(),
     T.CompactBufferAllocation(),
-    T.LowerMatchBuffer(),
+    LowerMatchBuffer(),
     T.LowerOpaqueBlock(),
 ]
 
@@ -359,5 +361,5 @@ def test_matched_buffers_are_lowered_before_buffers_are_flattened():
     with pytest.raises(
         UnsupportedError, match="(?s)found: part, made by tir.match_buffer.*run lower-match-buffer before"
     ):
-        T.FlattenBuffer()(module)
-    assert "D[vi] = A[vi, 0]" in T.LowerMatchBuffer()(module).script()
+        FlattenBuffer()(module)
+    assert "D[vi] = A[vi, 0]" in LowerMatchBuffer()(module).script()

@@ -6,9 +6,13 @@ from pathlib import Path
 import pytest
 
 from tirax.interpreter import assert_same_meaning
+from tirax.transforms.tir.flatten_buffer import FlattenBuffer
+from tirax.transforms.tir.lower_match_buffer import LowerMatchBuffer
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform
 
+PIPELINE = {"FlattenBuffer": FlattenBuffer, "LowerMatchBuffer": LowerMatchBuffer}
+"""The passes that are others under TVM's names: tests/tvm_api/passes/tir has those."""
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
 HEAD = "from tvm.script import ir as I, tir as T\n"
 
@@ -21,7 +25,7 @@ def run(call):
     """The pass that a first line such as `# UnrollLoop()` or `# VectorizeLoop(False)` asks for."""
     name, argument = re.fullmatch(r"# (\w+)\((.*)\)", call).groups()
     values = {"": (), "False": (False,), "32": (32,)}
-    return getattr(transform, name)(*values[argument])
+    return (PIPELINE.get(name) or getattr(transform, name))(*values[argument])
 
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda p: p.stem)

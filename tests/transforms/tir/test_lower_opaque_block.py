@@ -6,6 +6,7 @@ import pytest
 from tirax.dialects import tir
 from tirax.driver.build import build
 from tirax.interpreter import assert_same_meaning
+from tirax.transforms.tir.flatten_buffer import FlattenBuffer
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T
 
@@ -33,7 +34,7 @@ def test_strided_buffers_have_memory_of_their_own(strides, allocated):
     memory = [[e.constant for e in op.extents] for op in after.op.walk() if isinstance(op, tir.AllocateOp)]
     assert memory == ([] if allocated is None else [allocated])
     assert_same_meaning(before.op, after.op)
-    flat = T.FlattenBuffer()(after)
+    flat = FlattenBuffer()(after)
     assert not any(isinstance(op, tir.AllocateOp) for op in flat.op.walk())
     assert_same_meaning(before.op, flat.op)
 

@@ -29,7 +29,6 @@ from ....target import Target, has_scalable_vectors
 from ....te.reduction import Reduce
 from .bounds import bounds_of
 from .canonical import CanonicalSimplifier
-from .comparisons import normal_condition
 from .ranges import ends_of, to_sym, to_view, variable
 from .residues import residue_of
 from .rewrite import RewriteSimplifier
@@ -375,7 +374,7 @@ class Analyzer:
         original = prim_expr.convert(expr)
         if not isinstance(original.type, IntegerType) or (is_unsigned(original.type) and original.type != i1):
             return original  # unsigned arithmetic wraps around
-        return to_view(normal_condition(self.known, self.known.simplify(self._read(original))))
+        return self.arranged(original)
 
     def arranged(self, expr: ExprLike) -> PrimExpr:
         """Return an integer expression in the form of TVM's passes: canonical, by the rewriting rules, canonical."""

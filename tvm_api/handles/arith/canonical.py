@@ -109,9 +109,13 @@ class Sum:
         bases = (self.base, 0) if self.base % divisor == 0 else (0, self.base)
         return Sum(self.dtype, tuple(divided), bases[0]), Sum(self.dtype, tuple(rest), bases[1])
 
-    def term(self) -> Term:
-        """Return the term of the sum, with positive summands before negative ones."""
+    def term(self, is_digit: bool = False) -> Term:
+        """Return the term of the sum, with positive summands before negative ones: `0 - x`, or `x * -1` if it is the
+        digit of a product or a quotient.
+        """
         digits = sorted(_joined(self.digits), key=_rank)
+        if is_digit and len(digits) == 1 and self.base == 0:
+            return digits[0].term(digits[0].scale)
         result = const(0, self.dtype)
         for digit in (d for d in digits if d.scale > 0):
             result = build("add", result, digit.term(digit.scale))
@@ -119,7 +123,7 @@ class Sum:
         if self.base > 0 or least:
             result = build("add", result, const(self.base, self.dtype))
         for digit in (d for d in digits if d.scale < 0):
-            result = _minus(result, digit)
+            result = build("sub", result, digit.term(-digit.scale))
         return build("sub", result, const(-self.base, self.dtype)) if self.base < 0 and not least else result
 
 
@@ -127,11 +131,6 @@ def _rank(digit: Digit) -> tuple[float, ...]:
     """Return TVM's sort key of a digit: by scale, then coarser ones first."""
     upper = inf if digit.upper is None else digit.upper
     return (-digit.scale, -digit.lower, -upper, digit.mode == TRUNC)
-
-
-def _minus(minuend: Term, digit: Digit) -> Term:
-    """Subtract a digit of negative scale from the preceding sum."""
-    return digit.term(digit.scale) if minuend.number == 0 else build("sub", minuend, digit.term(-digit.scale))
 
 
 def _insert(digits: list[Digit], new: Digit) -> None:
@@ -182,7 +181,7 @@ class CanonicalSimplifier(RewriteSimplifier):
     def _visit(self, term: Term) -> Term:
         if term.dtype in _INDEX and term.op in _SUMS:
             try:
-                return _SUMS[term.op](self, term).term()
+                return _SUMS[term.op](self, term).term(term.op not in ("add", "sub"))
             except _OutOfRangeError:
                 return super()._visit(term)
         if term.op in _ORDERS and term.args[0].dtype in _INDEX:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from math import inf
+from math import gcd, inf
 
 from xdsl.dialects.builtin import i1, i32, i64
 
@@ -118,7 +118,17 @@ class RewriteSimplifier(Simplifier):
                     if holds(rule, binding, self._questions):
                         result = instance(rule.after, binding, dtype_within(term))
                         return self._applied(rule, result, term)
-        return term
+        return self._over_common_factor(term) if term.op == "lt" and term.args[0].dtype in _INDEX else term
+
+    def _over_common_factor(self, term: Term) -> Term:
+        """Divide both sides of `a < b` by a factor that they have in common: `x * 4 < y * 8` becomes `x < y * 2`."""
+        residues = [self.residue(a) for a in term.args]
+        factor = gcd(*(n for r in residues for n in (r.base, r.step)))
+        if factor <= 1 or self._steps >= _LIMIT:
+            return term
+        self._steps += 1
+        divisor = const(factor, term.args[0].dtype)
+        return self.operation("lt", *(self.simplified(build("floordiv", a, divisor)) for a in term.args))
 
     def _applied(self, rule: RewriteRule, result: Term, term: Term) -> Term:
         self._steps += 1
@@ -142,11 +152,9 @@ class RewriteSimplifier(Simplifier):
         return self._at_most(a, b) if op == "le" else raw(op, a, b)
 
     def _at_most(self, a: Term, b: Term) -> Term:
-        """Return a <= b, as an equation if a is at least the constant b, or b at most the constant a."""
+        """Return a <= b, as an equation if a is at least the constant b."""
         if b.op == "const" and a.dtype in _INDEX and self.low(a) == b.value:
             return raw("eq", a, b)
-        if a.op == "const" and b.dtype in _INDEX and not self._in_junction and self.high(b) == a.value:
-            return raw("eq", b, a)
         return raw("le", a, b)
 
     def _under(self, condition: Term, term: Term) -> Term:
@@ -223,7 +231,24 @@ class RewriteSimplifier(Simplifier):
             return self.operation(op, *((b, a) if swap else (a, b)))
         op, swap, negate = _BY_LESS[term.op]
         result = self.operation(op, *((b, a) if swap else (a, b)))
-        return self._narrowed(self._vector_negated(result)) if negate else result
+        if not negate:
+            return result
+        negated = self._vector_negated(result)
+        return self._narrowed(self._by_difference(negated) if negated.op in _DIFFERENCES else negated)
+
+    def _by_difference(self, term: Term) -> Term:
+        """Return `a != b` as an order, or `a <= b` as an equation, if the operands are ordered anyway."""
+        a, b = term.args
+        if a.dtype not in _INDEX or self._in_junction:
+            return term
+        low, high = self.bounds(self.simplified(build("sub", a, b)))
+        if term.op == "ne" and low >= 0:
+            return raw("lt", b, a)
+        if term.op == "ne" and high <= 0:
+            return raw("lt", a, b)
+        if term.op == "le" and low >= 0:
+            return raw("eq", b, a) if a.op == "const" else raw("eq", a, b)
+        return term
 
     def _narrowed(self, term: Term) -> Term:
         """Simplify a comparison by facts about its operands: a <= b  ->  a == b if b <= a."""
@@ -273,6 +298,7 @@ _BY_LESS: dict[str, tuple[str, bool, bool]] = {
 _ORDERS = frozenset(("lt", "le", "gt", "ge"))
 _MIRRORED: dict[str, tuple[str, bool]] = {"gt": ("lt", True), "ge": ("le", True)}
 
+_DIFFERENCES = ("ne", "le")
 _NARROWER: dict[str, tuple[tuple[str, bool, str], ...]] = {
     "le": (("le", True, "eq"), ("ne", False, "lt")), "ne": (("le", False, "lt"), ("le", True, "lt")),
 }  # fmt: skip

@@ -278,15 +278,13 @@ div(x, c1) * c1 < x - y -> y < mod(x, c1)  if c1 > 0
 div(x + c2, c1) * c1 < x -> c2 < mod(x + c2, c1)  if c1 > 0
 div(x + c2, c1) * c1 < x + y -> c2 < mod(x + c2, c1) + y  if c1 > 0
 div(x + c2, c1) * c1 < x - y -> y + c2 < mod(x + c2, c1)  if c1 > 0
-min(x, c1) < c2 -> (x < c2) | (c1 < c2)
-max(x, c1) < c2 -> (x < c2) & (c1 < c2)
-c2 < max(x, c1) -> (c2 < x) | (c2 < c1)
-c2 < min(x, c1) -> (c2 < x) & (c2 < c1)
-x + c1 < max(x, y) -> x + c1 < y  if c1 >= 0
-min(x, y) < x + c1 -> y < x + c1  if c1 <= 0
 """
 
 LT_ORDERED = """
+min(x, y) < z -> (x < z) | (y < z)
+max(x, y) < z -> (x < z) & (y < z)
+z < min(x, y) -> (z < x) & (z < y)
+z < max(x, y) -> (z < x) | (z < y)
 x + c1 < y + c2 -> x < y + (c2 - c1)  if c2 > c1
 x + c1 < y + c2 -> x + (c1 - c2) < y  if c2 < c1
 x + c1 < y + c1 -> x < y
