@@ -202,7 +202,7 @@ class Schedule(Steps):
         else:
             outputs, decision = self._guarded(primitive, targets, decision)
         recorded = {k: self._recorded(v) for k, v in arguments.items()}
-        inst = self._trace.append(name, recorded, len(outputs), decision)
+        inst = self._trace.record(name, recorded, len(outputs), decision)
         self._values.update(zip(inst.outputs, outputs, strict=True))
         if self._checkpoint is not None:
             self._checkpoint.steps.append(inst)

@@ -63,11 +63,14 @@ class Trace:
     def __len__(self) -> int:
         return len(self.insts)
 
-    def append(
+    def record(
         self, name: str, arguments: Mapping[str, Argument], outputs: int, decision: Argument = None
     ) -> Instruction:
         """Append an instruction; its outputs are named as in TVM."""
-        inst = sched.OPS[name].of(arguments, outputs, decision)
+        return self.add(sched.OPS[name].of(arguments, outputs, decision))
+
+    def add(self, inst: Instruction) -> Instruction:
+        """Append an instruction that is in no trace; its outputs are named as in TVM."""
         for k, output in enumerate(inst.outputs):
             output.name_hint = f"{_LETTERS[output.type]}{self._count + k}"
         self._count += len(inst.outputs)
@@ -374,7 +377,7 @@ def _from_json(json_obj: Any) -> Trace:
         spec = kinds.get(kind)
         if spec is None:
             raise unknown_name("instruction", str(kind), kinds)
-        inst = out.append(spec.name, _arguments(spec, inputs, attrs, values), len(outputs), decided.get(k))
+        inst = out.record(spec.name, _arguments(spec, inputs, attrs, values), len(outputs), decided.get(k))
         values.update(zip(outputs, inst.outputs, strict=True))
     return out
 

@@ -127,11 +127,12 @@ class RunnerFuture:
     def __init__(
         self,
         f_done: Callable[[], bool],
-        f_result: Callable[[], RunnerResult],
+        f_result: Callable[[], RunnerResult] | None = None,
         cancel: Callable[[], object] = lambda: False,
     ):
         """`cancel` cancels the measurement if it has not begun; called when its result is no longer needed."""
-        self.done, self.result, self.cancel = f_done, f_result, cancel
+        self.done, self.cancel = f_done, cancel
+        self.result: Callable[[], RunnerResult] = f_result or (lambda: RunnerResult(None, "no result"))
 
 
 class PyRunnerFuture:

@@ -57,6 +57,9 @@ _LATE = {
     "DataType": ".handles.data_type",
     "DataTypeCode": ".handles.data_type",
     "IRModule": "..handles.module",
+    "cl": ".nd",
+    "gpu": ".nd",
+    "mtl": ".nd",
     "build": ".compilation",
     "compile": ".compilation",
 }
@@ -109,7 +112,11 @@ provide(
                 try_inline_contiguous_spatial
             """
         },
-        "generic": {"tvm_api.tir": "add multiply subtract", "te": "*", "handles.tir.prim_expr": "cast divide floordiv"},
+        "generic": {
+            "tvm_api.tir": "add multiply subtract",
+            "tvm_api.handles.generic": "cast divide floordiv",
+            "te": "*",
+        },
         "dlight.analysis": {
             "tvm_api.dlight.base.analysis": "*",
             "tvm_api.dlight.cpu.gemv": "get_reduction_expr is_gemv normalize",

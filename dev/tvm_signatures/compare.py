@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import inspect
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cache, reduce
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,7 @@ def rows(text: str) -> Iterator[Row]:
 
 def differences() -> Iterator[Difference]:
     """Yield every difference without a reason."""
+    import_module(f"{_API}.ir")  # which gives members to classes
     for row in rows(TABLE.read_text(encoding="utf-8")):
         for difference in _of_row(row):
             if reason_of(difference.path, difference.kind, difference.what) is None:
@@ -104,8 +106,20 @@ def _has_member(found: type, name: str) -> bool:
         fields |= set(vars(base).get("__annotations__", {}))
         fields |= set(vars(base).get("__dataclass_fields__", {}))
         fields |= set(vars(base).get("PARTS", ()))
+        fields |= _assigned(base)
     parts = getattr(getattr(found, "row", None), "parts", ())  # of an expression, which is a view of an operation
     return name in fields or name in parts or hasattr(found, name)
+
+
+@cache
+def _assigned(cls: type) -> frozenset[str]:
+    """Return the attributes that the methods of a class set, as `self.x = …` and in tuples of them."""
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    except (OSError, TypeError):
+        return frozenset()
+    nodes = (n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store))
+    return frozenset(n.attr for n in nodes if isinstance(n.value, ast.Name) and n.value.id == "self")
 
 
 def _ours(path: str) -> Any:

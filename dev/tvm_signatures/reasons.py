@@ -16,6 +16,34 @@ _TUNER = "the tuner of passes, which TVM left: passes have options, tensor funct
 _CONVERTERS = "a part of an importer: models come in by from_onnx, from_exported_program, from_fx"
 _MACHINES = "several machines: a program runs in one process"
 _CLONE = "a rule has no state: copy.copy and dataclasses.replace copy it"
+_BASE = "a base of TVM's classes: the classes of nodes are there, each by its name"
+_MADE = "is made by the functions of the API, not by its constructor"
+_LOG = "tuning logs by Python: logging.getLogger('tirax.tuning')"
+_HELPER = "a part of TVM's own implementation, which its programs do not call"
+_CALLED = "a pass is applied by calling it with a module"
+_BUILT = "a build is one pipeline: relax.get_pipeline names all, tirax-opt lists their passes"
+_LIBRARY = "no compiler and no linker of the system is called: export_library(path) writes the file"
+_MODULE = "a module of machine code holds all functions and knows no source: relax.build gives its IR"
+_XGB = "the trees are tirax's own (tirax.tuning.trees): options of XGBoost's library have no meaning"
+_FEATURES = "features are tirax's own (tirax.tuning.features)"
+_SQLITE = "records lie in SQLite by default: several processes may write it"
+_MEASURED = "the default was measured with tirax's cost model and search"
+_PATH = "a path is made by the methods of another one, from ObjectPath.root"
+_PROFILE = "profiles are made by `profile()` (docs/profiling.md)"
+_OPTIONS = "options of printing are parameters of script() and show()"
+_OLD = "TVM's JSON of old versions is not read"
+_TYPES = "types before struct info: a value has struct info"
+_RULE = "operators are declared by classes (docs/extending)"
+_MATRIX = "for rules that use matrix units of graphics processors"
+_OF_TE = "of TVM's tensor expressions before create_prim_func: here a tensor is no node of a tensor function"
+_SCOPES = "the scopes are `with bb.function(…):` and `with bb.dataflow():`"
+_LAYOUT = "None is the layout of the data, which the default has already"
+_EMPTY = "None is the default of TVM's, which the value here is"
+_SPECIAL = "a helper of one operator of TVM's library: topi's operators are there"
+_NAMED = "options after the number of trials are written by name"
+_IN_SCRIPTS = "a name of scripts, which their parser reads"
+_POST = "a second search after tuning: EvolutionarySearch measures as long as trials last"
+_SIDE = "a condition is made by arithmetic: no expression is made without one"
 
 REASONS: tuple[tuple[str, str, str, str], ...] = (
     ("*", "member", "span", _PLACES),
@@ -54,6 +82,215 @@ REASONS: tuple[tuple[str, str, str, str], ...] = (
     ("relax.ir.instrument.*", "*", "*", _POSITION),
     ("ir.instrument.*", "*", "*", _POSITION),
     ("tir.tensor_intrin*", "*", "*", _GPU),
+    ("*.logger", "name", "", _LOG),
+    ("meta_schedule.logging.*", "name", "", _LOG),
+    *(
+        (f"*.{name}", "name", "", _ALIAS)
+        for name in (
+            "PrimExprLike",
+            "MutatorProbType",
+            "PostprocType",
+            "ScheduleFnType",
+            "ScheduleRuleType",
+            "IntExpr",
+            "OutType",
+            "ArgSpecType",
+            "MethodSpecType",
+            "ModuleSpecType",
+            "SpecAny",
+            "FType",
+            "ATTR_TYPE",
+            "INPUT_RV_TYPE",
+            "OUTPUT_RV_TYPE",
+            "RAND_VAR_TYPE",
+            "DECISION_TYPE",
+            "JSON_TYPE",
+            "PackedFuncHandle",
+        )
+    ),
+    ("*", "member", "*AnnotationValueT", _ALIAS),
+    *(
+        (f"*.{name}", "name", "", _BASE)
+        for name in (
+            "ExprWithOp",
+            "PrimExprWithOp",
+            "BinaryOpExpr",
+            "CmpExpr",
+            "ConstExpr",
+            "LogicalExpr",
+            "BaseComputeOp",
+            "Operation",
+            "Scriptable",
+            "DFConstraint",
+        )
+    ),
+    ("*.IRBuilderFrame", "name", "", _READ),
+    ("*.IRModuleFrame", "name", "", _READ),
+    *(
+        (f"*.{name}", "name", "", _GPU)
+        for name in (
+            "max_threads_per_block",
+            "suggest_threads_per_block",
+            "check_thread_limits",
+            "get_max_num_threads_per_block",
+            "AutoBind",
+            "CrossThreadReduction",
+            "MultiLevelTilingTensorCore",
+            "MultiLevelTilingWideVector",
+            "MutateThreadBinding",
+            "RewriteCooperativeFetch",
+            "RewriteUnboundBlock",
+            "VerifyGPUCode",
+            "VerifyVTCMLimit",
+            "DisallowAsyncStridedMemCopy",
+            "verify_gpu_code",
+            "call_kernel",
+            "tvm_thread_invariant",
+        )
+    ),
+    ("script.ir_builder.tir.external_kernel.*", "*", "*", _GPU),
+    ("script.ir_builder.tir.triton.*", "*", "*", _GPU),
+    ("te.operation.reduce_axis", "parameter", "thread_tag", _GPU),
+    *(
+        (f"tir.schedule.{name}", "name", "", _MATRIX)
+        for name in (
+            "analysis.AutoTensorizeMappingInfo",
+            "analysis.TensorizeInfo",
+            "analysis.get_auto_tensorize_mapping_info",
+            "analysis.get_tensorize_loop_mapping",
+            "transform.tile_with_tensor_intrin",
+        )
+    ),
+    ("meta_schedule.post_optimization*", "*", "*", _POST),
+    ("meta_schedule.tune.tune_tasks", "parameter", "post_optimization", _POST),
+    ("meta_schedule.tune.tune_tasks", "default", "database=*", _SQLITE),
+    ("meta_schedule.tune.tune_tasks", "default", "cost_model=*", _MEASURED),
+    ("meta_schedule.database.database.Database.create", "default", "*", _SQLITE),
+    ("meta_schedule.cost_model.xgb_model.*", "*", "*", _XGB),
+    ("meta_schedule.cost_model.metric.*", "name", "", _XGB),
+    ("meta_schedule.feature_extractor.*", "*", "*", _FEATURES),
+    ("meta_schedule.search_strategy.evolutionary_search.*", "default", "*", _MEASURED),
+    ("meta_schedule.schedule_rule.*", "default", "max_innermost_factor=*", _MEASURED),
+    ("meta_schedule.tune_context.TuneContext", "default", "num_threads=*", _EMPTY),
+    ("meta_schedule.mutator.mutator.PyMutator.apply", "parameter", "_", _POSITION),
+    ("meta_schedule.*.create", "name", "", "the static method of the class: ScheduleRule.create, Postproc.create, …"),
+    ("meta_schedule.runner.*RPCConfig", "name", "", _MACHINES),
+    ("meta_schedule.runner.LocalRunnerFuture", "name", "", _HELPER),
+    ("meta_schedule.utils.*", "name", "", _HELPER),
+    ("meta_schedule.trace_apply.*", "name", "", "Trace.apply_to_schedule replays a trace"),
+    ("dlight.cpu.gemv.GEMV", "member", "sch_inner_reduction", _HELPER),
+    ("*", "member", "transform_module", _CALLED),
+    ("*", "member", "transform_function", _CALLED),
+    ("ir.json_compact.*", "name", "", _OLD),
+    ("ir.type_relation.*", "name", "", _TYPES),
+    ("ir.op.Op", "*", "*", _RULE),
+    ("ir.base.SourceMap", "name", "", _PLACES),
+    ("ir.base.deprecated", "name", "", _HELPER),
+    ("error.InternalError", "*", "m*", "is raised by tirax, with a message, what is expected and found"),
+    ("arith.analyzer.Analyzer", "member", "*rewrite_simplify_stats", "counts of TVM's own rules"),
+    ("relax.block_builder.*Scope", "name", "", _SCOPES),
+    ("relax.dpl*.register_df_node", "name", "", _HELPER),
+    ("relax.expr.Id", "more", "*", _MADE),
+    ("relax.frontend.common.autopad", "name", "", _CONVERTERS),
+    ("relax.frontend.nn.torch.TorchModule", "name", "", "nn.Module.jit takes arrays, and PyTorch's tensors by DLPack"),
+    ("relax.frontend.nn.extern.SourceModule", "member", "*", _LIBRARY),
+    ("relax.op.*", "default", "out_layout=*", _LAYOUT),
+    ("relax.op.base.*", "name", "", _HELPER),
+    ("relax.op.set.numpy_*", "name", "", _HELPER),
+    ("*args_converter", "name", "", _HELPER),
+    ("relax.utils.*", "name", "", _HELPER),
+    ("*.Executable*", "*", "*", _MADE),
+    ("*.VMExecutable*", "*", "*", _MADE),
+    ("runtime.module.*", "*", "*", _MODULE),
+    ("runtime.container.getitem_helper", "name", "", _HELPER),
+    ("runtime.container.ShapeTuple*", "parameter", "*", _POSITION),
+    ("runtime.object_path.*", "more", "parent", _PATH),
+    ("runtime*.ObjectPathPair", "name", "", "a pair of paths is a tuple"),
+    ("runtime.profiling.*", "*", "*", _PROFILE),
+    ("runtime.script_printer.PrinterConfig", "name", "", _OPTIONS),
+    ("target.compilation_config.*", "name", "", _BUILT),
+    ("target.make_compilation_config", "name", "", _BUILT),
+    ("target.detect_target.*", "name", "", 'Target("llvm") is this machine'),
+    ("target.tag.*", "name", "", "targets are written out, not named by tags"),
+    ("target.target.*_SUPPORTED_*", "name", "", "code is generated by LLVM: a target names a triple and a processor"),
+    ("target.target.TargetFeatures", "name", "", "Target.features has the features of a target"),
+    ("target.x86.*", "name", "", 'Target("llvm").features'),
+    ("te.operation.const", "default", "dtype=*", "a float without a dtype stays one"),
+    ("te.tag.TagScope", "name", "", _HELPER),
+    ("te.trace", "name", "", "call_packed of a function that prints"),
+    ("tir.build.*", "name", "", _BUILT),
+    ("tir.pipeline.*", "name", "", _BUILT),
+    ("tir.buffer.decl_buffer", "default", "*", _EMPTY),
+    ("tir.op.assume", "default", "*", _SIDE),
+    ("tir.expr.IntImmEnum", "name", "", _HELPER),
+    ("tir.expr.div_ambiguity_error", "name", "", _HELPER),
+    ("tir.expr.Reduce", "*", "*", "a reduction is made by te.sum, te.max, … and te.comm_reducer"),
+    ("tir.expr.convert", "*", "*", _POSITION),
+    ("tir.ir_builder.BufferVar", "parameter", "content_type", _MADE),
+    ("tir.ir_builder.WithScope", "name", "", _HELPER),
+    ("tir.schedule.schedule.*RV", "more", "ssa", _MADE),
+    ("*tvm_check_return", "name", "", "the build checks what packed functions return"),
+    ("*.prefetch", "name", "", _OF_TE),
+    ("*.realize", "name", "", _OF_TE),
+    *((f"tir.*{name}", "name", "", _OF_TE) for name in ("Prefetch", "ProducerRealize", "ProducerStore")),
+    ("*.CallEffectKind", "name", "", "purity is a property of operations"),
+    ("*.LegalizePackedCalls", "name", "", "for code of microcontrollers, whose arguments lie in arrays"),
+    ("script.*.DTensor", "name", "", _MACHINES),
+    ("script.ir_builder.tir.ir.func_gen", "name", "", _HELPER),
+    ("script.ir_builder.tir.ir.[PT]", "name", "", _ALIAS),
+    ("script.ir_builder.relax.ir.py_*", "name", "", _ALIAS),
+    ("*.ir.buffer_decl", "name", "", "T.decl_buffer"),
+    ("*tir.buffer_decl", "name", "", "T.decl_buffer"),
+    ("topi.image*", "name", "", _SPECIAL),
+    ("topi.nn*", "name", "", _SPECIAL),
+    ("topi.utils.*", "name", "", _SPECIAL),
+    ("topi.reduction.collapse_sum", "name", "", "relax.op.collapse_sum_to"),
+    (
+        "topi.nn.instance_norm.instance_norm",
+        "*",
+        "*",
+        "TVM's parameters lack the axis of channels, without which it fails",
+    ),
+    ("topi.math.*_shift", "*", "*", "the operands are called as in topi.broadcast, whose operator it is"),
+    ("tvm_wrap_excepthook", "name", "", _HELPER),
+    ("arith.int_solver.IntGroupBounds", "name", "", "what TVM's solver of inequalities gives for a variable"),
+    ("*.suggest_index_map", "name", "", "postproc.RewriteLayout finds layouts and rewrites buffers"),
+    ("*.CompactBufferAllocation", "parameter", "is_strict", "buffers only shrink, which is TVM's strict form"),
+    ("ir.transform.PassInfo", "*", "*", _MADE),
+    ("dlight.analysis.common_analysis.BlockInfo", "member", "is_gem?", "TVM's raise NotImplementedError"),
+    ("meta_schedule.*", "member", "*_json", "databases write and read records"),
+    ("meta_schedule.relax_integration.extracted_tasks_to_tune_contexts", "name", "", _HELPER),
+    ("meta_schedule.relax_integration.tune_relax", "order", "op_names", _NAMED),
+    ("meta_schedule.task_scheduler.task_scheduler.PyTaskScheduler.tune", "*", "*", "that of TaskScheduler, its base"),
+    ("meta_schedule.tune.tune_tasks", "parameter", "module_equality", "of the database, which is made with it"),
+    ("relax.dpl.rewrite.TupleRewriter", "*", "pattern*", "is made of one pattern, that of the tuple"),
+    ("relax.expr.Function", "member", "create_empty", "a function has a body"),
+    ("relax.frontend.nn.modules.*", "member", "effect", "the state of an export"),
+    ("relax.frontend.nn.modules.*", "member", "cache", "the state of an export"),
+    *(
+        (f"script.*relax*.{name}", "name", "", _IN_SCRIPTS)
+        for name in (
+            "make_closure",
+            "stop_lift_params",
+            "emit_te",
+            "match_cast",
+            "If",
+            "Then",
+            "Else",
+            "SeqExpr",
+        )
+    ),
+    ("relax.op.vm*.call_tir_dyn", "name", "", "a call of call_tir with tir_vars, which prints so after lowering"),
+    (
+        "relax.op.builtin*.stop_lift_params",
+        "name",
+        "",
+        "LiftTransformParams lifts all that depends on parameters",
+    ),
+    ("relax.op.*", "default", "*", _EMPTY),
+    ("script.ir_builder.tir.ir.let", "parameter", "body", "T.Let is the expression"),
+    ("tir.block_scope.StmtSRef", "member", "*_mark", "steps take `inline` and `root` by the names of their functions"),
+    ("*.ProducerLoad*", "*", "*", "an element of a tensor is a BufferLoad of its buffer"),
 )
 """Patterns of the path, the kind of difference and what differs, and the reason."""
 

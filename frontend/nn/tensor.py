@@ -138,6 +138,8 @@ class Parameter(Tensor):
     def __init__(self, shape: Sequence[Any], dtype: str | None = None):
         super().__init__(_expr=Var("param", TensorStructInfo(tuple(shape), dtype or get_default_dtype())))
         self._data: NDArray | None = None
+        self.attrs: dict[str, Any] = {}
+        """What programs note about it."""
         self.lacks_contents_as: str | None = None
         """Its name in a function that would need its contents as constants, where it has none."""
 

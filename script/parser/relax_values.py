@@ -232,7 +232,14 @@ def element_of(p: RelaxParser, value: SSAValue, indices: tuple[Any, ...], node: 
     return p.emit(relax.TupleGetItemOp(value, index), node)
 
 
+def _tuple_get_item(p: RelaxParser, site: CallSite) -> Any:
+    """Parse `R.TupleGetItem(x, 0)`, which is `x[0]`."""
+    value, index = site.bind("tuple_value index")
+    return element_of(p, value, (index,), site.node)
+
+
 LEAVES: dict[str, Builder] = {
+    "TupleGetItem": _tuple_get_item,
     "const": _const,
     **dict.fromkeys(("ShapeExpr", "shape"), _shape),
     "prim_value": _prim_value,

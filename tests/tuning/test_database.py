@@ -233,7 +233,7 @@ def test_a_workload_that_does_not_equal_its_hash_is_not_used(tmp_path):
 def test_a_trace_that_does_not_fit_is_passed_over(database):
     good = record(database, matmul(), [2e-3])
     bad = TuningRecord(Schedule(matmul()).trace.copy(), good.workload, [1e-3], TARGET, ARGS)
-    bad.trace.append("get_block", {"name": "D", "func_name": "main"}, 1)
+    bad.trace.record("get_block", {"name": "D", "func_name": "main"}, 1)
     database.commit_tuning_record(bad)
     database.commit_tuning_record(good)
     assert database.query_tuning_record(matmul(), TARGET).median == 2e-3

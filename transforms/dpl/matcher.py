@@ -177,7 +177,9 @@ def _var(m: Matcher, pattern: p.VarPattern, expr: Subject) -> Ways:
 
 
 def _dataflow_var(m: Matcher, pattern: p.DataflowVarPattern, expr: Subject) -> Ways:
-    if isinstance(expr, Var) and pattern.name in ("", expr.name_hint) and isinstance(expr_of(expr.ssa), DataflowVar):
+    if not isinstance(expr, Var) or pattern.name not in ("", expr.name_hint):
+        return
+    if isinstance(expr, DataflowVar) or isinstance(expr_of(expr.ssa), DataflowVar):
         yield
 
 
@@ -396,7 +398,7 @@ def tensor_type(expr: Subject) -> relax.TensorType | None:
 
 def _dtype(m: Matcher, pattern: p.DataTypePattern, expr: Subject) -> Ways:
     t = tensor_type(expr)
-    if t is not None and t.element == pattern.dtype:
+    if t is not None and t.element == pattern.element:
         yield from m.match(pattern.pattern, expr)
 
 

@@ -18,13 +18,14 @@ from typing import Any, Self, cast
 from xdsl.ir import Attribute
 
 from ...diagnostics import SourceLocation, TiraxError
-from ...dialects.dtypes import dtype_of
+from ...dialects.dtypes import dtype_name, dtype_of
 from ...dialects.sym.expr import SymExpr, Var
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Expr
 from ...handles.relax.function import DataflowBlock
 from ...handles.relax.op import Op
 from ...handles.struct_info import dims_of, type_of
+from ...handles.tir.dims import Dim, dim_value
 
 
 @dataclass(frozen=True)
@@ -216,12 +217,18 @@ class TuplePattern(DFPattern):
             raise IndexError(f"index {index} of a tuple of {len(self.fields)} patterns")
         return TupleGetItemPattern(self, index % len(self.fields))
 
+    def __len__(self) -> int:
+        return len(self.fields)
+
 
 class UnorderedTuplePattern(DFPattern):
     """A tuple with these fields, in any order."""
 
     def __init__(self, fields: Iterable[Any]):
         self.fields = tuple(map(as_pattern, fields))
+
+    def __len__(self) -> int:
+        return len(self.fields)
 
 
 class TupleGetItemPattern(DFPattern):
@@ -284,7 +291,12 @@ class DataTypePattern(_Refined):
 
     def __init__(self, pattern: DFPattern, dtype: str):
         super().__init__(pattern)
-        self.dtype: Attribute = dtype_of(dtype)
+        self.element: Attribute = dtype_of(dtype)
+
+    @property
+    def dtype(self) -> str:
+        """The name of the data type."""
+        return dtype_name(self.element)
 
 
 class ShapePattern(_Refined):
@@ -294,12 +306,28 @@ class ShapePattern(_Refined):
         super().__init__(pattern)
         self.dims: tuple[SymExpr, ...] = tuple(dims_of(shape))
 
+    @property
+    def shape(self) -> list[Dim]:
+        """The extents."""
+        return list(map(dim_value, self.dims))
+
 
 class PrimArrPattern(DFPattern):
     """A shape value with these extents."""
 
     def __init__(self, shape: Sequence[Any]):
         self.dims: tuple[SymExpr, ...] = tuple(dims_of(shape))
+
+    @property
+    def fields(self) -> list[Dim]:
+        """The extents."""
+        return list(map(dim_value, self.dims))
+
+    def __len__(self) -> int:
+        return len(self.dims)
+
+    def __getitem__(self, index: int) -> Dim:
+        return self.fields[index]
 
 
 def as_pattern(value: Any) -> DFPattern:

@@ -115,7 +115,7 @@ _PHRASES: dict[type[p.DFPattern], Callable[[Any], str]] = {
     p.NotPattern: lambda q: f"anything but {phrase(q.to_reject)}",
     p.AttrPattern: lambda q: f"{phrase(q.pattern)} with {', '.join(f'{k} = {v}' for k, v in q.attrs.items())}",
     p.StructInfoPattern: lambda q: f"{phrase(q.pattern)} of struct info {StructInfo.of(q.type)}",
-    p.DataTypePattern: lambda q: f"{phrase(q.pattern)} of data type {dtype_name(q.dtype)}",
+    p.DataTypePattern: lambda q: f"{phrase(q.pattern)} of data type {q.dtype}",
     p.ShapePattern: lambda q: f"{phrase(q.pattern)} of shape {_extents(q.dims)}",
     p.PrimArrPattern: lambda q: f"the shape {_extents(q.dims)}",
 }
@@ -154,7 +154,7 @@ def _dtype(pattern: p.DataTypePattern, expr: Subject) -> Condition:
     t = tensor_type(expr)
     element = None if t is None else t.element
     actual = f"{named(expr)}, which is no tensor" if t is None else "any" if element is None else dtype_name(element)
-    return f"a tensor of data type {dtype_name(pattern.dtype)}", actual
+    return f"a tensor of data type {pattern.dtype}", actual
 
 
 def _shape(pattern: p.ShapePattern, expr: Subject) -> Condition:

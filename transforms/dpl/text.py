@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ...dialects.dtypes import dtype_name
 from ...handles.relax.op import Op
 from ...handles.struct_info import StructInfo
 from . import patterns as p
@@ -65,7 +64,7 @@ _TEXTS: dict[type[p.DFPattern], Callable[[Any], str]] = {
     p.NotPattern: lambda q: f"~{_operand(q.to_reject)}",
     p.AttrPattern: lambda q: f"{_operand(q.pattern)}.has_attr({q.attrs})",
     p.StructInfoPattern: lambda q: f"{_operand(q.pattern)}.has_struct_info({StructInfo.of(q.type)})",
-    p.DataTypePattern: lambda q: f"{_operand(q.pattern)}.has_dtype({dtype_name(q.dtype)!r})",
+    p.DataTypePattern: lambda q: f"{_operand(q.pattern)}.has_dtype({q.dtype!r})",
     p.ShapePattern: lambda q: f"{_operand(q.pattern)}.has_shape({_tuple(q.dims)})",
     p.PrimArrPattern: lambda q: f"is_shape({_tuple(q.dims)})",
 }

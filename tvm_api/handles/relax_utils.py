@@ -14,10 +14,11 @@ from ...dialects import relax
 from ...handles.base_func import BaseFunc
 from ...handles.module import IRModule
 from ...handles.relax.calls import call_operator, to_expr
-from ...handles.relax.expr import Expr, ExternFunc, PrimValue, ShapeExpr
+from ...handles.relax.expr import Expr, ExternFunc, GlobalVar, PrimValue, ShapeExpr
 from ...handles.relax.function import Function
 from ...handles.struct_info import StructInfo, type_of
 from ...handles.target import Target
+from ...ir.functions.lookup import callee_names, functions
 from ...ir.rewriting.edit import set_type
 from ...untrusted import brief, read_json
 from . import json_nodes
@@ -58,6 +59,15 @@ def convert_to_expr(value: Any) -> Expr:
 def copy_with_new_vars(func: Function) -> Function:
     """Return a copy of a function with new variables."""
     return func.copy()
+
+
+def collect_call_map(module: IRModule) -> dict[GlobalVar, list[GlobalVar]]:
+    """Return the functions that each function of a module mentions, in order."""
+    found = {}
+    for name, func in functions(module.op).items():
+        callees = dict.fromkeys(n for op in func.walk() for n in callee_names(op))
+        found[GlobalVar(name)] = [GlobalVar(callee) for callee in callees]
+    return found
 
 
 def update_struct_info(expr: Expr, struct_info: Any) -> None:

@@ -83,6 +83,8 @@ class IRBuilder:
         self.scopes: list[_Function | _Block | _Branch] = []
         self.functions: dict[str, BaseFunc] | None = None
         """Those of the module that is being built, by name; None outside of one."""
+        self.module: dict[str, Any] = {}
+        """The attributes and global infos of that module."""
         self._domains: dict[PrimExpr, tuple[ExprLike, ExprLike]] = {}
         self._result: Any = None
 
@@ -114,9 +116,9 @@ class IRBuilder:
         return v
 
     @staticmethod
-    def name_many(names: Sequence[str], values: Sequence[Any]) -> list[Any]:
+    def name_many(s: Sequence[str], vs: Sequence[Any]) -> list[Any]:
         """Name several variables or buffers, and return them."""
-        return [IRBuilder.name(name, value) for name, value in zip(names, values, strict=True)]
+        return [IRBuilder.name(name, value) for name, value in zip(s, vs, strict=True)]
 
     def loop(self, var: PrimExpr, least: ExprLike, end: ExprLike) -> None:
         """Note the domain of an open loop."""
@@ -148,7 +150,7 @@ class IRBuilder:
         """Collect the functions built in the body, by name. Raises `TiraxError` inside of a module or a function."""
         if self.functions is not None or self.scopes:
             raise TiraxError("a module does not stand inside of a module or a function")
-        self.functions = {}
+        self.functions, self.module = {}, {}
         try:
             yield self.functions
         finally:

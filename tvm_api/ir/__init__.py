@@ -24,6 +24,7 @@ from ...handles.struct_info import VDevice
 from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import PrimExpr
 from ...handles.types import FuncType, PointerType, PrimType, TupleType, Type
+from .. import _members
 from .._attached import attach
 from .._names import provide, refusing
 from ..handles.containers import Map
@@ -40,6 +41,7 @@ module: ModuleType
 op: ModuleType
 transform: ModuleType
 attach()
+_members.attach()
 provide(
     __name__,
     {
@@ -56,7 +58,11 @@ provide(
             """
         },
         "supply": {"tvm_api.handles.supply": "GlobalVarSupply NameSupply"},
-        "expr": {"tvm_api.ir": "BaseExpr GlobalVar PrimExpr Range RelaxExpr"},
+        "analysis": {"tvm_api.handles.relax_utils": "collect_call_map"},
+        "expr": {
+            "tvm_api.ir": "BaseExpr GlobalVar PrimExpr Range RelaxExpr",
+            "tvm_api.handles.generic": "is_relax_expr",
+        },
         "function": {"handles.base_func": "BaseFunc"},
         "instrument": {
             "ir.passes.instrument": """

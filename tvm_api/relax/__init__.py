@@ -89,9 +89,9 @@ provide(
         "backend.utils": {"transforms.codegen.library_patterns": "has_leaking_intermediate_variables"},
         "binding_rewrite": {"handles.relax.binding_rewrite": "DataflowBlockRewrite"},
         "block_builder": {"frontend.block_builder": "BlockBuilder"},
-        "dpl": {"transforms.dpl": "*"},
+        "dpl": {"tvm_api.handles.type_pattern": "TypePattern", "transforms.dpl": "*"},
         "dpl.context": {"transforms.dpl": "PatternContext"},
-        "dpl.pattern": {"transforms.dpl": "*"},
+        "dpl.pattern": {"tvm_api.handles.type_pattern": "TypePattern", "transforms.dpl": "*"},
         "dpl.rewrite": {
             "transforms.dpl": """
                 ExprPatternRewriter OrRewriter PatternMatchingRewriter TupleRewriter rewrite_bindings rewrite_call

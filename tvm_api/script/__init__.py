@@ -7,6 +7,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from .. import _members
 from .._attached import attach
 from .._names import no_attribute, provide
 from ..handles.from_script import from_mlir, from_source
@@ -16,13 +17,26 @@ from .ir import ir_module
 _FILES = frozenset(("parser", "printer"))
 
 attach()
+_members.attach()
 provide(
     __name__,
     {
         "ir_builder": {"tvm_api.handles.tir_script_builder": "IRBuilder"},
         "ir_builder.base": {"tvm_api.handles.tir_script_builder": "IRBuilder"},
-        "ir_builder.ir": {"tvm_api.handles.script_builder": "ir_module"},
-        "ir_builder.relax": {"tvm_api.handles.relax_script_builder": "*", "tvm_api.script.relax": "*"},
+        "ir_builder.ir": {
+            "tvm_api.handles.script_builder": """
+                current_ir_module decl_function def_function ir_module lookup_vdevice module_attrs module_get_attr
+                module_get_attrs module_global_infos module_set_attr
+            """,
+            "tvm_api.script.ir": "dummy_global_info vdevice",
+        },
+        "ir_builder.ir.ir": {"tvm_api.script.ir_builder.ir": "*"},
+        "ir_builder.relax": {
+            "tvm_api.handles.relax_script_builder": "*",
+            "tvm_api.nd": "cpu cuda gpu metal opencl rocm vulkan webgpu",
+            "handles.relax.expr": "TupleGetItem",
+            "tvm_api.script.relax": "*",
+        },
         "ir_builder.relax.ir": {"builtins": "py_print=print", "tvm_api.script.ir_builder.relax": "*"},
         "ir_builder.tir": {
             "tvm_api.handles.tir_script_builder": """

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ...dialects.relax.devices import device_of
@@ -26,7 +27,7 @@ from ...handles.relax.calls import (
     operator_attribute,
     operators_in,
 )
-from ...handles.relax.expr import DataTypeImm, Expr, NullValue, PrimValue, ShapeExpr, StringImm, const
+from ...handles.relax.expr import DataTypeImm, Expr, NullValue, PrimValue, ShapeExpr, StringImm, TupleGetItem, const
 from ...handles.relax.expr import ExternFunc as ExternFunc
 from ...handles.relax.expr import Tuple as TupleExpr
 from ...handles.struct_info import (
@@ -142,7 +143,14 @@ def tuple(*fields: Any) -> Expr:
     return TupleExpr(fields)
 
 
+_DEVICES = frozenset(("cpu", "cuda", "gpu", "metal", "opencl", "rocm", "vulkan", "webgpu"))
+
+
 def __getattr__(name: Any) -> Any:
+    if name in _DEVICES:
+        return getattr(import_module("...nd", __name__), name)
+    if name == "TupleGetItem":
+        return TupleGetItem
     return operator_attribute(__name__, "relax.", name)
 
 

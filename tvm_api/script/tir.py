@@ -22,6 +22,7 @@ from ...handles.tir import math_functions as _math_functions
 from ...handles.tir import prim_expr as _prim_expr
 from ...handles.tir.buffers import Buffer as _Buffer
 from ...handles.tir.buffers import decl_buffer
+from ...handles.tir.index_map import IndexMap
 from ...handles.tir.prim_expr import OperandError, PrimExpr, const
 from ...handles.tir.variables import SizeVar, Var
 from ..handles import device_intrinsics as _device_intrinsics
@@ -69,6 +70,11 @@ def ptr(dtype: str, storage_scope: str = "global", is_size_var: bool = False) ->
 Ptr = ptr
 
 
+def index_map(mapping: Any, *, inverse_index_map: Any = None, index_dtype: str = "int64") -> IndexMap:
+    """Return the map of indices that a function describes: `T.index_map(lambda i: (i // 4, i % 4))`."""
+    return IndexMap.from_func(mapping, inverse_index_map=inverse_index_map, index_dtype=index_dtype)
+
+
 def macro(func: Any = None, *, hygienic: bool = True) -> Any:
     """Define a macro: its call in a prim_func is replaced by its body, with parameters replaced by arguments.
 
@@ -108,7 +114,7 @@ _VECTOR = re.compile(r"\w+x(2|4|8|16|32|64)")
 """The dtypes of vectors that TVM names."""
 _FUNCTIONS = frozenset(("exp2", "exp10", "log1p"))
 """Functions of `tvm.tir` that neither te nor the intrinsics have."""
-_OF_BUILDERS = frozenset(("Else", "If", "Then", "While", "arg", "func_name", "func_ret"))
+_OF_BUILDERS = frozenset(("Else", "If", "Then", "While", "arg", "buffer_var", "func_name", "func_ret", "void"))
 """Names that are only valid in an `IRBuilder`; scripts have other syntax for them."""
 
 
@@ -139,4 +145,4 @@ def __dir__() -> list[str]:
 
 buffer = Buffer
 
-__all__ = ["Buffer", "buffer", "cast", "handle", "inline", "macro", "prim_func", "ptr", "Ptr"]
+__all__ = ["Buffer", "buffer", "cast", "handle", "index_map", "inline", "macro", "prim_func", "ptr", "Ptr"]

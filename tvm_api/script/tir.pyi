@@ -164,6 +164,7 @@ from ...tvm_api.script._in_scripts import broadcast as broadcast
 def buffer(shape: Any, dtype: Any = 'float32', data: Any = None, strides: Any = None, elem_offset: Any = None, scope: Any = 'global', align: Any = 0, offset_factor: Any = 0, buffer_type: Any = '', axis_separators: Any = ()) -> Any:
     """Return a buffer, for the annotation of a parameter."""
 from ...tvm_api.script._in_scripts import buffer_store as buffer_store
+from ...tvm_api.handles.tir_script_builder import buffer_var as buffer_var
 from ...handles.tir.intrinsics import call_extern as call_extern
 from ...handles.tir.intrinsics import call_intrin as call_intrin
 from ...handles.tir.intrinsics import call_llvm_intrin as call_llvm_intrin
@@ -257,6 +258,8 @@ def hypot(x1: Any, x2: Any) -> Any:
     """hypot(x1, x2)"""
 from ...handles.tir.prim_expr import if_then_else as if_then_else
 from ...handles.tir.intrinsics import ignore_loop_partition as ignore_loop_partition
+def index_map(mapping: Any, *, inverse_index_map: Any = None, index_dtype: Any = 'int64') -> Any:
+    """Return the map of indices that a function describes: `T.index_map(lambda i: (i // 4, i % 4))`."""
 from ...te.functions import indexdiv as indexdiv
 from ...te.functions import indexmod as indexmod
 from ...handles.tir.limits import infinity as infinity
@@ -409,6 +412,7 @@ from ...handles.tir.intrinsics import vectorcombine as vectorcombine
 from ...handles.tir.intrinsics import vectorhigh as vectorhigh
 from ...tvm_api.script._in_scripts import vectorized as vectorized
 from ...handles.tir.intrinsics import vectorlow as vectorlow
+from ...tvm_api.handles.tir_script_builder import void as void
 from ...handles.tir.intrinsics import vscale as vscale
 from ...tvm_api.script._in_scripts import where as where
 from ...tvm_api.script._in_scripts import writes as writes
@@ -828,5 +832,5 @@ def call_packed_lowered(*args: Any, dtype: Any = ...) -> Any:
     """An intrinsic of another device."""
 def call_cpacked_lowered(*args: Any, dtype: Any = ...) -> Any:
     """An intrinsic of another device."""
-__all__ = ['Buffer', 'buffer', 'cast', 'handle', 'inline', 'macro', 'prim_func', 'ptr', 'Ptr']
+__all__ = ['Buffer', 'buffer', 'cast', 'handle', 'index_map', 'inline', 'macro', 'prim_func', 'ptr', 'Ptr']
 __tirax_script_dialect__: str

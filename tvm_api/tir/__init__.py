@@ -59,7 +59,9 @@ _NAMES = NamesOnly(
         "schedule.block_scope": "BlockScope Dependency DepKind ScheduleState",
         "schedule.state": "ScheduleError",
         "schedule.tensor_intrin": "TensorIntrin",
-        "schedule.trace": "BlockRV ExprRV LoopRV StmtSRef",
+        "schedule.trace": "ExprRV StmtSRef",
+        "tvm_api.handles.comm_reducer": "CommReducer",
+        "tvm_api.handles.traces": "BlockRV LoopRV",
     },
 )
 
@@ -79,7 +81,7 @@ provide(
         "data_layout": {"tvm_api.handles.data_layout": "BijectiveLayout Layout bijective_layout layout"},
         "expr": {
             "tvm_api.tir": "*",
-            "handles.tir.expr_kinds": "EqualOp NotEqualOp",
+            "tvm_api.handles.generic": "EqualOp NotEqualOp",
             "handles.tir.prim_expr": "ExprOp=PrimExpr",
         },
         "function": {
@@ -92,25 +94,32 @@ provide(
         "stmt": {"tvm_api.tir": "*"},
         "ir_builder": {"handles.tir.ir_builder": "BufferVar IRBuilder create"},
         "schedule": {
-            "dialects.sched": "Instruction InstructionKind",
+            "dialects.sched": "InstructionKind",
             "schedule.schedule": "Schedule",
             "schedule.block_scope": "BlockScope CachedFlags Dependency DepKind ScheduleState",
             "schedule.state": "ScheduleError",
             "schedule.tensor_intrin": "TensorIntrin",
-            "schedule.trace": "BlockRV ExprRV LoopRV StmtSRef Trace",
+            "schedule.trace": "ExprRV StmtSRef",
+            "tvm_api.handles.traces": "BlockRV Instruction LoopRV ScheduleDebugMask Trace",
         },
-        "schedule.instruction": {"dialects.sched": "Instruction InstructionKind"},
+        "schedule.analysis": {"tvm_api.handles.traces": "has_block is_output_block"},
+        "schedule.instruction": {"dialects.sched": "InstructionKind", "tvm_api.handles.traces": "Instruction"},
         "schedule.schedule": {
             "schedule.schedule": "Schedule",
             "schedule.state": "ScheduleError",
-            "schedule.trace": "BlockRV ExprRV LoopRV",
+            "schedule.trace": "ExprRV",
+            "tvm_api.handles.traces": "BlockRV LoopRV",
         },
-        "schedule.state": {"schedule.block_scope": "CachedFlags ScheduleState", "schedule.trace": "StmtSRef"},
+        "schedule.state": {
+            "schedule.block_scope": "CachedFlags ScheduleState",
+            "schedule.trace": "StmtSRef",
+            "tvm_api.handles.traces": "ScheduleDebugMask",
+        },
         "block_scope": {"schedule.block_scope": "BlockScope Dependency DepKind", "schedule.trace": "StmtSRef"},
         "schedule.testing": {
             "tvm_api.testing.schedules": "assert_structural_equal_ignore_global_symbol verify_trace_roundtrip"
         },
-        "schedule.trace": {"schedule.trace": "Trace"},
+        "schedule.trace": {"tvm_api.handles.traces": "Trace"},
         "stmt_functor": {
             "tvm_api.handles.tir_functor": "ir_transform post_order_visit pre_order_visit renew_defs substitute"
         },

@@ -16,7 +16,7 @@ from ...handles.tir.control_flow import AssertStmt as AssertStmt
 from ...handles.tir.control_flow import AttrStmt as AttrStmt
 from ...tvm_api.handles.data_layout import BijectiveLayout as BijectiveLayout
 from ...handles.tir.block_views import Block as Block
-from ...schedule.trace import BlockRV as BlockRV
+from ...tvm_api.handles.traces import BlockRV as BlockRV
 from ...handles.tir.block_views import BlockRealize as BlockRealize
 from ...schedule.block_scope import BlockScope as BlockScope
 class Broadcast(PrimExpr):
@@ -34,6 +34,7 @@ class Call(PrimExpr):
 class Cast(PrimExpr):
     """A conversion, `Cast(dtype, value)`."""
     def __init__(self, dtype: Any, value: Any) -> None: ...
+from ...tvm_api.handles.comm_reducer import CommReducer as CommReducer
 from ...handles.tir.storage import DeclBuffer as DeclBuffer
 from ...schedule.block_scope import DepKind as DepKind
 from ...schedule.block_scope import Dependency as Dependency
@@ -79,7 +80,7 @@ class Let(PrimExpr):
     """`body`, in which `var` is `value`."""
     def __init__(self, var: Any, value: Any, body: Any) -> None: ...
 from ...handles.tir.storage import LetStmt as LetStmt
-from ...schedule.trace import LoopRV as LoopRV
+from ...tvm_api.handles.traces import LoopRV as LoopRV
 from ...handles.tir.domains import MatchBufferRegion as MatchBufferRegion
 class Max(PrimExpr):
     """The greater. (`a`, `b`)"""

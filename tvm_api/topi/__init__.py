@@ -8,6 +8,7 @@ from ...topi.reduction import all, any, argmax, argmin, max, min, prod, sum  # n
 from .._names import provide, refusing
 from . import image as image
 from . import nn as nn
+from . import tag as tag
 from . import testing as testing
 from .arguments import get_const_tuple as get_const_tuple
 from .manipulation import *  # noqa: F403
@@ -22,7 +23,7 @@ provide(
     {
         "algorithms": {"tvm_api.topi.manipulation": "*"},
         "reduction": {"topi.reduction": "all any argmax argmin max min prod sum"},
-        "transform": {"tvm_api.topi.manipulation": "*"},
+        "transform": {"tvm_api.topi.manipulation": "*", "tvm_api.topi": "where"},
         "utils": {"tvm_api.topi.arguments": "*"},
         "nn.blocked": {"tvm_api.topi.windows": "*"},
         "nn.convolution": {"tvm_api.topi.windows": "*"},

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import tirax.tvm_api as tvm
-from tirax.diagnostics import TiraxError
+from tirax.diagnostics import NameLookupError, TiraxError
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.script.ir_builder import IRBuilder
+from tirax.tvm_api.script.ir_builder import ir as I
 from tirax.tvm_api.script.ir_builder import tir as T
 
 EXPECTED = """# from tvm.script import tir as T
@@ -133,3 +134,25 @@ def body_of(script):
     lines = script.split("\n")
     first = next(k for k, line in enumerate(lines) if line.lstrip().startswith(("for", "three")))
     return "\n".join(lines[first:]).strip().replace("v, v_1 in", "i, j in").replace('"SR", [v, v_1]', '"SR", [i, j]')
+
+
+def test_a_module_with_attributes():
+    with IRBuilder() as ib, I.ir_module():
+        I.module_attrs({"a": 1})
+        I.module_set_attr("b", 2)
+        I.module_global_infos({"vdevice": [I.vdevice("llvm")]})
+        assert I.module_get_attrs() == {"a": 1, "b": 2} and I.module_get_attr("c") is None
+        assert I.lookup_vdevice("llvm").target == "llvm"
+        assert I.decl_function("g", None).name_hint == "g"
+        I.def_function("g", from_source("@T.prim_func\ndef g():\n    T.evaluate(0)\n"))
+        assert list(I.ir.current_ir_module().names) == ["g"]
+        with pytest.raises(TiraxError, match="is set already"):
+            I.module_set_attr("a", 2)
+        with pytest.raises(TiraxError, match="has attributes already"):
+            I.module_attrs({})
+        with pytest.raises(NameLookupError, match="no such virtual device"):
+            I.lookup_vdevice("cuda")
+    module = ib.get()
+    assert module.attrs["b"] == 2 and list(module.names) == ["g"] and "vdevice" in module.global_infos
+    with IRBuilder(), pytest.raises(TiraxError, match="no module is being built"):
+        I.module_get_attrs()

@@ -53,7 +53,7 @@ class HoistedLetBindings(IntFlag):
     """
 
     Never = 0
-    RequiredByCondition = 1
+    RequiredByConditional = 1
     LetStmt = 2
     LetExpr = 4
     All = 7
@@ -163,7 +163,7 @@ class _Hoister:
     def _is_hoistable(self, op: tir.LetOp) -> bool:
         if HoistedLetBindings.LetStmt in self.lets:
             return True
-        return HoistedLetBindings.RequiredByCondition in self.lets and _is_in_condition(op.result)
+        return HoistedLetBindings.RequiredByConditional in self.lets and _is_in_condition(op.result)
 
 
 _QUIET = (
