@@ -137,7 +137,7 @@ SIGNATURES = {
     split(ary, indices_or_sections, axis=)
     sqrt(x)
     squeeze(a, axis=)
-    stack(tensors, axis=)
+    stack(a, axis=)
     stft(data, n_fft, hop_length, win_length, window, normalized, onesided, output_shape)
     strided_set(a, v, begin, end, strides=)
     strided_slice(a, begin, end, strides=, axes=, slice_mode=, assume_inbound=)
