@@ -20,6 +20,7 @@ from ..te.extern_body import Array, Statements, filled
 from ..te.tensor import Tensor
 from .manipulation import reshape
 from .radix_sort import RadixSort, by_bits, has_ordered_bits
+from .selection import selected, selects
 from .util import normalize_axis, unit_like, wide_type
 from .vector_sort import VectorSort, element, key, key_type, room
 
@@ -241,6 +242,9 @@ def _sorted(x: Tensor, axis: int, order: Tensor, count: SymExpr | None) -> Tenso
 def topk(x: Tensor, k: SymExpr, axis: int, ret_type: str, largest: bool, dtype: Attribute) -> list[Tensor]:
     """Return the first `k` elements in sorted order along `axis`: `values`, `indices` or `both`."""
     place = normalize_axis(axis, x.ndim)
+    if selects(k, x.dims[place]):
+        order = selected(x, k.constant or 1, place, _Sorting(x, place, largest, None).precedes, dtype)
+        return [each for name, each in zip(("values", "indices"), order, strict=True) if ret_type in ("both", name)]
     order = sorted_order(x, place, largest)
     dims = _extent_vector(x, place, k)
     out: list[Tensor] = []

@@ -125,7 +125,7 @@ PROGRAMS: dict[str, tuple[str, tuple[np.ndarray, ...], Callable[..., np.ndarray]
     "chain": (_CHAIN, (_floats(LARGE),), None),
     "parallel": (_PARALLEL, (_floats(64, 8192), np.zeros((64, 8192), np.float32)), None),
     "argsort": (_vector("R.argsort(x)"), (_floats(LARGE),), None),
-    "topk": (_matrix("R.topk(x, k=5, axis=1)"), (_floats(8, 40000),), None),
+    "topk": (_matrix("R.topk(x, k=500, axis=1)"), (_floats(8, 40000),), None),
     "softmax": (_matrix("R.nn.softmax(x, axis=0)"), (_floats(3000, 50),), None),
     "rows": (_matrix("R.nn.log_softmax(x, axis=1)"), (_floats(5, 50001),), None),
     "einsum": (_matrix("R.einsum((x, x), 'ij,kj->ik')"), (_floats(300, 200),), lambda x: x @ x.T),
