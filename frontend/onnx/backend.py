@@ -129,9 +129,10 @@ class TiraxBackend(Backend):
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
         """Return whether all operators of a model can be converted."""
         from .coverage import coverage_of
-        from .model import functions_of, model_versions
+        from .model import functions_of, model_versions, open_model
 
-        coverage = coverage_of(model.graph, model_versions(model, None), functions_of(model))
+        proto = open_model(model).proto
+        coverage = coverage_of(proto.graph, model_versions(proto, None), functions_of(proto))
         return cls.supports_device(device) and not coverage.unsupported
 
     @classmethod

@@ -35,8 +35,8 @@ class OpenedModel:
 def open_model(model: Any) -> OpenedModel:
     """Open a model, a `ModelProto` or a path. The file must not be changed while the module is in use.
 
-    Raises `InputError` for other arguments, `ModelError` for a missing file or one that is not a model, and
-    `MissingPackage` without the package onnx.
+    Raises `InputError` for other arguments, `ModelError` for a missing file, one that is not a model, or a model of an
+    opset before 7 that cannot be converted, and `MissingPackage` without the package onnx.
     """
     if isinstance(model, str | os.PathLike):
         _require_file(model)
@@ -46,7 +46,7 @@ def open_model(model: Any) -> OpenedModel:
 
     if isinstance(model, ModelProto):
         _require_text(model)
-        return OpenedModel(model)
+        return OpenedModel(_upgraded(model))
     if not isinstance(model, str | os.PathLike):
         raise InputError("not a model", expected="an onnx.ModelProto or a path", found=type(model).__name__)
     path, shown = Path(model), brief(os.fspath(model))
@@ -58,7 +58,7 @@ def open_model(model: Any) -> OpenedModel:
     except DecodeError as error:
         raise ModelError("the file is not an ONNX model, or is corrupted", found=shown, notes=[str(error)]) from error
     _require_text(proto)
-    return OpenedModel(proto, path.resolve().parent, contents)
+    return OpenedModel(_upgraded(proto), path.resolve().parent, contents)
 
 
 def _require_file(path: str | os.PathLike[str]) -> None:
@@ -75,6 +75,23 @@ def _reading(path: str | os.PathLike[str]) -> Iterator[None]:
     except FileError as error:
         problem = "there is no such file" if isinstance(error, MissingFileError) else error.message
         raise ModelError(problem, expected=error.expected, found=brief(os.fspath(path))) from error
+
+
+def _upgraded(model: ModelProto) -> ModelProto:
+    """Return a model of opset 7 for one of an older opset, whose operators broadcast by attributes."""
+    version = versions(model.opset_import).get("", OLDEST)
+    if not 0 < version < OLDEST:
+        return model
+    from onnx.version_converter import ConvertError, convert_version
+
+    try:
+        return convert_version(model, OLDEST)
+    except (ConvertError, RuntimeError) as error:  # the second where an operator has no adapter
+        raise ModelError(
+            f"the model uses opset {version}, which onnx.version_converter does not convert",
+            expected=f"opset {OLDEST} or later",
+            notes=[str(error).splitlines()[0].rpartition(": ")[2]],
+        ) from error
 
 
 def _require_text(model: ModelProto) -> None:
@@ -119,7 +136,7 @@ def model_versions(model: ModelProto, opset: int | None) -> dict[str, int]:
         raise ModelError(
             f"the model uses opset {version}",
             expected=f"{OLDEST} to {newest}",
-            hint="onnx.version_converter converts older models; newer ones need a newer onnx",
+            hint="newer models need a newer onnx",
         )
     return table
 

@@ -200,7 +200,7 @@ BAD = {
         _bad([_NODE("Pad", ["x", "p"], ["y"], "padded", mode="mirror")], weights={"p": np.zeros(4, "int64")}),
         ModelError, "Pad: an attribute has a value that means nothing here (node 'padded')\n  found: mirror",
     ),
-    "an old opset": (_bad([_NODE("Relu", ["x"], ["y"])], opset=6), ModelError, "opset 6"),
+    "an old opset": (_bad([_NODE("Pad", ["x"], ["y"], paddings=[0, 1])], opset=1), ModelError, "Version $1 for Pad"),
     "an opset of the future": (_bad([_NODE("Relu", ["x"], ["y"])], opset=1000), ModelError, "opset 1000"),
     "no such input": (lambda: from_onnx(_dense(), shape_dict={"q": [1]}), InputError, "'q'"),
     "another rank": (lambda: from_onnx(_dense(), shape_dict={"x": [1]}), InputError, "another rank"),
