@@ -1,4 +1,4 @@
-"""Signal processing: Fourier transforms as matrix products, windows, and mel weight matrices."""
+"""Signal processing: Fourier transforms, windows, and mel weight matrices."""
 
 from __future__ import annotations
 
@@ -6,113 +6,117 @@ from typing import Any
 
 import numpy as np
 
-from ....handles.relax.expr import Expr
+from ....dialects.sym.expr import SymExpr, as_expr
+from ....handles.relax.expr import PrimValue
 from ..node import Node
 from ..single import in_single
 from ..table import converter
 from ..tensors import dtype_name
-from ..values import Value, as_value, op
+from ..values import Output, Value, as_value, op
 
 Array = np.ndarray[Any, Any]
 
 
-def _waves(length: int, used: int, inverse: bool, onesided: bool) -> tuple[Array, Array]:
-    """Return cos and sin of the angles (frequency, position), for `used` positions of a transform of `length`."""
-    count = length // 2 + 1 if onesided and not inverse else length
-    phases = np.outer(np.arange(count), np.arange(used)) % length
-    angles = 2 * np.pi * phases / length
-    return np.cos(angles), np.sin(angles) * (1 if inverse else -1)
-
-
 @converter("DFT", since=20)
 @in_single
-def dft(node: Node, x: Value, length: Value | None = None, axis: Value | None = None) -> Expr:
+def dft(node: Node, x: Value, length: Value | None = None, axis: Value | None = None) -> Output:
     place = -2 if axis is None else node.number(axis)
     return _dft(node, x, length, place % x.rank)
 
 
 @converter("DFT")
 @in_single
-def dft_17(node: Node, x: Value, length: Value | None = None) -> Expr:
+def dft_17(node: Node, x: Value, length: Value | None = None) -> Output:
     return _dft(node, x, length, node.attr("axis", 1) % x.rank)
 
 
-def _dft(node: Node, x: Value, length: Value | None, axis: int) -> Expr:
+def _dft(node: Node, x: Value, length: Value | None, axis: int) -> Output:
     """Return the transform along `axis` of a tensor whose last dimension is 1 (real) or 2 (real and imaginary)."""
     inverse, onesided = bool(node.attr("inverse", 0)), bool(node.attr("onesided", 0))
-    extent, parts = x.dims[axis].constant, x.dims[-1].constant
-    if extent is None or parts is None:
-        raise node.unsupported("a dimension of symbolic size")
+    if x.dims[-1].constant not in (1, 2):
+        raise node.unsupported("a last dimension of symbolic size")
+    count = None if length is None else node.number(length)
     if inverse and onesided:
-        return _real_inverse(node, x, length, axis)
-    size = extent if length is None else int(node.number(length))
-    cos, sin = _waves(size, min(extent, size), inverse, onesided)
-    data = x if extent <= size else op("strided_slice", x, axes=[axis], begin=[0], end=[size])
-    return _transformed(node, as_value(node.emit(as_value(data).expr)), axis, cos, sin, 1 / size if inverse else 1.0)
+        return _real_inverse(node, _resized(node, _pairs(node, x), axis, _bins(count)), count, axis)
+    data = _resized(node, x, axis, count)
+    size = data.dims[axis].constant
+    if onesided:
+        return op("fft.rfft", _real_part(node, data), axis=axis)
+    if data.dims[-1].constant == 1 and size is not None and not inverse:
+        return _mirrored(node, _bound(node, op("fft.rfft", _real_part(node, data), axis=axis)), axis, size)
+    return op("fft.fft", _pairs(node, data), axis=axis, inverse=inverse)
 
 
-def _transformed(node: Node, x: Value, axis: int, cos: Array, sin: Array, scale: float) -> Expr:
-    """Return the products of the signal along `axis` with both matrices, as real and imaginary parts."""
-    real, imaginary = _parts(node, x)
-    to_last = [*(i for i in range(x.rank - 1) if i != axis), axis]
-    back = [to_last.index(i) for i in range(x.rank - 1)]
-
-    def product(part: Expr, matrix: Array) -> Expr:
-        moved = op("permute_dims", part, axes=to_last)
-        y = op("matmul", moved, Value.constant(np.ascontiguousarray((matrix * scale).T), x.dtype))
-        return op("permute_dims", y, axes=back)
-
-    first, second = product(real, cos), product(real, sin)
-    if imaginary is not None:
-        first = op("subtract", first, product(imaginary, sin))
-        second = op("add", second, product(imaginary, cos))
-    return op("concat", [op("expand_dims", t, axis=[-1]) for t in (first, second)], axis=-1)
+def _mirrored(node: Node, x: Value, axis: int, size: int) -> Output:
+    """Return all frequencies of a real signal from the first half: the others are conjugates."""
+    places = Value.constant(np.arange((size - 1) // 2, 0, -1), "int64")
+    other = op("multiply", op("take", x, places, axis=axis), Value.constant([1, -1], x.dtype))
+    return op("concat", [x, other], axis=axis)
 
 
-def _parts(node: Node, x: Value) -> tuple[Expr, Expr | None]:
-    """Return the real and the imaginary part; the latter is None for real input."""
-    last = x.rank - 1
-    count = x.dims[last].constant or 1
-    parts = [node.emit(op("take", x, Value.constant(i, "int64"), axis=last)) for i in range(count)]
-    return parts[0], parts[1] if len(parts) > 1 else None
+def _bound(node: Node, x: Output) -> Value:
+    return as_value(node.emit(as_value(x).expr))
 
 
-def _real_inverse(node: Node, x: Value, length: Value | None, axis: int) -> Expr:
+def _bins(count: Any) -> Any:
+    """Return the number of frequencies of a real signal."""
+    return None if count is None else count // 2 + 1
+
+
+def _resized(node: Node, x: Value, axis: int, count: Any) -> Value:
+    """Return x cut, or completed by zeros, to a number of elements along `axis`; as it is for None."""
+    extent = x.dims[axis].constant
+    if count is None or extent == count:
+        return x
+    if extent is None:
+        raise node.unsupported("another length than that of the input, which is symbolic")
+    lacking = int(count) - extent
+    if lacking < 0:
+        return _bound(node, op("strided_slice", x, axes=[axis], begin=[0], end=[int(count)]))
+    return _bound(node, op("nn.pad", x, pad_width=[n for i in range(x.rank) for n in (0, lacking * (i == axis))]))
+
+
+def _pairs(node: Node, x: Value) -> Value:
+    """Return complex numbers as pairs, for real ones with zeros."""
+    if x.dims[-1].constant == 2:
+        return x
+    return _bound(node, op("concat", [x, op("multiply", x, 0.0)], axis=-1))
+
+
+def _real_part(node: Node, x: Value) -> Value:
+    return _bound(node, op("take", x, Value.constant(0, "int64"), axis=x.rank - 1))
+
+
+def _real_inverse(node: Node, x: Value, count: Any, axis: int) -> Output:
     """Return the real signal whose one-sided spectrum is `x`."""
-    bins = x.dims[axis].constant or 0
-    size = 2 * (bins - 1) if length is None else int(node.number(length))
-    used = min(bins, size // 2 + 1)
-    data = x if used == bins else op("strided_slice", x, axes=[axis], begin=[0], end=[used])
-    weight = np.full(used, 2.0)
-    weight[0] = 1.0
-    if size % 2 == 0 and used == size // 2 + 1:
-        weight[-1] = 1.0
-    angles = 2 * np.pi * (np.outer(np.arange(size), np.arange(used)) % size) / size
-    both = _transformed(
-        node, as_value(node.emit(as_value(data).expr)), axis, np.cos(angles) * weight, np.sin(angles) * weight, 1 / size
-    )
-    return op("strided_slice", both, axes=[x.rank - 1], begin=[0], end=[1])
+    size = (x.dims[axis] - 1) * 2 if count is None else as_expr(count)
+    return op("expand_dims", op("fft.irfft", x, size, axis=axis), axis=[-1])
 
 
 @converter("STFT")
 @in_single
-def stft(node: Node, signal: Value, step: Value, window: Value | None = None, length: Value | None = None) -> Expr:
-    """Return the Fourier transforms of frames, as one convolution: (batch, frames, frequencies, 2)."""
-    hop = int(node.number(step))
-    size = _frame_length(node, window, length)
-    cos, sin = _waves(size, size, False, bool(node.attr("onesided", 1)))
-    bins, dtype = len(cos), signal.dtype
-    signal = signal if signal.rank == 3 else as_value(node.emit(op("expand_dims", signal, axis=[2])))
-    channels = signal.dims[2].constant or 1
-    # an imaginary part adds -sin to the real result and cos to the imaginary one
-    kernel = np.stack([np.stack([cos, sin]), np.stack([-sin, cos])][:channels], axis=2)
-    weight: Any = Value.constant(kernel.reshape(2 * bins, channels, size), dtype)
+def stft(node: Node, signal: Value, step: Value, window: Value | None = None, length: Value | None = None) -> Output:
+    """Return the Fourier transforms of frames: (batch, frames, frequencies, 2)."""
+    hop, size = int(node.number(step)), _frame_length(node, window, length)
+    signal = signal if signal.rank == 3 else _bound(node, op("expand_dims", signal, axis=[2]))
+    frames = _bound(node, op("take", signal, _places(node, signal.dims[1], hop, size), axis=1))
     if window is not None:
-        weight = op("multiply", weight, op("reshape", window, (1, 1, size)))
-    data = op("permute_dims", signal, axes=[0, 2, 1])
-    y = as_value(node.emit(op("nn.conv1d", data, weight, strides=[hop])))
-    spectrum = op("reshape", y, (y.dims[0], 2, bins, y.dims[2]))
-    return op("permute_dims", spectrum, axes=[0, 3, 2, 1])
+        frames = _bound(node, op("multiply", frames, op("reshape", window, (size, 1))))
+    if bool(node.attr("onesided", 1)) and signal.dims[2].constant != 2:
+        return op("fft.rfft", _real_part(node, frames), axis=2)
+    spectrum = op("fft.fft", _pairs(node, frames), axis=2)
+    if not node.attr("onesided", 1):
+        return spectrum
+    return op("strided_slice", spectrum, axes=[2], begin=[0], end=[size // 2 + 1])
+
+
+def _places(node: Node, count: SymExpr, hop: int, size: int) -> Value:
+    """Return the positions in the signal of the elements of frames: (frames, size)."""
+    starts = op(
+        "arange", PrimValue(as_expr(0)), PrimValue((count - size) // hop + 1), PrimValue(as_expr(1)), dtype="int64"
+    )
+    first = op("expand_dims", op("multiply", starts, hop), axis=[1])
+    return _bound(node, op("add", first, Value.constant(np.arange(size), "int64")))
 
 
 def _frame_length(node: Node, window: Value | None, length: Value | None) -> int:
