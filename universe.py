@@ -179,6 +179,8 @@ _TVM_PASSES: dict[str, str] = {
     "decorate-device-scope": "tvm_api.passes.tir.decorate_device_scope:DecorateDeviceScope",
     "tvm-flatten-buffer": "tvm_api.passes.tir.flatten_buffer:FlattenBuffer",
     "tvm-lower-match-buffer": "tvm_api.passes.tir.lower_match_buffer:LowerMatchBuffer",
+    "lower-cross-thread-reduction": "tvm_api.passes.tir.lower_cross_thread_reduction:LowerCrossThreadReduction",
+    "convert-ssa": "tvm_api.passes.tir.convert_ssa:ConvertSSA",
     "inject-virtual-thread": "tvm_api.passes.tir.inject_virtual_thread:InjectVirtualThread",
     "renormalize-split-pattern": "tvm_api.passes.tir.renormalize_split_pattern:RenormalizeSplitPattern",
     "remove-no-op": "tvm_api.passes.tir.remove_no_op:RemoveNoOp",

@@ -22,6 +22,7 @@ _OLDER = (
     (r"\bT\.sblock_attr\(", "T.block_attr("),
     (r"@T\.prim_func\(([^)]*)\)", lambda m: "@T.prim_func(private=True)" if "private=True" in m[1] else "@T.prim_func"),
     (r'T\.attr\(\{("[\w.]+"): ([^{}]*)\}\)', r"T.attr(0, \1, \2)"),
+    (r'"reduce_scope", 0\)', '"reduce_scope", T.reinterpret("handle", T.uint64(0)))'),
     (r"tirx\.", "tir."),
     (r"\"s_tir\.", '"tir.'),
 )

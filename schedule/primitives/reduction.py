@@ -111,7 +111,7 @@ Combination = tuple[list[SSAValue], Combine]
 
 
 @dataclass
-class _Reduction:
+class Reduction:
     """A reduction block: its stores, and how new terms are combined with previous values."""
 
     block: tir.BlockOp
@@ -154,7 +154,7 @@ def rfactor(state: State, loop: tir.ForOp, factor_axis: int) -> tir.BlockOp:
     _check_loop(block, loop, loops)
     _check_shared(block, shared)
     _check_predicate(block, loop, loops)
-    reduction = _reduction(block)
+    reduction = reduction_of(block)
     rank = len(reduction.stores[0].indices) + 1
     axis = factor_axis + rank if factor_axis < 0 else factor_axis
     if not 0 <= axis < rank:
@@ -220,7 +220,7 @@ def _reduces(block: tir.BlockOp, loop: tir.ForOp) -> bool:
     return IterKind.REDUCE in checks.kinds_driven(block, loop)
 
 
-def _reduction(block: tir.BlockOp) -> _Reduction:
+def reduction_of(block: tir.BlockOp) -> Reduction:
     """Return how a block combines values. Raises `ScheduleError` if it has no supported form."""
     body = [op for op in st.children(block.body.block) if not isinstance(op, tir.RegionOp | tir.InitOp)]
     lets = [op for op in body if isinstance(op, tir.LetOp)]
@@ -234,7 +234,7 @@ def _reduction(block: tir.BlockOp) -> _Reduction:
     if combination is None:
         fail("the block does not combine what is stored by +, *, min, max or a choice", block)
     _check_init(block, stores, values)
-    return _Reduction(block, stores, *combination)
+    return Reduction(block, stores, *combination)
 
 
 def _in_order(stores: list[tir.StoreOp], values: Sequence[SSAValue]) -> list[tir.StoreOp]:
@@ -397,7 +397,7 @@ def _allocate(buffer: SSAValue, loop: tir.ForOp, axis: int) -> SSAValue:
 
 
 def _partial(
-    reduction: _Reduction,
+    reduction: Reduction,
     loop: tir.ForOp,
     loops: Sequence[tir.ForOp],
     partial: Sequence[SSAValue],
@@ -447,7 +447,7 @@ def _annotate_like(new: tir.BlockOp, old: tir.BlockOp) -> None:
         new.properties["annotations"] = old.annotations
 
 
-def _copy_init(reduction: _Reduction, target: Block, mapping: dict[SSAValue, SSAValue]) -> None:
+def _copy_init(reduction: Reduction, target: Block, mapping: dict[SSAValue, SSAValue]) -> None:
     """Append a copy of the init, with its stores in the order of the reduction's."""
     target.add_op(copied := tir.InitOp(tir.body_region()))
     first = {
@@ -511,7 +511,7 @@ def _redirect(op: tir.StoreOp | tir.LoadOp, partial: SSAValue, axis: int, index:
 
 
 def _combined(
-    reduction: _Reduction,
+    reduction: Reduction,
     loop: tir.ForOp,
     loops: Sequence[tir.ForOp],
     partial: Sequence[SSAValue],

@@ -31,7 +31,6 @@ _FLAGS: dict[str, str] = dict.fromkeys(
 
 _THREADS = "for devices with threads in groups; functions here are for CPUs"
 _ABI = "entry points of Relax functions call kernels directly: there is no packed calling convention to lower to"
-_DONE = "nothing to do in this IR"
 LEFT_OUT: dict[str, str] = {
     "MakePackedAPI": _ABI,
     "MakeUnpackedAPI": _ABI,
@@ -41,7 +40,6 @@ LEFT_OUT: dict[str, str] = {
     "SplitHostDevice": _ABI,
     "AnnotateDeviceRegions": _ABI,
     "LowerCustomDatatypes": "data types are those of `dialects/dtypes.py`",
-    "ConvertSSA": f"{_DONE}: it is SSA",
     "ExtractPrimFuncConstants": "constants of tensor functions are part of the kernels",
     "InstrumentBoundCheckers": "guard-indices keeps the indices that are data inside of their buffers",
     "InstrumentProfileIntrinsics": "for Hexagon",
@@ -55,7 +53,6 @@ LEFT_OUT: dict[str, str] = {
     "LowerAutoCopy": _THREADS,
     "ThreadSync": _THREADS,
     "LowerThreadAllreduce": _THREADS,
-    "LowerCrossThreadReduction": _THREADS,
     "LowerWarpMemory": _THREADS,
     "LowerDeviceStorageAccessInfo": _THREADS,
     "InferFragment": _THREADS,
