@@ -180,7 +180,7 @@ def index_add(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr, *, alpha
     if not rank_of(x):
         x, index, source = (e.emit(R.reshape(v, ShapeExpr([count_of(shape_of(v))]))) for v in (x, index, source))
         return R.reshape(_scattered(e, x, 0, index, source, "add"), ())
-    return _scattered(e, x, dim, _across(e, index, dim, source), source, "add")
+    return _slices_scattered(e, x, dim, index, source, "add")
 
 
 @row("index_reduce")
@@ -221,7 +221,7 @@ def index_copy(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr) -> Expr
     """Write slices at indices of a dimension."""
     if not rank_of(x):
         return R.reshape(source, ())
-    return _scattered(e, x, dim, _across(e, index, dim, source), source, "update")
+    return _slices_scattered(e, x, dim, index, source, "update")
 
 
 @row("index_fill.int_Scalar", "index_fill.int_Tensor")
@@ -232,7 +232,16 @@ def index_fill(e: Emitter, x: Expr, dim: int, index: Expr, value: Any) -> Expr:
     shape = shape_of(x)
     shape[axis_of(dim, len(shape))] = count_of(shape_of(index))
     source = e.emit(R.full(ShapeExpr(shape), e.tensor(value, dtype_of(x)), dtype=dtype_of(x)))
-    return _scattered(e, x, dim, _across(e, index, dim, source), source, "update")
+    return _slices_scattered(e, x, dim, index, source, "update")
+
+
+def _slices_scattered(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr, reduction: str) -> Expr:
+    """Combine slices with those at indices of a dimension: rows one after the other, others by element."""
+    shape, rows = shape_of(x), shape_of(source)
+    if axis_of(dim, len(shape)) or shape[1:] != rows[1:] or dtype_of(x) == "bool":
+        return _scattered(e, x, dim, _across(e, index, dim, source), source, reduction)
+    places = e.emit(R.reshape(cast_to(index, "int64"), ShapeExpr([rows[0], 1])))
+    return R.scatter_nd(x, places, source, reduction)
 
 
 def _across(e: Emitter, index: Expr, dim: int, source: Expr) -> Expr:
