@@ -99,7 +99,7 @@ def stft(node: Node, signal: Value, step: Value, window: Value | None = None, le
     """Return the Fourier transforms of frames: (batch, frames, frequencies, 2)."""
     hop, size = int(node.number(step)), _frame_length(node, window, length)
     signal = signal if signal.rank == 3 else _bound(node, op("expand_dims", signal, axis=[2]))
-    frames = _bound(node, op("take", signal, _places(node, signal.dims[1], hop, size), axis=1))
+    frames = _bound(node, op("take", signal, frame_places(node, signal.dims[1], hop, size), axis=1))
     if window is not None:
         frames = _bound(node, op("multiply", frames, op("reshape", window, (size, 1))))
     if bool(node.attr("onesided", 1)) and signal.dims[2].constant != 2:
@@ -110,7 +110,7 @@ def stft(node: Node, signal: Value, step: Value, window: Value | None = None, le
     return op("strided_slice", spectrum, axes=[2], begin=[0], end=[size // 2 + 1])
 
 
-def _places(node: Node, count: SymExpr, hop: int, size: int) -> Value:
+def frame_places(node: Node, count: SymExpr, hop: int, size: int) -> Value:
     """Return the positions in the signal of the elements of frames: (frames, size)."""
     starts = op(
         "arange", PrimValue(as_expr(0)), PrimValue((count - size) // hop + 1), PrimValue(as_expr(1)), dtype="int64"
