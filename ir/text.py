@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, DictionaryAttr
+from xdsl.dialects.builtin import AnyFloat, ArrayAttr, ComplexType, DenseIntOrFPElementsAttr, DictionaryAttr
 from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
@@ -48,6 +48,30 @@ _NAMES = (None, MLIRTokenKind.BARE_IDENT, MLIRTokenKind.PERCENT_IDENT, None)
 """The token kinds of the groups of `_Lexer._frequent`; None if the text is the kind."""
 
 
+class _Element(Parser._TensorLiteralElement):  # pyright: ignore[reportPrivateUsage]
+    """An element of a dense constant, whose hexadecimal numbers are the bits of floats where floats are expected."""
+
+    def to_type(self, parser: Any, type: Any) -> Any:
+        if isinstance(type, ComplexType) and isinstance(self.value, tuple):
+            kind = type.element_type
+            return tuple(_Element(False, part, span).to_type(parser, kind) for part, span in self.parts)
+        if isinstance(type, AnyFloat) and self.span.text[:2].lower() == "0x" and isinstance(self.value, int):
+            size = type.compile_time_size
+            if self.value >= 1 << 8 * size:
+                parser.raise_error(f"more bits than those of {type}", self.span)
+            return type.unpack(self.value.to_bytes(size, "little"), 1)[0]
+        return super().to_type(parser, type)
+
+    @property
+    def parts(self) -> list[tuple[Any, Span]]:
+        """The numbers of a complex one, and where they are."""
+        text, at = self.span.text[1:-1], self.span.start + 1
+        first = at + text.index(",")
+        spans = [Span(at, first, self.span.input), Span(first + 1, self.span.end - 1, self.span.input)]
+        places = [Span(s.start + len(s.text) - len(s.text.lstrip()), s.end, s.input) for s in spans]
+        return list(zip(cast("tuple[Any, Any]", self.value), places, strict=True))
+
+
 class TextParser(Parser):
     """xDSL's parser on this lexer. Raises `ParseError` if the first token is invalid."""
 
@@ -83,6 +107,20 @@ class TextParser(Parser):
         literal_type = super()._parse_dense_literal_type()
         self._check_elements(literal_type)
         return literal_type
+
+    def _parse_tensor_literal_element(self) -> _Element:
+        """Parse like xDSL, which takes the bits of floats for integers, `0x7FC00000`, and refuses them as parts."""
+        number = self._parse_optional_bool_int_or_float()
+        if number is not None:
+            return _Element(number[0] < 0, *number)
+        start = self._current_token.span
+        self.parse_punctuation("(", " in a dense constant")
+        real, _ = self._parse_bool_int_or_float()
+        self.parse_punctuation(",")
+        imaginary, _ = self._parse_bool_int_or_float()
+        end = self._current_token.span.end
+        self.parse_punctuation(")")
+        return _Element(False, (real, imaginary), Span(start.start, end, start.input))
 
     def _check_elements(self, type: Any) -> None:
         """Raise `LimitError` for too many elements in a splat."""

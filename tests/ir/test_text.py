@@ -1,5 +1,7 @@
 """Text is read in a time that grows with its length only, wherever it comes from."""
 
+import math
+
 import pytest
 from xdsl.utils.exceptions import ParseError
 
@@ -33,3 +35,22 @@ def test_types_that_come_again_are_what_they_are_alone():
     for gap in (" ", "\n// >\n"):
         parser = TextParser(new_context(), gap.join(TYPES * 3))
         assert [parser.parse_type() for _ in TYPES * 3] == alone * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("dense<[0x7F800000, 0xFF800000]> : tensor<2xf32>", (math.inf, -math.inf)),
+        ("dense<0xFF80> : tensor<1xbf16>", (-math.inf,)),
+        ("dense<0x3C00> : tensor<1xf16>", (1.0,)),
+        ("dense<0x10> : tensor<1xi32>", (16,)),
+        ("dense<(0x7FF0000000000000, -1.5)> : tensor<1xcomplex<f64>>", ((math.inf, -1.5),)),
+    ],
+)
+def test_hexadecimal_elements_are_the_bits_of_floats(text, values):
+    assert TextParser(new_context(), text).parse_attribute().get_values() == values
+
+
+def test_elements_of_more_bits_than_the_type_has_are_refused():
+    with pytest.raises(ParseError, match="more bits"):
+        TextParser(new_context(), "dense<0x1FF80> : tensor<1xbf16>").parse_attribute()
