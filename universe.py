@@ -37,6 +37,13 @@ EXTENDED = {
 }
 """Upstream dialects with operations that xDSL's lack. `xdsl-opt`, which takes each name once, has xDSL's."""
 
+READ = {
+    "stablehlo": "dialects.stablehlo:StableHLO",
+    "chlo": "dialects.stablehlo:CHLO",
+    "quant": "dialects.stablehlo:Quant",
+}
+"""Dialects of other projects that xDSL lacks: they are imported, no pass of tirax has operations of them."""
+
 _PASSES: dict[str, str] = {
     "normalize": "transforms.bindings.normalize:Normalize",
     "canonicalize-bindings": "transforms.bindings.canonicalize_bindings:CanonicalizeBindings",
@@ -265,7 +272,7 @@ def full_universe() -> Universe:
                     hint=f"uninstall one of the packages, rename what it brings, or leave it out: {PLUGINS}=",
                 )
             known |= table
-    parts["dialect"] |= {name: _lazy(path) for name, path in EXTENDED.items()}
+    parts["dialect"] |= {name: _lazy(path) for name, path in (EXTENDED | READ).items()}
     return Universe(all_dialects=parts["dialect"], all_passes=parts["pass"], all_targets=parts["target"])
 
 

@@ -124,6 +124,34 @@ class LocatedParser(TextParser):
         return _syntax_error(error, self.span_place)
 
 
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[()]')
+
+
+def _without_locations(text: str) -> str:
+    """Return text with blanks instead of `loc(…)` and `#loc1 = loc(…)`, if some are used before they are defined."""
+    if "loc(#" not in text:
+        return text
+    parts: list[str] = []
+    at = 0
+    for match in re.finditer(r"(?:^#loc\w* = | )loc\(", text, re.MULTILINE):
+        if match.start() < at:
+            continue
+        end = _closed(text, match.end())
+        parts += [text[at : match.start()], " " * (end - match.start())]
+        at = end
+    return "".join([*parts, text[at:]])
+
+
+def _closed(text: str, at: int) -> int:
+    """Return where the parenthesis ends that was opened before `at`."""
+    depth = 1
+    for match in _BRACKET.finditer(text, at):
+        depth += {"(": 1, ")": -1}.get(match[0], 0)
+        if depth == 0:
+            return match.end()
+    return len(text)
+
+
 def reading_context(allow_unregistered: bool = False) -> Context:
     """Return a context with all dialects of tirax, xDSL and plug-ins, each loaded on first use."""
     ctx = Context(allow_unregistered=allow_unregistered)
@@ -143,6 +171,7 @@ def parse_mlir(text: str, filename: str = "<string>", ctx: Context | None = None
     if not text.strip():
         raise MLIRSyntaxError(f"{filename} is empty", hint="a module or at least one operation is expected")
     filename = register_text(filename, text)
+    text = _without_locations(text)
     parser: LocatedParser | None = None
     try:
         parser = LocatedParser(ctx, text, filename)
