@@ -107,10 +107,10 @@ def program_of(path: str, language: str | None = None, shapes: Shapes | None = N
 
 
 def of_relax(module: ModuleOp) -> ModuleOp:
-    """Return a module of relax and tir: `module` itself, or what its functions of MLIR's dialects become."""
-    from ..frontend.mlir import from_mlir, is_of_mlir
+    """Return a module of relax and tir: `module` itself, or what its functions of other dialects become."""
+    from ..frontend.mlir_programs import of_relax as imported
 
-    return from_mlir(module) if is_of_mlir(module) else module
+    return imported(module)
 
 
 def store_weights(module: ModuleOp, path: str) -> int:

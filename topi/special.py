@@ -52,7 +52,7 @@ def _off_integer(x: PrimExpr) -> PrimExpr:
     return _where(tx.equal(x, _number(0)), x, x - math_functions.nearbyint(x))
 
 
-def _erfinv(x: PrimExpr) -> PrimExpr:
+def erfinv_of(x: PrimExpr) -> PrimExpr:
     """Compute erfinv by Giles' approximation and a Newton step."""
     w = _number(0) - math_functions.log1p(_number(0) - x * x)
     far = math_functions.sqrt(tx.maximum(w, _number(0))) - 3.0
@@ -103,7 +103,7 @@ def _digamma_above(x: PrimExpr) -> PrimExpr:
     return math_functions.log(raised) - 0.5 * inverse - series - steps
 
 
-def _digamma(x: PrimExpr) -> PrimExpr:
+def digamma_of(x: PrimExpr) -> PrimExpr:
     """Compute digamma; below 1/2 by reflection: digamma(1 - x) - digamma(x) = pi / tan(pi * x)."""
     low = tx.less(x, _number(0.5))
     above = _digamma_above(_where(low, _number(1) - x, x))
@@ -131,6 +131,6 @@ def _intrinsic(name: str, function: Callable[[ExprLike], PrimExpr]) -> Callable[
 
 
 expm1, log1p = _intrinsic("expm1", math_functions.expm1), _intrinsic("log1p", math_functions.log1p)
-erfinv = _elementwise("erfinv", _erfinv)
+erfinv = _elementwise("erfinv", erfinv_of)
 lgamma = _elementwise("lgamma", lgamma_of)
-digamma = _elementwise("digamma", _digamma)
+digamma = _elementwise("digamma", digamma_of)

@@ -10,6 +10,8 @@ from ...diagnostics import TiraxError
 EXTRAS: dict[str, str] = {
     "PIL": "images",
     "google": "onnx",
+    "jax": "jax",
+    "jaxlib": "jax",
     "jinja2": "language",
     "lsprotocol": "lsp",
     "markupsafe": "language",
