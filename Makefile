@@ -45,7 +45,7 @@ $(VENV)/test.stamp: $(VENV)/python.stamp pyproject.toml
 # The version that the tests were written with; any that pip finds will do: make test-models TORCH=torch
 TORCH ?= torch==2.13.0
 $(VENV)/models.stamp: $(VENV)/test.stamp
-	$(BIN)/python -m pip install $(QUICKLY) '$(TORCH)' onnxruntime onnxscript transformers safetensors jaxlib expecttest skl2onnx onnxmltools pillow
+	$(BIN)/python -m pip install $(QUICKLY) '$(TORCH)' onnxruntime onnxscript transformers safetensors jax jaxlib expecttest skl2onnx onnxmltools pillow
 	@touch $@
 
 # ---- what a user asks for

@@ -34,7 +34,8 @@ def compile(
 
     `model` is a `torch.nn.Module` (with example `inputs`: an array or a tuple of them, and `kwargs`), a
     `torch.export.ExportedProgram`, an ONNX `ModelProto`, a fitted estimator of scikit-learn, xgboost or lightgbm (with
-    example rows of features, where they are not float32), an `IRModule` or a class or function of TVMScript, an MLIR
+    example rows of features, where they are not float32), a function of JAX with example arguments, a
+    `jax.export.Exported`, an `IRModule` or a class or function of TVMScript, an MLIR
     module, or a path or the bytes of a file: `.onnx`, `.pt2`, `.py` (TVMScript), `.mlir`; files that need no compiling
     (`.tirax`, `.so`, `.gguf`, a folder of a language model) are loaded as `tirax.load` does.
 

@@ -38,9 +38,7 @@ CLASSES: dict[tuple[str, str], str] = {
     ("transformers", "PreTrainedTokenizerBase"): "the model, not its tokenizer",
     ("keras", "Model"): "model.export('model.onnx', format='onnx'), then tirax.compile('model.onnx')",
     ("tensorflow", "Module"): "tf2onnx.convert, then tirax.compile('model.onnx')",
-    ("jax", "PjitFunction"): "models of jax are not imported; jax arrays are accepted as arguments",
-    ("jaxlib", "PjitFunction"): "models of jax are not imported; jax arrays are accepted as arguments",
-    ("flax", "Module"): "models of jax are not imported; jax arrays are accepted as arguments",
+    ("flax", "Module"): "a function of its parameters and inputs: tirax.compile(model.apply, (params, x))",
 }
 """By package and class, of which an object may be of a subclass."""
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -46,6 +49,13 @@ def _of_class(*paths: str) -> Callable[[Any], bool]:
 
 def _is_at(cls: type, names: set[tuple[str, ...]]) -> bool:
     return any(cls.__name__ == name and cls.__module__.startswith(module) for module, name in names)
+
+
+def _is_of_jax(model: Any) -> bool:
+    """Whether an object is a jitted function, or a plain one where JAX is in use."""
+    if any(_is_at(c, {("jax", "PjitFunction")}) for c in type(model).__mro__):
+        return True
+    return isinstance(model, FunctionType | partial) and "jax" in sys.modules
 
 
 def _torch_model(model: Any, options: Options) -> Program:
@@ -92,11 +102,28 @@ def _script(path: str, _options: Options) -> Program:
 
 
 def _mlir(path: str, _options: Options) -> Program:
-    from ..frontend.mlir import from_mlir, is_of_mlir
+    from ..frontend.mlir_programs import of_relax
     from ..script import parse_mlir
 
-    module = parse_mlir(Path(path).read_text(encoding="utf-8"), path)
-    return Program(from_mlir(module) if is_of_mlir(module) else module)
+    return Program(of_relax(parse_mlir(Path(path).read_text(encoding="utf-8"), path)))
+
+
+def _artifact(path: str, _options: Options) -> Program:
+    from ..frontend.stablehlo import from_stablehlo
+
+    return Program(from_stablehlo(Path(path).read_bytes()))
+
+
+def _jax_function(model: Any, options: Options) -> Program:
+    from .jax_source import read_function
+
+    return Program(*read_function(model, options))
+
+
+def _jax_exported(model: Any, _options: Options) -> Program:
+    from .jax_source import read_exported
+
+    return Program(*read_exported(model))
 
 
 FILES: dict[str, Callable[[str, Options], Any]] = {
@@ -104,6 +131,7 @@ FILES: dict[str, Callable[[str, Options], Any]] = {
     ".pt2": _pt2,
     ".py": _script,
     ".mlir": _mlir,
+    ".mlirbc": _artifact,
     **{suffix: lambda path, _options: load(path) for suffix in LOADERS},
 }
 """By the extension of a file."""
@@ -124,7 +152,7 @@ def _file(path: Any, options: Options) -> Any:
     return FILES[suffix](name, options)
 
 
-_MAGIC = {b"\x7fELF": ".so", b"PK\x03\x04": ".pt2", b"\x89TIR": ".tirax", b"GGUF": ".gguf"}
+_MAGIC = {b"\x7fELF": ".so", b"PK\x03\x04": ".pt2", b"\x89TIR": ".tirax", b"GGUF": ".gguf", b"ML\xefR": ".mlirbc"}
 """The first bytes of files, by extension; a file without is a text or an ONNX model, which has none."""
 
 
@@ -158,6 +186,8 @@ SOURCES = (
     Source("a torch.nn.Module", _of_class("torch:Module"), _torch_model),
     Source("an ONNX ModelProto", _of_class("onnx:ModelProto"), _onnx),
     Source("an estimator of scikit-learn, xgboost or lightgbm", _of_class("sklearn:BaseEstimator"), _estimator),
+    Source("a function of JAX", _is_of_jax, _jax_function),
+    Source("a jax.export.Exported", _of_class("jax:Exported"), _jax_exported),
     Source("a path", lambda m: isinstance(m, str | os.PathLike), _file),
     Source("the bytes of a file", lambda m: isinstance(m, bytes | bytearray | memoryview), _bytes),
 )

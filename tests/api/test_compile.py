@@ -156,8 +156,7 @@ def test_a_page_of_every_level(f, tmp_path):
     assert "profile" not in [r["t"] for r in records((tmp_path / "g.html").read_text())]
 
 
-def test_jax(f):
-    jax = pytest.importorskip("jax", reason="arrays of jax: pip install jax")
+def test_jax(f, jax):
     x, y = map(jax.numpy.asarray, (X, Y))
     for z in (f(x, y), f(x, y=y), f(x, Y)):
         assert isinstance(z, jax.Array)

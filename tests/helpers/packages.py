@@ -15,7 +15,9 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ("jaxlib", "onnxruntime", "onnxscript", "safetensors", "skl2onnx", "tokenizers", "torch", "transformers")
+PACKAGES = (
+    *("jax", "jaxlib", "onnxruntime", "onnxscript", "safetensors", "skl2onnx", "tokenizers", "torch", "transformers"),
+)
 """What the Makefile's models.stamp installs, and what comes with it."""
 
 _NAMED = re.compile(rf"\b(?:{'|'.join(PACKAGES)})\b")
