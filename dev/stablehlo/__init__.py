@@ -1,0 +1,1 @@
+"""Runs StableHLO's test programs: `python -m tirax.dev.stablehlo DIRECTORY`."""

@@ -1,0 +1,54 @@
+"""Whether results are right: equal, close in units of the last place, or within a tolerance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+UNITS = 3
+"""Units of the last place that `expect_close` and `expect_almost_eq` allow."""
+TOLERANCE = 1e-4
+"""The difference that `expect_almost_eq` allows, too."""
+
+
+def difference(kind: str, actual: Array, expected: Array) -> str | None:
+    """Return what is wrong with a result, None if it is right."""
+    if actual.shape != expected.shape:
+        return f"shape {actual.shape}, expected {expected.shape}"
+    if actual.dtype != expected.dtype:
+        return f"dtype {actual.dtype}, expected {expected.dtype}"
+    wrong = ~_agrees(kind, actual, expected)
+    if not wrong.any():
+        return None
+    at = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
+    return f"{int(wrong.sum())} of {wrong.size}, first at {list(at)}: {actual[at]}, expected {expected[at]}"
+
+
+def _agrees(kind: str, actual: Array, expected: Array) -> Array:
+    if not _is_float(actual.dtype):
+        return actual == expected
+    a, b = (v.astype(np.float64) for v in (actual, expected))
+    with np.errstate(all="ignore"):
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        if kind.startswith("expect_eq") or kind == "eq":
+            return same
+        near = np.abs(a - b) <= TOLERANCE
+        same |= units(actual, expected) <= UNITS
+        return same | near if kind.startswith("expect_almost_eq") else same
+
+
+def _is_float(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind not in "iub" and "int" not in dtype.name
+
+
+def units(actual: Array, expected: Array) -> Array:
+    """Return how many floats are between two."""
+    width = actual.dtype.itemsize
+    kind = np.dtype(f"i{width}")
+    a, b = (np.ascontiguousarray(v).view(kind).astype(np.int64) for v in (actual, expected))
+    lowest = np.int64(-(2 ** (8 * width - 1)))
+    a, b = (np.where(v < 0, lowest - v, v) for v in (a, b))
+    finite = np.isfinite(actual.astype(np.float64)) & np.isfinite(expected.astype(np.float64))
+    return np.where(finite, np.abs(a.astype(np.float64) - b.astype(np.float64)), np.inf)

@@ -1,0 +1,160 @@
+"""Test programs of StableHLO that hold inputs and results: what they compute, of what, and what is right.
+
+    func.func @main() { %0 = call @inputs()  %1 = call @expected()  …  custom_call @check.expect_eq(%2, %1) }
+
+The constants that `@inputs` returns become parameters, so that the program is compiled, not folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FunctionType, ModuleOp, SymbolRefAttr
+from xdsl.ir import Operation, SSAValue
+
+from ...frontend.stablehlo.values import array_of, attribute, element_of, word
+from ...script.mlir_text import parse_mlir, reading_context
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass
+class Check:
+    """A result, by its number, and what it must be."""
+
+    kind: str
+    result: int
+    expected: Array
+
+
+@dataclass
+class Program:
+    """A function to compile, with its inputs and checks."""
+
+    name: str
+    module: ModuleOp
+    inputs: list[Array] = field(default_factory=list[Array])
+    checks: list[Check] = field(default_factory=list[Check])
+
+
+def programs_of(text: str, name: str) -> list[Program]:
+    """Return the programs of a file: one for each function with checks."""
+    made: list[Program] = []
+    for part in text.split("// -----"):
+        module = parse_mlir(part, name, reading_context(allow_unregistered=True))
+        names = [f.sym_name.data for f in module.body.block.ops if isinstance(f, func.FuncOp) and _checks(f)]
+        for function in names:
+            copy = module.clone()
+            made.append(_program(copy, f"{name}:{function}", function))
+    return made
+
+
+def _checks(function: func.FuncOp) -> list[Operation]:
+    return [op for op in function.walk() if _check_of(op) is not None]
+
+
+def _check_of(op: Operation) -> str | None:
+    """Return the kind of a check, None for other operations."""
+    name = word(op, "call_target_name") if op.name == "stablehlo.custom_call" else op.name
+    kind = getattr(op, "op_name", None)
+    name = kind.data if kind is not None else name
+    return name.removeprefix("check.") if name.startswith("check.") else None
+
+
+def _program(module: ModuleOp, name: str, entry: str) -> Program:
+    functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, func.FuncOp)}
+    main = functions[entry]
+    for other in functions.values():
+        if other is not main:
+            other.properties["sym_visibility"] = _PRIVATE
+    program = Program(name, module)
+    known = _take_inputs(program, main, functions)
+    results: list[SSAValue] = []
+    for op in _checks(main):
+        _take_check(program, op, known, results)
+    last = cast(Operation, main.body.block.last_op)
+    main.body.block.erase_op(last)
+    main.body.block.add_op(func.ReturnOp(*results))
+    for op in reversed(list(main.body.block.ops)):
+        if op.results and not any(r.uses for r in op.results) and op.name in ("func.call", "stablehlo.constant"):
+            main.body.block.erase_op(op)
+    types = FunctionType.from_lists([a.type for a in main.args], [r.type for r in results])
+    main.function_type = types
+    main.properties.pop("res_attrs", None)
+    main.properties.pop("arg_attrs", None)
+    return program
+
+
+def _visibility() -> Any:
+    from xdsl.dialects.builtin import StringAttr
+
+    return StringAttr("private")
+
+
+_PRIVATE = _visibility()
+
+
+def _take_inputs(program: Program, main: func.FuncOp, functions: dict[str, func.FuncOp]) -> dict[SSAValue, Array]:
+    """Make the results of `@inputs` parameters; return the values that are constants."""
+    known: dict[SSAValue, Array] = {}
+    for op in list(main.body.block.ops):
+        if op.name == "stablehlo.constant":
+            known[op.results[0]] = _array(op)
+        if op.name != "func.call":
+            continue
+        callee = functions[cast(SymbolRefAttr, attribute(op, "callee")).string_value()]
+        if callee.args:
+            continue
+        arrays = returned(callee)
+        if arrays is None:
+            continue
+        if not callee.sym_name.data.startswith("inputs"):
+            known |= dict(zip(op.results, arrays, strict=True))
+            continue
+        for result, array in zip(op.results, arrays, strict=True):
+            arg = main.body.block.insert_arg(result.type, len(main.body.block.args))
+            result.replace_all_uses_with(arg)
+            program.inputs.append(array)
+    return known
+
+
+def _array(op: Operation) -> Array:
+    element_of(op.results[0])
+    return array_of(cast(DenseIntOrFPElementsAttr, attribute(op, "value")))
+
+
+def returned(function: func.FuncOp) -> list[Array] | None:
+    """Return the constants that a function returns, None if it computes."""
+    last = cast(Operation, function.body.block.last_op)
+    made: list[Array] = []
+    for value in last.operands:
+        op = value.owner
+        if not isinstance(op, Operation) or op.name != "stablehlo.constant":
+            return None
+        made.append(_array(op))
+    return made
+
+
+def _take_check(program: Program, op: Operation, known: dict[SSAValue, Array], results: list[SSAValue]) -> None:
+    kind = _check_of(op) or ""
+    operands = list(op.operands)
+    value = attribute(op, "value")
+    if isinstance(value, DenseIntOrFPElementsAttr):
+        pairs: Sequence[tuple[SSAValue, Array]] = [(operands[0], array_of(value))]
+    else:
+        actual, expected = (operands[0], operands[1])
+        if actual in known and expected not in known:
+            actual, expected = expected, actual
+        pairs = [(actual, known[expected])]
+    for actual, array in pairs:
+        program.checks.append(Check(kind, len(results), array))
+        results.append(actual)
+    op.detach()
+    for result in op.results:
+        for use in list(result.uses):
+            use.operation.detach()
+    op.erase(safe_erase=False)
