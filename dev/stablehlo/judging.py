@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 Array = np.ndarray[Any, Any]
-UNITS = 3
-"""Units of the last place that `expect_close` and `expect_almost_eq` allow."""
+UNITS = 4
+"""Units of the last place that `expect_close` allows; of sums, of the greatest one."""
 TOLERANCE = 1e-4
-"""The difference that `expect_almost_eq` allows, too."""
+"""The difference that `expect_almost_eq` allows, absolute or relative."""
 
 
-def difference(kind: str, actual: Array, expected: Array) -> str | None:
-    """Return what is wrong with a result, None if it is right."""
+def difference(kind: str, actual: Array, expected: Array, sums: bool = False) -> str | None:
+    """Return what is wrong with a result, None if it is right; `sums` of it may be rounded in another order."""
     if actual.shape != expected.shape:
         return f"shape {actual.shape}, expected {expected.shape}"
     if actual.dtype != expected.dtype:
         return f"dtype {actual.dtype}, expected {expected.dtype}"
-    wrong = ~_agrees(kind, actual, expected)
+    wrong = ~_agrees(kind, actual, expected, sums)
     if not wrong.any():
         return None
     at = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
     return f"{int(wrong.sum())} of {wrong.size}, first at {list(at)}: {actual[at]}, expected {expected[at]}"
 
 
-def _agrees(kind: str, actual: Array, expected: Array) -> Array:
+def _agrees(kind: str, actual: Array, expected: Array, sums: bool) -> Array:
     if not _is_float(actual.dtype):
         return actual == expected
     a, b = (v.astype(np.float64) for v in (actual, expected))
@@ -35,8 +36,13 @@ def _agrees(kind: str, actual: Array, expected: Array) -> Array:
         if kind.startswith("expect_eq") or kind == "eq":
             return same
         near = np.abs(a - b) <= TOLERANCE
-        same |= units(actual, expected) <= UNITS
-        return same | near if kind.startswith("expect_almost_eq") else same
+        size = np.abs(b)
+        if kind.startswith("expect_almost_eq"):
+            return same | near | (np.abs(a - b) <= TOLERANCE * size)
+        if sums:
+            size = np.full_like(size, np.max(size[np.isfinite(size)], initial=0))
+        step = np.float64(ml_dtypes.finfo(actual.dtype).eps)
+        return same | (units(actual, expected) <= UNITS) | (sums & (np.abs(a - b) <= UNITS * step * size))
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:

@@ -74,10 +74,9 @@ def _program(module: ModuleOp, name: str, entry: str) -> Program:
     program = Program(name, module)
     known = _take_inputs(program, main, functions)
     results: list[SSAValue] = []
+    main.body.block.erase_op(cast(Operation, main.body.block.last_op))
     for op in _checks(main):
         _take_check(program, op, known, results)
-    last = cast(Operation, main.body.block.last_op)
-    main.body.block.erase_op(last)
     main.body.block.add_op(func.ReturnOp(*results))
     for op in reversed(list(main.body.block.ops)):
         if op.results and not any(r.uses for r in op.results) and op.name in ("func.call", "stablehlo.constant"):
@@ -154,7 +153,4 @@ def _take_check(program: Program, op: Operation, known: dict[SSAValue, Array], r
         program.checks.append(Check(kind, len(results), array))
         results.append(actual)
     op.detach()
-    for result in op.results:
-        for use in list(result.uses):
-            use.operation.detach()
     op.erase(safe_erase=False)

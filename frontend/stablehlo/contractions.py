@@ -19,7 +19,7 @@ from ..importing.relax_operators import R
 from .bodies import constant
 from .graph import Graph, dims_of, dtype_of, rule
 from .structural import padded, transposed
-from .values import Pair, Value, attribute, element_of, integer, integers, is_complex, pairs
+from .values import Pair, Splat, Value, attribute, element_of, integer, integers, is_complex, pairs
 
 
 @dataclass(frozen=True)
@@ -197,10 +197,28 @@ def _grouped(graph: Graph, x: Expr, groups: int) -> Expr:
     return graph.reshaped(x, [n // groups, c * groups, *rest])
 
 
+def _extents(x: Expr, w: Expr, window: Window, padding: list[tuple[int, int]]) -> list[SymExpr]:
+    rows = zip(dims_of(x)[2:], dims_of(w)[2:], window.strides, window.rhs_dilation, padding, strict=True)
+    return [(size + low + high - (kernel - 1) * by - 1) // step + 1 for size, kernel, step, by, (low, high) in rows]
+
+
+def _is_empty(x: Expr, w: Expr, window: Window, padding: list[tuple[int, int]]) -> bool:
+    """Return whether the kernel fits nowhere, or there is nothing to sum."""
+    sizes = [*dims_of(x), *dims_of(w), *_extents(x, w, window, padding)]
+    return any(d.constant is not None and d.constant <= 0 for d in sizes)
+
+
+def _nothing(x: Expr, w: Expr, window: Window, padding: list[tuple[int, int]]) -> Splat:
+    extents = [Const(max(d.constant, 0)) if d.constant is not None else d for d in _extents(x, w, window, padding)]
+    return Splat(0, dtype_of(x), [dims_of(x)[0], dims_of(w)[0], *extents])
+
+
 def _plain_convolution(
     graph: Graph, x: Expr, w: Expr, window: Window, padding: list[tuple[int, int]], groups: int
 ) -> Expr:
     count = len(window.strides)
+    if _is_empty(x, w, window, padding):
+        return graph.made(_nothing(x, w, window, padding))
     if count == 0:  # a matrix product
         x, w = (graph.reshaped(v, [*dims_of(v), Const(1)]) for v in (x, w))
         made = _plain_convolution(graph, x, w, Window([1], [], [], [1], []), [(0, 0)], groups)

@@ -22,12 +22,26 @@ from ...ir.passes.transform import new_context
 from ...transforms.bindings.convert_to_dataflow import ConvertToDataflow
 from ..block_builder import BlockBuilder
 from ..importing.relax_operators import R
-from . import contractions, control_flow, elementwise, indexing, reductions, sorting, structural
+from . import (
+    contractions,
+    control_flow,
+    elementwise,
+    indexing,
+    linear_algebra,
+    quantization,
+    random_bits,
+    reductions,
+    sorting,
+    structural,
+)
 from .control_flow import flattened, rebuilt
 from .graph import Graph, dims_of
 from .values import Pair, Value, element_of, is_complex, tensor_type
 
-_RULES = (contractions, control_flow, elementwise, indexing, reductions, sorting, structural)
+_RULES = (
+    *(contractions, control_flow, elementwise, indexing, linear_algebra, quantization, random_bits, reductions),
+    *(sorting, structural),
+)
 """Files that register rules."""
 
 

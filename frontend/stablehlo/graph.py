@@ -21,11 +21,13 @@ from ...ir.locations import location_of
 from ...te.tensor import Tensor
 from ..block_builder import BlockBuilder
 from ..importing.relax_operators import R
-from .values import Dims, Numbers, Pair, Quantized, Splat, Value
+from .values import Dims, Numbers, Pair, Quantized, Splat, Value, is_quantized
 
 Rule = Callable[["Graph", Any], None]
 RULES: dict[str, Rule] = {}
 """operation -> what adds the conversion of its results to the graph"""
+QUANTIZED: dict[str, Rule] = {}
+"""The same for operations with quantized operands or results."""
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
@@ -58,7 +60,7 @@ class Graph:
 
     def convert(self, op: Operation) -> None:
         """Convert an operation. Raises `UnsupportedError` for one without a rule."""
-        found = RULES.get(op.name)
+        found = (QUANTIZED if is_quantized(op) else RULES).get(op.name)
         if found is None:
             raise UnsupportedError(f"'{op.name}'", location=location_of(op), hint="docs/jax.md lists what is converted")
         try:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects.dtypes import is_float
+from ...dialects.stablehlo import UniformType
 from ...dialects.sym.expr import Const, SymExpr
 from ...handles.relax.expr import Expr, const
 from ...handles.tir import prim_expr as tx
@@ -21,7 +22,7 @@ from ...te.tensor import Tensor, compute
 from ..importing.relax_operators import R
 from .bodies import Body, constant
 from .graph import Graph, dims_of, dtype_of, rule
-from .values import Pair, Value, element_of, integers, is_complex, pairs
+from .values import Pair, Quantized, Value, element_of, integers, is_complex, pairs, tensor_type
 
 _REDUCERS: dict[str, Callable[..., Any]] = {"add": R.sum, "multiply": R.prod, "maximum": R.max, "minimum": R.min}
 _BINARY: dict[str, Callable[..., Any]] = {
@@ -74,7 +75,14 @@ def reduce(graph: Graph, op: Operation) -> None:
 def joined(parts: Sequence[Expr], like: Sequence[SSAValue]) -> list[Value]:
     """Return values of the kinds of others, of their parts."""
     rest = iter(parts)
-    return [Pair(next(rest), next(rest)) if is_complex(v) else next(rest) for v in like]
+    return [_of_parts(v, rest) for v in like]
+
+
+def _of_parts(like: SSAValue, rest: Iterator[Expr]) -> Value:
+    if is_complex(like):
+        return Pair(next(rest), next(rest))
+    kind = tensor_type(like).element_type
+    return Quantized(next(rest), kind) if isinstance(kind, UniformType) else next(rest)
 
 
 First = Expr | PrimExpr

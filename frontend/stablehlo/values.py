@@ -96,6 +96,16 @@ def is_complex(value: SSAValue | Attribute) -> bool:
     return isinstance(kind, TensorType) and isinstance(cast("TensorType[Any]", kind).element_type, ComplexType)
 
 
+def is_quantized(op: Operation) -> bool:
+    """Return whether an operation has operands or results of stored integers that stand for others."""
+    types = (v.type for v in (*op.operands, *op.results))
+    return any(isinstance(t, TensorType) and isinstance(_element(t), UniformType) for t in types)
+
+
+def _element(type: Attribute) -> Attribute:
+    return cast("TensorType[Any]", type).element_type
+
+
 def rank_of(value: SSAValue) -> int:
     """Return the rank of a tensor."""
     return len(tensor_type(value).get_shape())
