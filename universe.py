@@ -41,6 +41,7 @@ READ = {
     "stablehlo": "dialects.stablehlo:StableHLO",
     "chlo": "dialects.stablehlo:CHLO",
     "quant": "dialects.stablehlo:Quant",
+    "sdy": "dialects.stablehlo:Sdy",
 }
 """Dialects of other projects that xDSL lacks: they are imported, no pass of tirax has operations of them."""
 

@@ -1,4 +1,4 @@
-"""`stablehlo` and `chlo`, the dialects of JAX and OpenXLA, and `quant`, whose types they use.
+"""`stablehlo` and `chlo`, the dialects of JAX and OpenXLA, and what they use of `quant` and `sdy`.
 
 `frontend/stablehlo` gives the operations their meaning.
 """
@@ -11,6 +11,18 @@ from .operations import HloOp
 
 StableHLO = Dialect("stablehlo", [*operations.STABLEHLO], [*attributes.STABLEHLO])
 CHLO = Dialect("chlo", [*operations.CHLO], [*attributes.CHLO])
+Sdy = Dialect("sdy", [], [*attributes.SHARDY])
 Quant = Dialect("quant", [], [UniformType])
 
-__all__ = ["CHLO", "ConvAttr", "HloOp", "Quant", "StableHLO", "StructAttr", "TokenType", "UniformType", "WordAttr"]
+__all__ = [
+    "CHLO",
+    "ConvAttr",
+    "HloOp",
+    "Quant",
+    "Sdy",
+    "StableHLO",
+    "StructAttr",
+    "TokenType",
+    "UniformType",
+    "WordAttr",
+]

@@ -244,6 +244,23 @@ STRUCTURES = (
 )  # fmt: skip
 
 
+class TextAttr(ParametrizedAttribute):
+    """An attribute that is kept as text."""
+
+    text: StringAttr
+
+    @classmethod
+    def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
+        return [StringAttr(parser._parse_dialect_symbol_body())]  # pyright: ignore[reportPrivateUsage]
+
+    def print_parameters(self, printer: Printer) -> None:
+        printer.print_string(f"<{self.text.data}>")
+
+
+SHARDINGS = ("dimension", "mesh", "mesh_axis", "op_sharding_rule", "sharding", "sharding_per_value", "sub_axis_info")
+"""Attributes of `sdy` that say where parts of tensors are, which means nothing for one device."""
+
+
 def _class(base: type[ParametrizedAttribute], name: str) -> type[ParametrizedAttribute]:
     words = "".join(word.capitalize() for word in name.replace(".", "_").split("_"))
     body = {"name": name, "__module__": __name__, "__doc__": f"`#{name}`.", "__annotations__": base.__annotations__}
@@ -267,6 +284,7 @@ def _register(dialect: str) -> list[type[ParametrizedAttribute]]:
 
 STABLEHLO = (*_register("stablehlo"), ConvAttr, TokenType)
 CHLO = tuple(_register("chlo"))
+SHARDY = tuple(_class(TextAttr, f"sdy.{name}") for name in SHARDINGS)
 
 
 def word(name: str, text: str) -> Attribute:

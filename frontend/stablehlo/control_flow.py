@@ -12,7 +12,7 @@ from ...diagnostics import ShapeError, UnsupportedError
 from ...handles.relax.expr import Expr, const
 from ..importing.relax_operators import R
 from .graph import Graph, dims_of, rule
-from .reductions import joined
+from .reductions import Windows, joined, reduced_windows
 from .sorting import best
 from .values import Numbers, Pair, Quantized, Splat, Value, attribute, integer, word
 
@@ -195,6 +195,22 @@ def custom_call(graph: Graph, op: Operation) -> None:
 def placement(graph: Graph, op: Operation) -> None:
     """Keep a value: there is one device."""
     graph.set(op, *(graph.values[v] for v in op.operands))
+
+
+@custom("stablehlo.dynamic_reduce_window")
+def dynamic_reduce_window(graph: Graph, op: Operation) -> None:
+    """Reduce windows whose extents are sizes."""
+    count = (len(op.operands) - 5) // 2
+    inputs, starts = op.operands[:count], op.operands[count : 2 * count]
+    sizes, *steps, padding = (graph.sizes(v) for v in op.operands[2 * count :])
+    numbers = [[d.constant for d in row] for row in steps]
+    if any(n is None for row in numbers for n in row):
+        raise UnsupportedError("windows whose strides depend on sizes")
+    rows = list(zip(padding[::2], padding[1::2], strict=True))
+    called: Any = attribute(op, "called_computations")
+    block = graph.functions[called.data[0].string_value()].body.block
+    windows = Windows(graph.dims(inputs[0]), sizes, *cast("list[list[int]]", numbers), rows)
+    reduced_windows(graph, op, block, windows, inputs, starts)
 
 
 @custom("shape_assertion")

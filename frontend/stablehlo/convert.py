@@ -55,17 +55,18 @@ def is_of_stablehlo(module: ModuleOp) -> bool:
     )
 
 
-def convert(module: ModuleOp) -> ModuleOp:
+def convert(module: ModuleOp, shapes: Sequence[Sequence[object]] | None = None) -> ModuleOp:
     """Return a module with a Relax function for each public function of `module`, which is not changed.
 
-    A size `?` is a symbolic variable. A tensor of complex numbers is one of their parts, with a last dimension of two.
-    Raises `UnsupportedError` for what has no translation, `ShapeError` for sizes that contradict each other.
+    A size `?` is a symbolic variable, of the name that it has in `shapes` of the parameters of `main`. A tensor of
+    complex numbers is one of their parts, with a last dimension of two. Raises `UnsupportedError` for what has no
+    translation, `ShapeError` for sizes that contradict each other.
     """
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
     builder = BlockBuilder()
     for function in functions.values():
         if not function.is_declaration and _is_public(function, functions):
-            _convert(builder, function, functions)
+            _convert(builder, function, functions, shapes if function.sym_name.data == "main" else None)
     made = cast(IRModule, builder.get()).op  # type: ignore[attr-defined]
     ConvertToDataflow(min_size=1).apply(new_context(), made)
     return made
@@ -76,10 +77,17 @@ def _is_public(function: func.FuncOp, functions: dict[str, func.FuncOp]) -> bool
     return visibility is None or visibility.data == "public" or len(functions) == 1
 
 
-def _convert(builder: BlockBuilder, function: func.FuncOp, functions: dict[str, func.FuncOp]) -> None:
+def _convert(
+    builder: BlockBuilder,
+    function: func.FuncOp,
+    functions: dict[str, func.FuncOp],
+    shapes: Sequence[Sequence[object]] | None,
+) -> None:
     names = NameSupply()
     labels = [names.fresh(identifier(name_of(a) or "") or f"arg{k}") for k, a in enumerate(function.args)]
-    params = [RelaxVar(label, _type_of(arg, names)) for label, arg in zip(labels, function.args, strict=True)]
+    given = [()] * len(labels) if shapes is None or len(shapes) != len(labels) else shapes
+    rows = zip(labels, function.args, given, strict=True)
+    params = [RelaxVar(label, _type_of(arg, names, list(map(str, shape)))) for label, arg, shape in rows]
     with builder.function(function.sym_name.data, params):
         graph = Graph(builder, functions)
         parts = [part for arg, param in zip(function.args, params, strict=True) for part in _split(graph, arg, param)]
@@ -88,9 +96,13 @@ def _convert(builder: BlockBuilder, function: func.FuncOp, functions: dict[str, 
         builder.emit_func_output(values[0] if len(values) == 1 else Tuple(values))
 
 
-def _type_of(arg: SSAValue, names: NameSupply) -> TensorStructInfo:
+def _type_of(arg: SSAValue, names: NameSupply, named: Sequence[str]) -> TensorStructInfo:
     shape = tensor_type(arg).get_shape()
-    dims: list[SymExpr] = [Var(names.fresh("n")) if n == DYNAMIC_INDEX else Const(n) for n in shape]
+    dims: list[SymExpr] = [Const(n) for n in shape]
+    for axis, size in enumerate(shape):
+        if size == DYNAMIC_INDEX:
+            known = axis < len(named) and named[axis].isidentifier()
+            dims[axis] = Var(named[axis] if known else names.fresh("n"))
     if is_complex(arg):
         dims.append(Const(2))
     return TensorStructInfo(dims, dtype_name(element_of(arg)))

@@ -55,7 +55,8 @@ def elementwise(graph: Graph, op: Operation) -> None:
         return
     function = _operator(op, element_of(op.operands[-1], op))
     if function is not None and any(_number(graph, v) is None for v in op.operands):
-        made = graph.emit(function(*(_operand(graph, v) for v in op.operands)))
+        dims = result_dims(graph, op.operands)
+        made = graph.emit(function(*(_operand(graph, v, dims) for v in op.operands)))
         graph.set(op, made)
     elif op.name == "stablehlo.convert" and _is_plain_cast(op):
         graph.set(op, graph.cast(graph.tensor(op.operands[0]), element_of(op.results[0])))
@@ -72,10 +73,10 @@ def _number(graph: Graph, value: SSAValue) -> bool | int | float | None:
     return graph.number(value)
 
 
-def _operand(graph: Graph, value: SSAValue) -> Expr:
-    """Return a tensor, or a number as a scalar that is broadcast."""
+def _operand(graph: Graph, value: SSAValue, dims: Dims) -> Expr:
+    """Return a tensor of these sizes, or a number as a scalar that is broadcast."""
     number = graph.number(value)
-    return graph.tensor(value) if number is None else const(number, element_of(value))
+    return graph.matched(graph.tensor(value), dims) if number is None else const(number, element_of(value))
 
 
 def _kernels(graph: Graph, op: Operation) -> Value:

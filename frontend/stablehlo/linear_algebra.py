@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, i32
+from xdsl.dialects.builtin import DictionaryAttr, IntegerAttr, f32, f64, i32
 from xdsl.ir import Operation
 
 from ...diagnostics import UnsupportedError
@@ -19,7 +19,7 @@ from ...te.extern_body import Statements, filled
 from ...te.tensor import Tensor
 from ..importing.relax_operators import R
 from .control_flow import custom
-from .graph import Graph, dims_of, rule
+from .graph import Graph, dims_of, dtype_of, rule
 from .scalars import number
 from .sorting import best
 from .structural import transposed
@@ -45,9 +45,10 @@ def triangular_solve(graph: Graph, op: Operation) -> None:
         raise UnsupportedError("a triangular system of complex numbers")
     a, b = (graph.tensor(v) for v in op.operands)
     transpose = word(op, "transpose_a") in ("TRANSPOSE", "ADJOINT")
-    graph.set(
-        op, _solved(graph, a, b, truth(op, "left_side"), truth(op, "lower"), transpose, truth(op, "unit_diagonal"))
-    )
+    wide = dtype_of(a) if dtype_of(a) in (f32, f64) else f32
+    flags = (truth(op, "left_side"), truth(op, "lower"), transpose, truth(op, "unit_diagonal"))
+    made = _solved(graph, graph.cast(a, wide), graph.cast(b, wide), *flags)
+    graph.set(op, graph.cast(made, dtype_of(b)))
 
 
 def _solved(graph: Graph, a: Expr, b: Expr, left: bool, lower: bool, transpose: bool, unit: bool) -> Expr:

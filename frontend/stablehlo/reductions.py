@@ -174,15 +174,25 @@ def map_(graph: Graph, op: Operation) -> None:
 class Windows:
     """Where the elements of windows are."""
 
-    def __init__(self, op: Operation, dims: Sequence[SymExpr]):
-        count = len(dims)
-        ones = [1] * count
-        self.dims = dims
-        self.sizes = integers(op, "window_dimensions", ones)
-        self.strides = integers(op, "window_strides", ones)
-        self.base = integers(op, "base_dilations", ones)
-        self.dilations = integers(op, "window_dilations", ones)
-        self.padding = pairs(op, "padding", count)
+    def __init__(
+        self,
+        dims: Sequence[SymExpr],
+        sizes: Sequence[SymExpr],
+        strides: Sequence[int],
+        base: Sequence[int],
+        dilations: Sequence[int],
+        padding: Sequence[tuple[SymExpr, SymExpr]],
+    ):
+        self.dims, self.sizes, self.strides = dims, sizes, strides
+        self.base, self.dilations, self.padding = base, dilations, padding
+
+    @classmethod
+    def of(cls, op: Operation, dims: Sequence[SymExpr]) -> Windows:
+        """Return the windows of an operation's attributes."""
+        ones = [1] * len(dims)
+        numbers = (integers(op, name, ones) for name in ("window_strides", "base_dilations", "window_dilations"))
+        sizes = [Const(n) for n in integers(op, "window_dimensions", ones)]
+        return cls(dims, sizes, *numbers, [(Const(a), Const(b)) for a, b in pairs(op, "padding", len(dims))])
 
     def results(self) -> list[SymExpr]:
         """Return how many windows there are."""
@@ -190,8 +200,9 @@ class Windows:
         for axis, size in enumerate(self.dims):
             wide = Const(0) if size.constant == 0 else (size - 1) * self.base[axis] + 1
             wide = wide + self.padding[axis][0] + self.padding[axis][1]
-            window = 0 if self.sizes[axis] == 0 else (self.sizes[axis] - 1) * self.dilations[axis] + 1
-            empty = wide.constant is not None and (wide.constant < window or wide.constant == 0)
+            window = (self.sizes[axis] - 1) * self.dilations[axis] + 1
+            room = (wide - window).constant
+            empty = wide.constant == 0 or (room is not None and room < 0)
             made.append(Const(0) if empty else (wide - window) // self.strides[axis] + 1)
         return made
 
@@ -202,14 +213,14 @@ class Windows:
         for axis, (index, offset) in enumerate(zip(i, r, strict=True)):
             low, high = self.padding[axis]
             at = index.astype(i64) * self.strides[axis] + offset.astype(i64) * self.dilations[axis]
-            at = at - tx.const(low, i64)
+            at = at - from_sym(low).astype(i64)
             if self.base[axis] != 1:
                 whole = tx.floormod(at, tx.const(self.base[axis], i64))
                 inside.append(tx.equal(whole, tx.const(0, i64)))
                 at = tx.floordiv(at, tx.const(self.base[axis], i64))
-            if low > 0 or self.base[axis] != 1:
+            if low.constant is None or low.constant > 0 or self.base[axis] != 1:
                 inside.append(tx.greater_equal(at, tx.const(0, i64)))
-            if high > 0 or self.base[axis] != 1:
+            if high.constant is None or high.constant > 0 or self.base[axis] != 1:
                 inside.append(tx.less(at, from_sym(self.dims[axis]).astype(i64)))
             places.append(at)
         return places, inside
@@ -219,14 +230,24 @@ class Windows:
 def reduce_window(graph: Graph, op: Operation) -> None:
     """Reduce each window."""
     inputs, starts = split(op)
-    name = known_reducer(op.regions[0].block)
-    windows = Windows(op, graph.dims(inputs[0]))
+    reduced_windows(graph, op, op.regions[0].block, Windows.of(op, graph.dims(inputs[0])), inputs, starts)
+
+
+def reduced_windows(
+    graph: Graph,
+    op: Operation,
+    block: Block,
+    windows: Windows,
+    inputs: Sequence[SSAValue],
+    starts: Sequence[SSAValue],
+) -> None:
+    """Define the results of an operation as the reductions of windows."""
+    name = known_reducer(block)
     if name is not None:
         graph.set(op, _plain_windows(graph, name, windows, inputs[0], starts[0]))
         return
     xs = [p for v in inputs for p in graph.parts(v)]
-    body = Body(graph, op.regions[0].block)
-    graph.set(op, *joined(_general_windows(graph, body, windows, xs, firsts(graph, starts)), inputs))
+    graph.set(op, *joined(_general_windows(graph, Body(graph, block), windows, xs, firsts(graph, starts)), inputs))
 
 
 _SCANS: dict[str, Callable[..., Any]] = {"add": R.cumsum, "multiply": R.cumprod}
@@ -246,10 +267,11 @@ def _plain_windows(graph: Graph, name: str, windows: Windows, source: SSAValue, 
     def kernel(t: Tensor, *rest: Tensor) -> Tensor:
         (outside,) = scalars_of([between], rest)
         axes = [reduce_axis((0, size), f"r{k}") for k, size in enumerate(windows.sizes)]
-        moving = [a for a, size in zip(axes, windows.sizes, strict=True) if size != 1]
+        moving = [a for a, size in zip(axes, windows.sizes, strict=True) if size.constant != 1]
 
         def element(*i: PrimExpr) -> PrimExpr:
-            offsets = [a.var if size != 1 else tx.const(0, i64) for a, size in zip(axes, windows.sizes, strict=True)]
+            rows = zip(axes, windows.sizes, strict=True)
+            offsets = [a.var if size.constant != 1 else tx.const(0, i64) for a, size in rows]
             places, inside = windows.place(i, offsets)
             value = tx.if_then_else(tx.logical_and(*inside), t(*places), outside) if inside else t(*places)
             return _TE[name](value, axis=moving) if moving else value
@@ -270,14 +292,15 @@ _TE: dict[str, Callable[..., Any]] = {
 
 def _scanned(windows: Windows) -> int | None:
     """Return the dimension along which windows hold all elements up to each one."""
-    moving = [a for a, size in enumerate(windows.sizes) if size != 1]
+    moving = [a for a, size in enumerate(windows.sizes) if size.constant != 1]
     plain = all(n == 1 for n in (*windows.strides, *windows.base, *windows.dilations))
     if len(moving) != 1 or not plain:
         return None
     (axis,) = moving
     size = windows.sizes[axis]
-    others = all(p == (0, 0) for a, p in enumerate(windows.padding) if a != axis)
-    return axis if windows.dims[axis].constant == size and windows.padding[axis] == (size - 1, 0) and others else None
+    others = all(n.constant == 0 for a, p in enumerate(windows.padding) if a != axis for n in p)
+    low, high = windows.padding[axis]
+    return axis if windows.dims[axis] == size and low == size - 1 and high.constant == 0 and others else None
 
 
 def _general_windows(
@@ -292,7 +315,7 @@ def _general_windows(
         def statements(b: Statements, *outs: Tensor) -> None:
             with b.loops("i", dims, parallel=True) as i:
                 cells = [b.cell(f"s{k}", v.type, f) for k, (v, f) in enumerate(zip(values, first, strict=True))]
-                with b.loops("r", [Const(n) for n in windows.sizes]) as r:
+                with b.loops("r", windows.sizes) as r:
                     places, inside = windows.place(i, r)
                     condition = tx.logical_and(*inside) if inside else tx.const(True, i1)
                     rows = zip(values, first, strict=True)
@@ -312,7 +335,7 @@ def select_and_scatter(graph: Graph, op: Operation) -> None:
     operand, source, start = op.operands
     select, combine = (Body(graph, region.block) for region in op.regions)
     x, updates = graph.parts(operand), graph.parts(source)
-    windows = Windows(op, dims_of(x[0]))
+    windows = Windows.of(op, dims_of(x[0]))
     starts = firsts(graph, [start])
 
     def kernel(*given: Tensor) -> Sequence[Tensor]:
@@ -327,7 +350,7 @@ def select_and_scatter(graph: Graph, op: Operation) -> None:
                 best = [b.cell(f"v{k}", t.type, tx.const(0, t.type)) for k, t in enumerate(xs)]
                 at = [b.cell(f"p{k}", i64, tx.const(0, i64)) for k in range(len(i))]
                 found = b.cell("found", i32, tx.const(0, i32))
-                with b.loops("r", [Const(n) for n in windows.sizes]) as r:
+                with b.loops("r", windows.sizes) as r:
                     places, inside = windows.place(i, r)
                     with b.when(tx.logical_and(*inside) if inside else tx.const(True, i1)):
                         elements = [b.let("e", t(*places)) for t in xs]

@@ -229,8 +229,8 @@ def erfc_of(x: PrimExpr) -> PrimExpr:
     return tx.select(tx.less(size, number(2.0, x)), near, above)
 
 
-def _order_bits(x: PrimExpr) -> PrimExpr:
-    """Return integers in the total order of floats: -NaN, …, -0, 0, …, NaN."""
+def order_bits(x: PrimExpr) -> PrimExpr:
+    """Return integers in the total order of floats, -NaN, …, -0, 0, …, NaN; of such integers, the bits of the float."""
     kind = signed_of(x.type)
     bits = reinterpret(kind, x)
     rest = number(2 ** (bit_width(kind) - 1) - 1, kind)
@@ -250,7 +250,7 @@ COMPARISONS = {
 
 def _compare(op: Operation, a: PrimExpr, b: PrimExpr) -> PrimExpr:
     if word(op, "compare_type") == "TOTALORDER" and is_float(a.type):
-        a, b = _order_bits(a), _order_bits(b)
+        a, b = order_bits(a), order_bits(b)
     return COMPARISONS[word(op, "comparison_direction")](as_integer(a), as_integer(b))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects.builtin import i1, i32, i64
 from xdsl.ir import Block, Operation
@@ -11,14 +11,16 @@ from ...dialects.dtypes import dtype_name, is_float
 from ...dialects.sym.expr import Const
 from ...handles.relax.expr import Expr
 from ...handles.tir import prim_expr as tx
+from ...handles.tir.intrinsics import reinterpret
 from ...handles.tir.prim_expr import PrimExpr, from_sym
 from ...te.extern_body import Statements, filled
-from ...te.tensor import Tensor
+from ...te.tensor import Tensor, compute
 from ..importing.relax_operators import R
 from .bodies import Body
 from .graph import Graph, dims_of, dtype_of, rule
 from .reductions import joined
-from .values import integer, is_complex, rank_of, word
+from .scalars import order_bits
+from .values import element_of, integer, is_complex, rank_of, word
 
 
 @rule("stablehlo.sort")
@@ -137,8 +139,18 @@ def top_k(graph: Graph, op: Operation) -> None:
 
 
 def best(graph: Graph, op: Operation, k: int) -> None:
-    """Define the results of an operation as the greatest elements along the last dimension."""
+    """Define the results of an operation as the greatest elements along the last dimension, in the total order."""
     x = graph.tensor(op.operands[0])
-    kind = op.results[1].type.element_type  # type: ignore[attr-defined]
-    pair = graph.emit(R.topk(x, k=k, axis=-1, ret_type="both", largest=True, dtype=dtype_name(kind)))
-    graph.set(op, *(graph.emit(pair[n]) for n in range(2)))
+    dtype = dtype_of(x)
+    kind = dtype_name(element_of(op.results[1]))
+    keys = _mapped(graph, x, order_bits) if is_float(dtype) else x
+    pair = graph.emit(R.topk(keys, k=k, axis=-1, ret_type="both", largest=True, dtype=kind))
+    values, places = (graph.emit(pair[n]) for n in range(2))
+    if is_float(dtype):
+        values = _mapped(graph, values, lambda bits: reinterpret(dtype, order_bits(bits)))
+    graph.set(op, values, places)
+
+
+def _mapped(graph: Graph, x: Expr, function: Callable[[PrimExpr], PrimExpr]) -> Expr:
+    dims = list(dims_of(x))
+    return graph.one("key", lambda t: compute(dims, lambda *i: function(t(*i)), "key"), x)

@@ -207,18 +207,35 @@ def sliced(x: Expr, first: Sequence[int], last: Sequence[int], steps: Sequence[i
 
 @rule("stablehlo.real_dynamic_slice")
 def real_dynamic_slice(graph: Graph, op: Operation) -> None:
-    """Take elements at regular distances, of bounds that are sizes."""
-    first, last, steps = (graph.sizes(v) for v in op.operands[1:])
-    dims = [-((a - b) // s) for a, b, s in zip(first, last, steps, strict=True)]
+    """Take elements at regular distances, from places that are sizes or computed, as many as sizes say."""
+    _, start, limit, strides = op.operands
+    steps = graph.sizes(strides)
+    lengths = _distance(graph, start, limit)
+    dims = [-(-n // s) for n, s in zip(lengths, steps, strict=True)]
+    known = isinstance(graph.values[start], Numbers)
+    first = graph.sizes(start) if known else []
+
+    def element(t: Tensor, rest: Sequence[Tensor], i: Sequence[PrimExpr]) -> PrimExpr:
+        begins = [from_sym(n) for n in first] if known else [rest[0](tx.const(a, i64)) for a in range(len(i))]
+        rows = zip(i, begins, steps, strict=True)
+        return t(*(k.astype(i64) * from_sym(s).astype(i64) + n.astype(i64) for k, n, s in rows))
 
     def taken(x: Expr) -> Expr:
-        def element(t: Tensor, i: Sequence[PrimExpr]) -> PrimExpr:
-            rows = zip(i, first, steps, strict=True)
-            return t(*(k.astype(i64) * from_sym(s) + from_sym(a) for k, a, s in rows))
-
-        return graph.one("slice", lambda t: compute(dims, lambda *i: element(t, i), "slice"), x)
+        tensors = [x] if known else [x, graph.tensor(start)]
+        return graph.one("slice", lambda t, *rest: compute(dims, lambda *i: element(t, rest, i), "slice"), *tensors)
 
     graph.each(op, op.operands[0], taken)
+
+
+def _distance(graph: Graph, start: SSAValue, limit: SSAValue) -> list[SymExpr]:
+    """Return how far limits are from where a slice begins: `start + sizes` is as far as the sizes."""
+    if isinstance(graph.values[start], Numbers) and isinstance(graph.values[limit], Numbers):
+        return [b - a for a, b in zip(graph.sizes(start), graph.sizes(limit), strict=True)]
+    made = limit.owner
+    if isinstance(made, Operation) and made.name == "stablehlo.add" and start in made.operands:
+        (other,) = [v for v in made.operands if v is not start] or [start]
+        return graph.sizes(other)
+    return graph.sizes(limit)
 
 
 @rule("stablehlo.reverse")
