@@ -209,7 +209,8 @@ def dynamic_reduce_window(graph: Graph, op: Operation) -> None:
     rows = list(zip(padding[::2], padding[1::2], strict=True))
     called: Any = attribute(op, "called_computations")
     block = graph.functions[called.data[0].string_value()].body.block
-    windows = Windows(graph.dims(inputs[0]), sizes, *cast("list[list[int]]", numbers), rows)
+    strides, base, dilations = cast("list[list[int]]", numbers)
+    windows = Windows(graph.dims(inputs[0]), sizes, strides, base, dilations, rows)
     reduced_windows(graph, op, block, windows, inputs, starts)
 
 

@@ -190,9 +190,12 @@ class Windows:
     def of(cls, op: Operation, dims: Sequence[SymExpr]) -> Windows:
         """Return the windows of an operation's attributes."""
         ones = [1] * len(dims)
-        numbers = (integers(op, name, ones) for name in ("window_strides", "base_dilations", "window_dilations"))
+        steps, base, dilations = (
+            integers(op, name, ones) for name in ("window_strides", "base_dilations", "window_dilations")
+        )
         sizes = [Const(n) for n in integers(op, "window_dimensions", ones)]
-        return cls(dims, sizes, *numbers, [(Const(a), Const(b)) for a, b in pairs(op, "padding", len(dims))])
+        padding = [(Const(a), Const(b)) for a, b in pairs(op, "padding", len(dims))]
+        return cls(dims, sizes, steps, base, dilations, padding)
 
     def results(self) -> list[SymExpr]:
         """Return how many windows there are."""
