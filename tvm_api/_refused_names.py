@@ -100,7 +100,6 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("get_vscale_expr", "get_active_lane_mask"), "vectors have known lengths"),
         **dict.fromkeys(("get_tir_pipeline", "get_default_tir_pipeline"), "relax.get_pipeline names all pipelines"),
         "CallEffectKind": _CPP,
-        "ret": "a result is a statement: T.ret in a script",
     },
     "relax": {
         "ExecBuilder": _BYTECODE,

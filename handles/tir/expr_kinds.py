@@ -153,6 +153,8 @@ def _float_imm(dtype: DTypeLike, value: float) -> SSAValue:
 
 def _let(var: PrimExpr, value: ExprLike, body: ExprLike) -> SSAValue:
     bound = _ssa(value)
+    if bound.type != var.type:
+        raise DTypeError("a variable has a value of its dtype", expected=var.type, found=bound.type)
     block = Block(arg_types=[bound.type])
     set_name(block.args[0], name_of(var.ssa))
     note(block.args[0], var.ssa)

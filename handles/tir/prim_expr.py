@@ -228,7 +228,7 @@ def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
     if isinstance(value, np.generic):
         dtype, value = dtype or str(value.dtype), value.item()
     if dtype is None:
-        dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
+        dtype = _default_dtype(value)
     element = as_type(dtype)
     if isinstance(element, VectorType):
         scalar = const(value, scalar_of(element)).ssa
@@ -242,6 +242,18 @@ def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
         if not low <= int(value) <= high:
             raise DTypeError("the constant does not fit its dtype", expected=dtype_name(element), found=value)
     return PrimExpr(tir.ConstOp(value, element).result)
+
+
+def _default_dtype(value: Number) -> str:
+    """Return the dtype of a number without one: 32 bits where they hold it, else 64."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int32" if -(2**31) <= value < 2**31 else "int64"
+    return "float64" if _LARGEST_FLOAT32 < abs(value) < math.inf else "float32"
+
+
+_LARGEST_FLOAT32 = float(np.finfo(np.float32).max)
 
 
 def integer_range(dtype: Attribute) -> tuple[int, int]:

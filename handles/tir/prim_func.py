@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerType, StringAttr
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import ShapeError, TiraxError
 from ...dialects import relax, tir
@@ -124,6 +124,12 @@ def _extent(dim: SymExpr) -> SymExpr:
     return dim if dim.constant is None else Const(dim.constant)
 
 
+def _result_type(block: Block) -> Attribute | None:
+    """Return the type of what a body returns at its end."""
+    last = block.last_op
+    return last.value.type if isinstance(last, tir.ReturnOp) else None
+
+
 def _function_op(
     params: Sequence[Any],
     body: Stmt,
@@ -160,7 +166,7 @@ def _function_op(
         private=symbol is None,
         attrs=DictionaryAttr({k: v for k, v in attributes.items() if v is not None}) if attributes else None,
         handle_names=handles if buffers else None,
-        ret_type=None if ret_type in (None, "", "void") else dtype_of(ret_type),
+        ret_type=_result_type(block) if ret_type in (None, "", "void") else dtype_of(ret_type),
     )
 
 

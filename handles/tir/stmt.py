@@ -13,6 +13,7 @@ Here is what the classes share; they are in `control_flow`, `storage` and `block
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Generic, TypeVar, cast
 
@@ -183,14 +184,24 @@ class ScopeStmt(BuiltStmt):
         add_to(cast(IRBlock, self.op.parent), body, mapping)
 
 
+@dataclass(frozen=True)
+class Returned:
+    """The end of a function, with its result: `Evaluate(ret(x))`."""
+
+    value: ExprLike
+
+
 class Evaluate(BuiltStmt):
     """Evaluates an expression for its effect."""
 
     __slots__ = ()
     PARTS = ("value",)
 
-    def __init__(self, value: ExprLike, span: object = None):
-        self._set(lambda block: tir.EvaluateOp(planted_in(value, block)))
+    def __init__(self, value: ExprLike | Returned, span: object = None):
+        if isinstance(value, Returned):
+            self._set(lambda block: tir.ReturnOp(planted_in(value.value, block)))
+        else:
+            self._set(lambda block: tir.EvaluateOp(planted_in(value, block)))
 
     value = Part(expr_node, "value")
 

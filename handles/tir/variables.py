@@ -25,6 +25,8 @@ class Var(PrimExpr):
     __slots__ = ()
 
     def __init__(self, name: str, dtype: DTypeLike = "int32"):
+        if not isinstance(name, str):
+            raise DTypeError("the name of a variable is a string", found=repr(name))
         value = FreeBlock(arg_types=[as_type(dtype)]).args[0]
         set_name(value, name)
         super().__init__(value)

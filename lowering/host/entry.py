@@ -38,11 +38,11 @@ from .body import Body
 from .checks import Check, is_native
 from .function import HostFunction, HostModule
 from .info import function_info, param_struct_info
-from .kernels import Kernel, prepare_kernel, run_kernels
+from .kernels import Kernel, prepare_kernel, run_kernels, scalar_of_kernel
 from .marks import mark_function
 from .native import I32, I64, PTR, f64
 from .symbols import ENTRY_PREFIX
-from .values import Tensor, Value, array_over, as_long, flat_fields, new_descr, number_object
+from .values import Tensor, Value, array_over, as_long, as_object, flat_fields, new_descr, number_object
 
 
 def relax_entry(module: HostModule, op: relax.FuncOp) -> func.FuncOp:
@@ -61,15 +61,22 @@ def relax_entry(module: HostModule, op: relax.FuncOp) -> func.FuncOp:
 
 
 def tir_entry(module: HostModule, name: str, op: tir.FuncOp) -> func.FuncOp:
-    """Return the entry point of the tir function `name`: inputs and outputs are arguments, the result is None."""
+    """Return the entry point of the tir function `name`: inputs and outputs are arguments, the result is a number or
+    None.
+    """
     accesses = module.kernels[name].accesses
     types = [param_struct_info(p) for p in op.params]
     params = list(zip(op.params, types, accesses, strict=True))
-    module.infos.append(function_info(op, name, params, None))
+    result = None if op.ret_type is None else relax.PrimType.of(op.ret_type)
+    module.infos.append(function_info(op, name, params, result))
     f = HostFunction(module, name)
 
     def run(values: list[Value]) -> None:
-        run_kernels(f, [prepare_kernel(f, name, values, [], op)])
+        call = prepare_kernel(f, name, values, [], op)
+        if call.signature.result is not None:
+            f.give(as_object(f, scalar_of_kernel(f, call)))
+            return
+        run_kernels(f, [call])
         f.give(f.slot(Slot.NONE))
 
     return _entry(f, op, types, accesses, run)

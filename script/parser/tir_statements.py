@@ -61,6 +61,8 @@ def _assign(p: TirParser, node: ast.Assign) -> None:
 def _bind(p: TirParser, target: ast.expr, value: Any, node: ast.AST) -> None:
     """Bind `value` to a name, or the elements of a tuple to several names."""
     if isinstance(target, ast.Tuple | ast.List):
+        if isinstance(value, MetaVar) and isinstance(value.value, tuple | list):
+            value = [MetaVar(each) for each in cast("list[Any]", value.value)]
         items = cast("list[Any]", list(value)) if isinstance(value, tuple | list) else [value]
         if len(items) != len(target.elts):
             raise p.error(node, "the numbers of names and values differ", expected=len(target.elts), found=len(items))
@@ -302,10 +304,11 @@ def _evaluate(p: TirParser, site: CallSite) -> None:
         p.emit(tir.EvaluateOp(expr(p, value, site.node)), site.node)
 
 
-def _let_statement(p: TirParser, site: CallSite) -> SSAValue:
+def _let_statement(p: TirParser, site: CallSite) -> SSAValue | None:
     value, var = _let_arguments(site)
     if isinstance(var, Var | FreshVar) and isinstance(site.node, ast.Call):
-        return _let_variable(p, site.node, value, var)
+        _let_variable(p, site.node, value, var)
+        return None
     return p.emit(tir.LetOp(expr(p, value, site.node)), site.node)
 
 

@@ -50,7 +50,7 @@ _NAMES = NamesOnly(
         "handles.tir.block_views": "Block BlockRealize",
         "handles.tir.control_flow": "AssertStmt AttrStmt For ForKind IfThenElse While",
         "handles.tir.domains": "BufferRegion IterVar MatchBufferRegion",
-        "handles.tir.stmt": "Evaluate SeqStmt",
+        "handles.tir.stmt": "Evaluate SeqStmt ret=Returned",
         "handles.tir.storage": "Allocate AllocateConst BufferStore DeclBuffer LetStmt",
         "handles.tir.variables": "SizeVar Var",
         "handles.tir.ir_builder": "stmt_list stmt_seq",
