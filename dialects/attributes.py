@@ -17,7 +17,7 @@ PyValue = None | bool | int | float | str | Attribute | Sequence[Any]
 def to_attr(value: PyValue) -> Attribute | None:
     """Convert a Python value to an attribute; None becomes an absent one, lists become arrays, attributes are kept.
 
-    Raises `DTypeError` for an integer of more than 64 bits.
+    Raises `DTypeError` for an integer of more than 64 bits, and for other objects.
     """
     if value is None or isinstance(value, Attribute):
         return value
@@ -29,6 +29,8 @@ def to_attr(value: PyValue) -> Attribute | None:
         return FloatAttr(value, f64)
     if isinstance(value, str):
         return StringAttr(value)
+    if not isinstance(cast(object, value), Iterable):
+        raise DTypeError("not an attribute", expected="a number, a string or a list of them", found=value)
     return ArrayAttr([cast(Attribute, to_attr(v)) for v in value])
 
 

@@ -169,7 +169,7 @@ class TensorStructInfo(_Shaped):
         if isinstance(known, ShapeType):  # of a variable: the extents of its value if known, else the variable itself
             self._variable = shape
             ndim = known.ndim.data
-            known = known.dims if known.dims is not None else cast(Any, shape).name_hint
+            known = cast(Any, shape).name_hint
         self.type = relax.TensorType.of(
             known,
             as_dtype(None if dtype is None else str(dtype) if not isinstance(dtype, Attribute) else dtype),

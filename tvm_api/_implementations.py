@@ -40,6 +40,7 @@ IMPLEMENTATIONS = {
         ternary unary
     """,
     "relax.op.builtin": "builtin",
+    "relax.op.ccl": "ccl",
     "relax.op.grad": "grad",
     "relax.op.image": "image",
     "relax.op.memory": "memory view",

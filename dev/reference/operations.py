@@ -50,10 +50,10 @@ def operators() -> str:
         "# Relax operators\n",
         "Each is a function of `R`, and of `relax.op`, by the name behind `relax.`.\n",
     ]
-    lines += table(("operator", "meaning"), (_index_row(name, cls) for name, cls in sorted(OPERATORS.items())))
+    lines += table(("operator", "meaning"), (_index_row(name, cls) for name, cls in _operators()))
     lines += ["", "Functions that stand for several operators:\n"]
     lines += table(("function", "meaning"), (_composite_row(name) for name in sorted(COMPOSITES)))
-    for _, cls in sorted(OPERATORS.items()):
+    for _, cls in _operators():
         lines += section(cls)
     return "\n".join(lines) + "\n"
 
@@ -78,6 +78,11 @@ def dialect(name: str) -> str:
     for op in ops:
         lines += section(op)
     return "\n".join(lines) + "\n"
+
+
+def _operators() -> list[tuple[str, Any]]:
+    """Return the operators without those that only programs of TVM use."""
+    return [(n, cls) for n, cls in sorted(OPERATORS.items()) if not cls.__module__.startswith("tirax.tvm_api.")]
 
 
 def operations_of(name: str) -> list[type[Any]]:

@@ -73,7 +73,6 @@ REASONS: tuple[tuple[str, str, str, str], ...] = (
     ("target.datatype.*", "*", "*", "data types of users: those of tirax are rows of dialects.dtypes"),
     ("relax.backend.*", "*", "*", _VENDOR),
     ("*.distributed.*", "*", "*", _MACHINES),
-    ("relax.op.ccl.*", "*", "*", _MACHINES),
     ("script.*.distributed*", "*", "*", _MACHINES),
     ("meta_schedule.runner.utils.*", "*", "*", "a part of TVM's runner: measurements have processes of their own"),
     ("meta_schedule.*.local_*", "*", "*", "a part of TVM's runner: measurements have processes of their own"),

@@ -9,11 +9,12 @@ from xdsl.dialects.builtin import StringAttr, TupleType, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ..dtypes import byte_size
-from ..sym.expr import SymExpr, product
+from ..sym.analyzer import is_nonnegative
+from ..sym.expr import Const, SymExpr, product
 from .creation import extent_operand
 from .leaves import DataTypeOp
 from .operator import NOTHING, Attr, Kind, Nothing, Operator, as_dtype, operator
-from .types import PrimType, ShapeType, TensorType
+from .types import OBJECT, PrimType, ShapeType, TensorType
 
 
 @operator("relax.shape_of", "expr")
@@ -131,29 +132,38 @@ class View(Operator):
             out = TensorType.of(shape.dims, dtype, shape.rank)
         else:
             out = TensorType.of(data.dims, dtype, data.rank)
-            if dtype is None or data.element is None or byte_size(dtype) != byte_size(data.element):
-                self.fail_shape("argument shape must be given with a dtype of another size", "a shape", dtype)
-        have, size = _bytes(data), _bytes(out)
-        if have is not None and size is not None and offset is not None:
-            self._check(have, size + offset)
+            if dtype is not None and data.element is not None and byte_size(dtype) > byte_size(data.element):
+                self.fail_shape("argument shape must be given with a longer dtype", "a shape", dtype)
+        self._check(data, out, offset)
         return out
 
-    def _check(self, have: SymExpr, end: SymExpr) -> None:
-        missing = (end - have).constant
-        if missing is not None and missing > 0:
-            self.fail_shape("the view is longer than data", f"at most {have} bytes", end)
+    def _check(self, data: TensorType, out: TensorType, offset: SymExpr | int | None) -> None:
+        """Check that the view ends within data, as far as both are known: elements of one unknown dtype count as one
+        byte.
+        """
+        same = not self._has_operand("dtype")
+        have, size = _bytes(data, same), _bytes(out, same)
+        if have is None and size is None and same and not self._has_operand("shape"):
+            have = size = Const(0)
+        if have is None or size is None:
+            return
+        known = 0 if offset is None or (data.element is None and size is not have) else offset
+        if is_nonnegative(size + known - have - 1):
+            self.fail_shape("the view is longer than data", f"at most {have} bytes", size + known)
 
     def _has_operand(self, arg: str) -> bool:
         return not isinstance(cast(SSAValue, getattr(self, arg)).type, TupleType)
 
     def element(self) -> Attribute | None:
-        """Return the dtype of the view. Raises `DTypeError` if it is not a literal."""
+        """Return the dtype of the view; None for a variable, which may be any. Raises `DTypeError` for other values."""
         if not self._has_operand("dtype"):
             return self.tensor("data").element
-        owner = cast(SSAValue, getattr(self, "dtype")).owner  # noqa: B009 (`operator` adds it)
-        if not isinstance(owner, DataTypeOp):
-            self.fail_dtype("argument dtype must be a data type", "R.dtype(…)", owner)
-        return owner.value
+        value = cast(SSAValue, getattr(self, "dtype"))  # noqa: B009 (`operator` adds it)
+        if isinstance(value.owner, DataTypeOp):
+            return value.owner.value
+        if value.type != OBJECT:
+            self.fail_dtype("argument dtype must be a data type", "R.dtype(…)", value.type)
+        return None
 
     def offset(self) -> SymExpr | int | None:
         """Return the byte offset of the view; None if it is unknown. Raises like `extent_operand`."""
@@ -165,5 +175,7 @@ class View(Operator):
         return at
 
 
-def _bytes(t: TensorType) -> SymExpr | None:
-    return None if t.dims is None or t.element is None else product(t.dims) * byte_size(t.element)
+def _bytes(t: TensorType, any_dtype: bool) -> SymExpr | None:
+    if t.dims is None or (t.element is None and not any_dtype):
+        return None
+    return product(t.dims) * (1 if t.element is None else byte_size(t.element))

@@ -187,6 +187,8 @@ def _reshape_target(x: SSAValue, shape: Any) -> SSAValue:
     """Return the shape of a reshape; one extent may be -1 (inferred), and 0 keeps the extent of x."""
     if isinstance(shape, Expr) and not isinstance(shape, ShapeExpr):
         return shape.ssa
+    if not isinstance(shape, ShapeExpr | Sequence):
+        raise ShapeError("relax.reshape: a shape is a sequence of extents", found=repr(shape))
     source = x.type.dims if isinstance(x.type, relax.TensorType) else None
     dims = [dim_of(d) for d in (shape if isinstance(shape, ShapeExpr) else kept_extents(source, shape))]
     wild = [i for i, d in enumerate(dims) if d.constant == -1]

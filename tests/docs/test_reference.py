@@ -33,6 +33,7 @@ OPERATIONS = [
     op
     for name in DIALECTS
     for op in (operations_of(name) if name in EXTENDED else TIRAX_UNIVERSE.all_dialects[name]().operations)
+    if not op.__module__.startswith("tirax.tvm_api.")  # which declares operators that only TVM's programs use
 ]
 
 

@@ -9,6 +9,20 @@ class builtin:
     def alloc_tensor(shape: Any, dtype: Any, runtime_device_index: Any, storage_scope: Any = None) -> Call:
         """A new tensor with memory of its own, its contents undefined."""
 
+class ccl:
+    @staticmethod
+    def allgather(x: Any, num_workers: Any = 1, in_group: Any = True) -> Call:
+        """The tensors of all workers, one after the other."""
+    @staticmethod
+    def allreduce(x: Any, op_type: Any = 'sum', in_group: Any = True) -> Call:
+        """The sum, product, least, greatest or average of the tensors of all workers, in each of them."""
+    @staticmethod
+    def broadcast_from_worker0(x: Any) -> Call:
+        """The tensor of the first worker, in each of them."""
+    @staticmethod
+    def scatter_from_worker0(x: Any, num_workers: Any = 1, axis: Any = 0) -> Call:
+        """An equal part of the tensor of the first worker for each of them, along `axis`."""
+
 class fft:
     @staticmethod
     def fft(x: Any, axis: Any = -1, inverse: Any = False, norm: Any = 'backward') -> Call:

@@ -22,6 +22,7 @@ from ...handles.relax.calls import (
 from ...handles.relax.expr import NullValue
 from ...handles.relax.registered import register_op_attr
 from .._names import add_module, is_refused, no_attribute
+from ..operators import collectives as collectives
 
 if TYPE_CHECKING:
     from ._operators import *  # noqa: F403  # pyright: ignore[reportMissingModuleSource]
@@ -42,7 +43,7 @@ class _Family(ModuleType):
         return f"relax.{self.__name__.rpartition('.')[2]}."
 
 
-for _family in ("builtin", "fft", "grad", "image", "linalg", "memory", "nn", "vm"):
+for _family in ("builtin", "ccl", "fft", "grad", "image", "linalg", "memory", "nn", "vm"):
     add_module(_Family(f"{__name__}.{_family}", f"`tvm.relax.op.{_family}`: a function for each of its operators."))
 
 

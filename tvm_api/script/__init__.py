@@ -11,6 +11,7 @@ from .. import _members
 from .._attached import attach
 from .._names import no_attribute, provide
 from ..handles.from_script import from_mlir, from_source
+from ..operators import collectives as collectives
 from . import ir, relax, tir
 from .ir import ir_module
 

@@ -258,6 +258,7 @@ def ptx_wait_group(*args: Any, **kwargs: Any) -> Any:
 from ...handles.tir.intrinsics import q_multiply_shift as q_multiply_shift
 from ...handles.tir.intrinsics import q_multiply_shift_per_axis as q_multiply_shift_per_axis
 from ...handles.tir.intrinsics import reinterpret as reinterpret
+from ...handles.tir.stmt import Returned as ret
 def shift_left(x: Any, y: Any, span: Any = None) -> Any:
     """shift_left(a, b) of integers."""
 def shift_right(x: Any, y: Any, span: Any = None) -> Any:
