@@ -167,6 +167,10 @@ BESIDE_NUMPY = {
     "MatMulInteger16": ([np.int16([[300, -2]]), np.int16([[4], [5]])], {}, [np.int32([[1190]])]),
     "MulInteger": ([INTEGERS, np.uint8(3), INTEGERS], {}, [(INTEGERS.astype("int32") - 3) * INTEGERS]),
     "ReduceSumInteger": ([INTEGERS], {"axes": [1], "keepdims": 0}, [INTEGERS.sum(1).astype("int32")]),
+    "QLinearReduceMean": (
+        [INTEGERS, np.float32(0.5), np.uint8(3), np.float32(0.25), np.uint8(7)], {"axes": [1], "keepdims": 1},
+        [np.clip(np.round((INTEGERS.astype("float32") - 3).mean(1, keepdims=True) * 2) + 7, 0, 255).astype("uint8")],
+    ),
     "Rfft": ([X], {"signal_ndim": 1}, [pairs(np.fft.rfft(X))]),
     "Irfft": ([Z], {"signal_ndim": 1}, [np.fft.irfft(COMPLEX)]),
     "ComplexMul": ([Z, Z[::-1]], {}, [product(Z, COMPLEX[::-1])]),
