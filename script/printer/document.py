@@ -101,8 +101,10 @@ class Document:
         config: PrinterConfig,
         underlined: Collection[Operation] = (),
         remarks: Mapping[Operation, str] = MappingProxyType({}),
+        behind: bool = False,
     ):
-        """Ops in `underlined` get `^^^` below their line; `remarks` are printed above the lines of their ops.
+        """Ops in `underlined` get `^^^` below their line; `remarks` are printed above the lines of their ops, or with
+        `behind` at their ends, unless they open a scope.
 
         Each of these ops must print as a line.
         """
@@ -118,21 +120,39 @@ class Document:
         self.depth = 0
         self._underlined = frozenset(underlined)
         self._remarks = remarks
+        self._behind = behind
         self.read_buffers: list[str] = []
         """What the buffers are called that the block reads whose annotations are printed."""
 
     def line(self, text: str = "", op: Operation | None = None) -> None:
         """Add a line, the text of `op`."""
         pad = self.indent(self.depth)
-        if op is not None and op in self._remarks:
-            self.lines.append(f"{pad}# {self._remarks[op]}")
-        self.lines.append(pad + text if text else "")
+        remark = None if op is None else self._remarks.get(op)
+        if remark is not None and (text.endswith(":") or not self._behind):
+            self.lines.append(f"{pad}# {remark}")
+            remark = None
+        self.lines.append((pad + text if text else "") + ("" if remark is None else f"  # {remark}"))
         if op is not None and op in self._underlined:
             self.lines.append(pad + "^" * len(text))
 
     def is_underlined(self, op: Operation) -> bool:
         """Return whether the line of `op` gets a line of `^` below it."""
         return op in self._underlined
+
+    @contextmanager
+    def underlining(self, op: Operation) -> Iterator[None]:
+        """Underline all lines within the context if `op` is underlined."""
+        if op not in self._underlined:
+            yield
+            return
+        outer, self.lines = self.lines, []
+        yield
+        marks = [bool(line) and not line.strip(" ^") for line in self.lines]
+        for line, mark, marked in zip(self.lines, marks, [*marks[1:], False], strict=True):
+            outer.append(line)
+            if line and not mark and not marked:
+                outer.append(" " * (len(line) - len(line.lstrip())) + "^" * len(line.lstrip()))
+        self.lines = outer
 
     def indent(self, depth: int) -> str:
         """Return the indentation of a line at a depth."""

@@ -27,13 +27,14 @@ def print_script(
     obj_to_underline: Sequence[Operation] = (),
     obj_to_annotate: Mapping[Operation, str] | None = None,
     only: Sequence[Operation] | None = None,
+    notes_behind: bool = False,
     **options: Any,
 ) -> str:
     """Return the TVMScript text of a module or a function, or of a view of one; `options` are the fields of
     `PrinterConfig`.
 
     Lines of the ops in `obj_to_underline` get a line of `^` below them, lines of the ops in `obj_to_annotate` a
-    comment above.
+    comment above, with `notes_behind` at their ends.
 
     A module prints its TIR functions, then its Relax functions, each sorted by name with `main` last, or the
     functions in `only`. A standalone function prints its callees without `cls.`. Raises `UnsupportedError` for
@@ -45,11 +46,12 @@ def print_script(
     if unknown:
         raise TiraxError(f"printing has no option {', '.join(unknown)}", hint=f"known: {', '.join(known)}")
     config = PrinterConfig(**options)
-    doc = Document(config, _lines_of(obj_to_underline), obj_to_annotate or {})
-    if isinstance(op, ModuleOp):
-        _module(doc, op, only)
-    else:
-        _function(doc, op)
+    doc = Document(config, _lines_of(obj_to_underline), obj_to_annotate or {}, notes_behind)
+    with doc.underlining(op):
+        if isinstance(op, ModuleOp):
+            _module(doc, op, only)
+        else:
+            _function(doc, op)
     doc.number_constants()
     before, after = metadata_lines(doc)
     lines = [*doc.imports(), *before, "", *doc.lines, *([""] if after else ()), *after]
@@ -90,7 +92,8 @@ def _module(doc: Document, module: ModuleOp, only: Sequence[Operation] | None) -
         for i, func in enumerate(functions):
             if i and not isinstance(functions[i - 1], relax.ExternOp):
                 doc.line()
-            _function(doc, func)
+            with doc.underlining(func):
+                _function(doc, func)
     doc.used.add("ir")  # last: headers of local functions list what was used before them
 
 

@@ -14,11 +14,13 @@ from ..handles.from_script import from_mlir, from_source
 from ..operators import collectives as collectives
 from . import ir, relax, tir
 from .ir import ir_module
+from .printer import marks
 
 _FILES = frozenset(("parser", "printer"))
 
 attach()
 _members.attach()
+marks.attach()
 provide(
     __name__,
     {
