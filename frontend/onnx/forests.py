@@ -158,41 +158,62 @@ def tables_of(forest: Forest, features: int, dtype: Any, aggregate: str) -> Tabl
     nodes = np.array(rows.nodes, np.int32).reshape(-1, 3)
     if forest.roots and not (nodes[:, 1:].min() >= 0 and nodes[:, 1:].max() < len(nodes)):
         raise ModelError("a branch of a tree leads to a node that does not exist", expected=count)
+    depths = _depths(nodes, forest.roots)
+    trees = sorted(range(len(depths)), key=depths.__getitem__)  # a group takes as long as its deepest tree
+    order = _order(nodes, [forest.roots[i] for i in trees])
+    place = np.argsort(order).astype(np.int32)
+    nodes = np.column_stack([nodes[order, 0], place[nodes[order, 1:]]])
+    rows.splits = [rows.splits[i] for i in order]
+    entries = [entries[i] for i in order]
     flat = [e for several in entries for e in several]
     targets = np.array([t for t, _ in flat], np.int32)
     if targets.size and not (targets.min() >= 0 and targets.max() < forest.targets):
         raise ModelError("a leaf has a target that does not exist", expected=forest.targets, found=int(targets.max()))
-    return _grouped(forest.roots, rows, nodes, entries, flat, IDENTITIES[aggregate])
+    roots = [(int(place[forest.roots[i]]), depths[i]) for i in trees]
+    return _grouped(roots, rows, nodes, entries, flat, IDENTITIES[aggregate])
+
+
+def _order(nodes: Array, roots: Sequence[int]) -> list[int]:
+    """Return the nodes in the order of memory: a branch and its successors are next to one another."""
+    successors: list[list[int]] = [sorted({*pair} - {i}) for i, pair in enumerate(nodes[:, 1:].tolist())]
+    order: dict[int, None] = {}
+    expanded = set[int]()
+    pending = list(reversed(roots))
+    while pending:
+        node = pending.pop()
+        if node in expanded:
+            continue
+        expanded.add(node)
+        order |= dict.fromkeys([node, *successors[node]])
+        pending += [n for s in reversed(successors[node]) for n in reversed(successors[s])]
+    return [*order, *(n for n in range(len(nodes)) if n not in order)]
 
 
 def _grouped(
-    roots: Sequence[int],
+    roots: Sequence[tuple[int, int]],
     rows: _Rows,
     nodes: Array,
     entries: Sequence[Sequence[Entry]],
     flat: Sequence[Entry],
     identity: float,
 ) -> Tables:
-    """Return the tables with groups of trees of alike depths, completed by trees that are a leaf without weights."""
+    """Return the tables of trees with their depths, in groups completed by trees that are a leaf without weights."""
     empty = len(nodes)
     nodes = np.vstack([nodes, np.array([[0, empty, empty]], np.int32)])
-    depths = _depths(nodes, roots)
-    lacking = -len(roots) % LANES
-    order = sorted(range(len(roots)), key=depths.__getitem__)  # a group takes as long as its deepest tree
+    every = np.array([*[(empty, 0)] * (-len(roots) % LANES), *roots], np.int32).reshape(-1, 2)
     after = nodes[:, :0:-1]
     splits = np.array([*rows.splits, 0.0], rows.dtype)
     records = _records(nodes[:, 0], after, splits)
     is_single = _set_leaves(records, [*entries, ()], np.array(identity, rows.dtype))
     begins = np.cumsum([0, *(len(e) for e in entries), 0], dtype=np.int32)
-    ordered = np.array([*[empty] * lacking, *(roots[i] for i in order)], records.dtype)
     return Tables(
         columns=nodes[:, 0],
         splits=splits,
         after=after,
         nodes=records.reshape(-1),
         is_single=is_single,
-        roots=ordered * 4,
-        depths=np.array([*[0] * lacking, *(depths[i] for i in order)], np.int32).reshape(-1, LANES).max(axis=1),
+        roots=(every[:, 0] * 4).astype(records.dtype),
+        depths=every[:, 1].reshape(-1, LANES).max(axis=1),
         begins=np.concatenate([begins, np.full(len(records) + 1 - len(begins), begins[-1])]).astype(np.int32),
         targets=np.array([t for t, _ in flat] or [0], np.int32),
         weights=np.array([w for _, w in flat] or [0.0], np.float64),

@@ -35,7 +35,7 @@ What becomes of each operator in an imported model, in all versions from opset 7
 runs. *Written in other operators*: ONNX's schema has a definition, which is converted. *Computed by the package onnx*:
 it becomes a call of its reference implementation when the program runs, with `from_onnx(…, fallback="onnx")`, or an
 error. A converter may refuse some forms, and says which: nothing is computed wrongly.
-`tests/frontend/onnx/operator_page.py` writes this page, tests check its rows, and `node_tests.py` runs ONNX's own cases.
+`tests/frontend/onnx/operator_page.py` writes this page, tests check its rows; `node_tests.py` runs the cases of ONNX.
 """
 
 
