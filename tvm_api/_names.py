@@ -75,7 +75,7 @@ class NamesOnly(ModuleType):
 
 
 def _module(source: str) -> ModuleType:
-    return import_module(source) if source == "builtins" else import_module(f"..{source}", __package__)
+    return import_module(source) if source in ("ast", "builtins") else import_module(f"..{source}", __package__)
 
 
 def _inside(module: str) -> str:

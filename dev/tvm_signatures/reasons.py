@@ -280,12 +280,6 @@ REASONS: tuple[tuple[str, str, str, str], ...] = (
         )
     ),
     ("relax.op.vm*.call_tir_dyn", "name", "", "a call of call_tir with tir_vars, which prints so after lowering"),
-    (
-        "relax.op.builtin*.stop_lift_params",
-        "name",
-        "",
-        "LiftTransformParams lifts all that depends on parameters",
-    ),
     ("relax.op.*", "default", "*", _EMPTY),
     ("script.ir_builder.tir.ir.let", "parameter", "body", "T.Let is the expression"),
     ("tir.block_scope.StmtSRef", "member", "*_mark", "steps take `inline` and `root` by the names of their functions"),

@@ -26,6 +26,8 @@ class Op:
 
     provided: ClassVar[dict[str, Callable[[str], Any]]] = {}
     """The providers of built-in operator attributes, by attribute; each package adds its own."""
+    of_tensor_functions: ClassVar[Callable[[str], Any] | None] = None
+    """Returns the operator of calls in tensor functions; set by `tvm_api`."""
 
     def __init__(self, name: str):
         self.name = name
@@ -33,6 +35,8 @@ class Op:
     @staticmethod
     def get(op_name: str) -> Op:
         """Return the operator called `op_name`. Raises `NameLookupError` with a suggestion for an unknown one."""
+        if op_name.startswith("tir.") and Op.of_tensor_functions is not None:
+            return Op.of_tensor_functions(op_name)
         if op_name not in relax.OPERATORS and op_name not in CALLS:
             raise unknown_name("operator", op_name, [*relax.OPERATORS, *CALLS])
         return Op(op_name)

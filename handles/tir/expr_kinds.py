@@ -54,6 +54,10 @@ class CallOp:
         """Return the operator with this name."""
         return CallOp(name)
 
+    def same_as(self, other: object) -> bool:
+        """Return whether both are the same operator."""
+        return self == other
+
 
 def expr_node(value: SSAValue) -> PrimExpr:
     """Return TVM's node for a value: variables are `Var`s, symbolic extents arithmetic on them."""

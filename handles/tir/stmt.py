@@ -188,7 +188,7 @@ class ScopeStmt(BuiltStmt):
 class Returned:
     """The end of a function, with its result: `Evaluate(ret(x))`."""
 
-    value: ExprLike
+    val: ExprLike
 
 
 class Evaluate(BuiltStmt):
@@ -199,7 +199,7 @@ class Evaluate(BuiltStmt):
 
     def __init__(self, value: ExprLike | Returned, span: object = None):
         if isinstance(value, Returned):
-            self._set(lambda block: tir.ReturnOp(planted_in(value.value, block)))
+            self._set(lambda block: tir.ReturnOp(planted_in(value.val, block)))
         else:
             self._set(lambda block: tir.EvaluateOp(planted_in(value, block)))
 

@@ -53,3 +53,9 @@ def test_extents_that_do_not_divide():
 def test_a_reduction_that_does_not_exist():
     with pytest.raises(NameLookupError, match="reduction 'median'"):
         LegalizeOps()(module_of('R.ccl.allreduce(x, op_type="median", in_group=True)', "(4, 6)"))
+
+
+def test_values_that_are_not_lifted():
+    module = module_of("R.builtin.stop_lift_params(x)", "(4, 6)")
+    assert "R.builtin.stop_lift_params(x)" in module.script()
+    assert "stop_lift_params" not in LegalizeOps()(module).script()

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
-from ...diagnostics import ShapeError
+from xdsl.dialects.builtin import IntegerType
+
+from ...diagnostics import DTypeError, ShapeError
 from ...dialects.dtypes import dtype_of
 from ...dialects.sym.data_layout import DataLayout
 from ...dialects.sym.expr import i64
 from ...handles.tir.dims import dim_of
-from ...handles.tir.prim_expr import PrimExpr, as_sym, from_sym
+from ...handles.tir.domains import IterVar, Range
+from ...handles.tir.prim_expr import PrimExpr, as_sym, const, from_sym
+from ...handles.tir.variables import Var
 
 
 @dataclass(frozen=True)
@@ -32,10 +36,20 @@ class Layout:
         return axis in self.name
 
     def __getitem__(self, index: int) -> str:
-        """Return the letter of an axis, preceded by the length of a block. Raises `IndexError`."""
-        if not 0 <= index < len(self):
+        """Return the letter of an axis. Raises `IndexError`."""
+        if not -len(self) <= index < len(self):
             raise IndexError("Layout index out of range")
-        return str(self.data.axes[index])
+        return str(self.data.axes[index])[-1]
+
+    @property
+    def axes(self) -> list[IterVar]:
+        """The axes as iterators; those of blocks have their lengths as extents, the others symbolic ones."""
+        found: list[IterVar] = []
+        for axis in self.data.axes:
+            letter = str(axis)[-1]
+            extent = Var(letter, self.dtype) if axis.factor is None else const(axis.factor, self.dtype)
+            found.append(IterVar(Range(const(0, self.dtype), extent), Var(letter, self.dtype), IterVar.DataPar))
+        return found
 
     def index_of(self, axis: str) -> int:
         """Return the position of an axis, or -1 if there is none."""
@@ -52,10 +66,14 @@ class Layout:
 
 
 def layout(layout_str: str | Layout, dtype: str = "int32") -> Layout:
-    """Parse a layout; `dtype` is that of indices. Raises `ShapeError` for invalid text."""
+    """Parse a layout; `dtype` is that of indices.
+
+    Raises `ShapeError` for invalid text, `DTypeError` for a dtype that is not of integers.
+    """
     if isinstance(layout_str, Layout):
         return layout_str
-    dtype_of(dtype)
+    if not isinstance(cast(object, dtype), str) or not isinstance(dtype_of(dtype), IntegerType):
+        raise DTypeError("indices are integers", expected="int32 or int64", found=dtype)
     return Layout(DataLayout.parse(layout_str), dtype)
 
 
@@ -88,10 +106,15 @@ class BijectiveLayout:
     __repr__ = __str__
 
 
-def bijective_layout(src_layout: str | Layout, dst_layout: str | Layout) -> BijectiveLayout:
-    """Return the mapping between two layouts of the same dimensions. Raises `ShapeError` for different ones."""
+def bijective_layout(src_layout: str | Layout, dst_layout: str | Layout) -> BijectiveLayout | None:
+    """Return the mapping between two layouts; None if one is undefined, or they have different dimensions."""
+    if any(str(each) in ("", "__undef__") for each in (src_layout, dst_layout)):
+        return None
     source, target = layout(src_layout), layout(dst_layout)
-    source.data.map_to(target.data)
+    try:
+        source.data.map_to(target.data)
+    except ShapeError:
+        return None
     return BijectiveLayout(source, target)
 
 

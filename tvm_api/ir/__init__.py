@@ -22,6 +22,7 @@ from ...handles.relax.op import Op
 from ...handles.relax.registered import register_op_attr
 from ...handles.struct_info import VDevice
 from ...handles.tir.domains import Range
+from ...handles.tir.expr_kinds import CallOp
 from ...handles.tir.prim_expr import PrimExpr
 from ...handles.types import FuncType, PointerType, PrimType, TupleType, Type
 from .. import _members
@@ -92,6 +93,7 @@ def _gradient(name: str) -> Any:
     return import_module("...transforms.training.on_handles", __package__).own_gradient(name)
 
 
+Op.of_tensor_functions = staticmethod(CallOp.get)
 Op.provided |= {LEGALIZE: _legalization, GRADIENT: _gradient}
 String = str
 BaseExpr = RelaxExpr = Expr

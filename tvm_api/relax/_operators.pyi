@@ -8,6 +8,9 @@ class builtin:
     @staticmethod
     def alloc_tensor(shape: Any, dtype: Any, runtime_device_index: Any, storage_scope: Any = None) -> Call:
         """A new tensor with memory of its own, its contents undefined."""
+    @staticmethod
+    def stop_lift_params(x: Any) -> Call:
+        """x itself, at which the lifting of what depends on parameters alone ends."""
 
 class ccl:
     @staticmethod

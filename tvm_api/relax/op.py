@@ -23,6 +23,7 @@ from ...handles.relax.expr import NullValue
 from ...handles.relax.registered import register_op_attr
 from .._names import add_module, is_refused, no_attribute
 from ..operators import collectives as collectives
+from ..operators import lifting as lifting
 
 if TYPE_CHECKING:
     from ._operators import *  # noqa: F403  # pyright: ignore[reportMissingModuleSource]

@@ -12,6 +12,7 @@ from .._attached import attach
 from .._names import no_attribute, provide
 from ..handles.from_script import from_mlir, from_source
 from ..operators import collectives as collectives
+from ..operators import lifting as lifting
 from . import ir, relax, tir
 from .ir import ir_module
 from .printer import marks

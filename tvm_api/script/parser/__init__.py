@@ -10,9 +10,12 @@ provide(
     __name__,
     {
         "core": {},
-        "core.diagnostics": {"script.parser.plain_values": "Source"},
+        "core.diagnostics": {"tvm_api.script.parser.source": "Source"},
+        "core.doc_core": {"ast": "*"},
         "core.evaluator": {"script.parser.plain_values": "ExprEvaluator"},
     },
 )
 
-__all__ = ["ir", "relax", "tir"]
+ir_module = ir.ir_module
+
+__all__ = ["ir", "ir_module", "relax", "tir"]
