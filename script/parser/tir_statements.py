@@ -300,7 +300,9 @@ def _buffer_context(p: TirParser, node: ast.Call, target: ast.expr | None) -> It
 
 def _evaluate(p: TirParser, site: CallSite) -> None:
     (value,) = site.bind("value")
-    if value is not None:
+    if isinstance(value, str):
+        p.emit(tir.EvaluateOp(p.emit(tir.StringImmOp(value), site.node)), site.node)
+    elif value is not None:
         p.emit(tir.EvaluateOp(expr(p, value, site.node)), site.node)
 
 
