@@ -189,6 +189,10 @@ _TVM_PASSES: dict[str, str] = {
     "tvm-lower-match-buffer": "tvm_api.passes.tir.lower_match_buffer:LowerMatchBuffer",
     "lower-cross-thread-reduction": "tvm_api.passes.tir.lower_cross_thread_reduction:LowerCrossThreadReduction",
     "convert-ssa": "tvm_api.passes.tir.convert_ssa:ConvertSSA",
+    "tvm-remove-assume": "tvm_api.passes.tir.remove_assume:RemoveAssume",
+    "tvm-plan-and-update-buffer-allocation-location": (
+        "tvm_api.passes.tir.plan_buffer_allocation:PlanAndUpdateBufferAllocationLocation"
+    ),
     "inject-virtual-thread": "tvm_api.passes.tir.inject_virtual_thread:InjectVirtualThread",
     "renormalize-split-pattern": "tvm_api.passes.tir.renormalize_split_pattern:RenormalizeSplitPattern",
     "remove-no-op": "tvm_api.passes.tir.remove_no_op:RemoveNoOp",

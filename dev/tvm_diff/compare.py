@@ -99,11 +99,15 @@ def theirs(table: Sequence[Row], python: str = sys.executable) -> Iterator[str]:
         for row in table
     ]
     command = [python, str(Path(__file__).with_name("theirs.py"))]
-    ran = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False)
-    answers = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-    for k in range(len(table)):
-        answer = answers[k] if k < len(answers) else {"error": "TVM's process ended"}
-        yield older(answer["text"]) if "text" in answer else f"error: {answer['error']}"
+    while lines:
+        ran = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False)
+        answers = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+        for answer in answers:
+            yield older(answer["text"]) if "text" in answer else f"error: {answer['error']}"
+        del lines[: len(answers)]
+        if lines:  # a crash of TVM is its answer to one row
+            yield "error: TVM's process ended"
+            del lines[0]
 
 
 def plain(text: str) -> str:

@@ -26,7 +26,6 @@ from ...ir.buffers.regions import Accessed, accesses_by_kind
 from ...ir.functions.effects import first_effect
 from ...ir.origins import origin
 from ...ir.verification.verify import verify_module
-from .plan_and_update_buffer_allocation_location import common_scopes, scopes_of
 from .verify_memory import outside_of_threads
 from .walk import bind_loop, bound_expr, functions
 
@@ -232,21 +231,6 @@ def assert_pure_function(func: Any) -> bool:
     if effect is not None:
         raise TiraxError("the function is not pure", expected="no writes to parameters, no calls", found=effect.name)
     return True
-
-
-def detect_buffer_access_lca(func: Any) -> dict[Buffer, Stmt | None]:
-    """Return the innermost loop or block around all accesses of each buffer; None for the function itself."""
-    out: dict[Buffer, Stmt | None] = {}
-    for f in _functions(func):
-        users: dict[SSAValue, list[Operation]] = {}
-        for op in f.walk():
-            if isinstance(op, tir.LoadOp | tir.StoreOp | tir.BufferDataOp):
-                users.setdefault(op.buffer, []).append(op)
-        for buffer, accesses in users.items():
-            around = common_scopes([scopes_of(op, f) for op in accesses])
-            places = [op for op in around if isinstance(op, tir.ForOp | tir.BlockOp)]
-            out[Buffer(buffer)] = Stmt(places[-1]) if places else None
-    return out
 
 
 def get_block_access_region(block: Any, buffer_var_map: Any = None) -> Array[Array[BufferRegion]]:

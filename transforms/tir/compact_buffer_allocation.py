@@ -163,8 +163,11 @@ class _Surroundings:
         while op is not None:
             above += [op] if isinstance(op, tir.ForOp) else []
             op = op.parent_op()
+        shared = alloc.result.type.scope.data.partition(".")[0] in ("global", "shared")
         for loop in reversed(above):
             bind_loop(self.outer, loop)
+            if shared and loop.thread is not None and not loop.thread.data.startswith("blockIdx"):
+                self._bind(loop)  # the threads share the memory
 
     def region(self, access: _Access) -> list[Ends | None]:
         """Return the interval of each index over all loops inside the scope of the allocation."""

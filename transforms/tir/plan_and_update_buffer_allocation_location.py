@@ -12,7 +12,7 @@ loop.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -50,10 +50,10 @@ class PlanAndUpdateBufferAllocationLocation(Pass):
         for func in functions(op):
             allocs = [inner for inner in operations(func) if isinstance(inner, tir.AllocBufferOp)]
             if allocs:
-                _Planner().run(func, allocs)
+                Planner().run(func, allocs)
 
 
-class _Planner:
+class Planner:
     """Planner for the buffers of one function; accesses of loops are cached."""
 
     def __init__(self) -> None:
@@ -61,10 +61,14 @@ class _Planner:
         self._blocks: dict[tir.ForOp, tir.BlockOp] = {}
 
     def run(self, func: tir.FuncOp, allocs: list[tir.AllocBufferOp]) -> None:
+        """Move the allocations to where this pass wants them."""
         targets = [(alloc, self._target(alloc)) for alloc in allocs]
+        self.move(func, [(alloc, target) for alloc, target in targets if target is not None])
+
+    def move(self, func: tir.FuncOp, targets: Sequence[tuple[tir.AllocBufferOp, tir.ForOp | tir.BlockOp]]) -> None:
+        """Move allocations to loops and blocks."""
         for alloc, target in targets:
-            if target is not None:
-                self._move(alloc, target)
+            self._move(alloc, target)
         for block in blocks_inside_out(func):
             if block in self._blocks.values():
                 infer_regions(block)

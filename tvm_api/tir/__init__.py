@@ -70,10 +70,11 @@ provide(
     {
         "analysis": {
             "handles.tir.domains": "BufferRegion",
+            "tvm_api.passes.tir.buffer_access_lca": "detect_buffer_access_lca",
             "tvm_api.passes.tir.out_of_bounds": "OOBChecker=oob_checker",
             "transforms.tir.analysis": """
                 assert_pure_function calculate_allocated_bytes calculate_workspace_bytes
-                detect_buffer_access_lca estimate_tir_flops expr_deep_equal find_anchor_block get_block_access_region
+                estimate_tir_flops expr_deep_equal find_anchor_block get_block_access_region
                 get_block_read_write_region is_pure_function undefined_vars verify_memory verify_ssa verify_well_formed
             """,
         },

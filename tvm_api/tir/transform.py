@@ -16,8 +16,8 @@ PrimFuncPass = PythonPass
 _OWN = frozenset(
     (
         "GuardIndices", "LowerAsserts", "LowerNarrowTypes", "MarkUnrolledLoops", "ParallelizeLoops",
-        "PromoteBuffersToStack", "ReportIndices", "ShareBuffers", "SimplifyScheduled", "TirSimplify",
-        "UnrollMarkedLoops", "VectorizeForTarget",
+        "PromoteBuffersToStack", "ReportIndices", "ShareBuffers", "SimplifyDivisions", "SimplifyScheduled",
+        "TirSimplify", "UnrollMarkedLoops", "VectorizeForTarget",
     )
 )  # fmt: skip
 """Passes that TVM does not have."""

@@ -53,11 +53,6 @@ def test_blocks(mod):
     assert [r.extent.constant for r in region.region] == [1]
 
 
-def test_places_of_buffers(mod):
-    by_name = {b.name: s.kind for b, s in analysis.detect_buffer_access_lca(mod["main"]).items()}
-    assert by_name == {"A": "tir.block", "C": "tir.for", "D": "tir.block"}
-
-
 def test_variables(mod):
     names = [v.name for v in analysis.undefined_vars(block(mod))]
     assert set(names) == {"i", "k", "A", "C"}

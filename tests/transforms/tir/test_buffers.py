@@ -12,13 +12,14 @@ from tirax.ir.passes.transform import Sequential
 from tirax.schedule import Schedule
 from tirax.transforms.tir.flatten_buffer import FlattenBuffer
 from tirax.transforms.tir.lower_match_buffer import LowerMatchBuffer
+from tirax.transforms.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform as T
 
 HEAD = "from tvm.script import ir as I, tir as T\n@I.ir_module\nclass Module:\n    @T.prim_func\n"
 PLAN = [
     T.LowerInitBlock(),
-    T.PlanAndUpdateBufferAllocationLocation(),
+    PlanAndUpdateBufferAllocationLocation(),
     T.ConvertBlocksToOpaque(),
     T.CompactBufferAllocation(),
     LowerMatchBuffer(),

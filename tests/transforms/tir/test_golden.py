@@ -8,10 +8,15 @@ import pytest
 from tirax.interpreter import assert_same_meaning
 from tirax.transforms.tir.flatten_buffer import FlattenBuffer
 from tirax.transforms.tir.lower_match_buffer import LowerMatchBuffer
+from tirax.transforms.tir.plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from tirax.tvm_api.script import from_source
 from tirax.tvm_api.tir import transform
 
-PIPELINE = {"FlattenBuffer": FlattenBuffer, "LowerMatchBuffer": LowerMatchBuffer}
+PIPELINE = {
+    "FlattenBuffer": FlattenBuffer,
+    "LowerMatchBuffer": LowerMatchBuffer,
+    "PlanAndUpdateBufferAllocationLocation": PlanAndUpdateBufferAllocationLocation,
+}
 """The passes that are others under TVM's names: tests/tvm_api/passes/tir has those."""
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.txt"))
 HEAD = "from tvm.script import ir as I, tir as T\n"

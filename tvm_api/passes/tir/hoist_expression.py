@@ -34,6 +34,8 @@ from ....ir.passes.transform import Pass, configured
 from ....ir.rewriting.copy import copied_tree
 from ....ir.rewriting.edit import inline_before, inserter
 from ....transforms.tir.walk import erase_with_tree, functions, inline_branch, remove_dead
+from .remove_no_op import RemoveNoOp
+from .simplify import Simplify
 
 
 class HoistedConditionals(IntFlag):
@@ -75,6 +77,13 @@ class HoistExpression(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = configured(self, "tir.HoistExpression")
         hoist(op, HoistedConditionals(options.hoisted_conditionals), HoistedLetBindings(options.hoisted_let_bindings))
+        _tidy(ctx, op)
+
+
+def _tidy(ctx: Context, module: ModuleOp) -> None:
+    """Simplify the program, and remove what does nothing in it."""
+    Simplify().apply(ctx, module)
+    RemoveNoOp().apply(ctx, module)
 
 
 def hoist(module: ModuleOp, conditionals: HoistedConditionals, lets: HoistedLetBindings) -> None:
@@ -330,4 +339,11 @@ class HoistIfThenElse(Pass):
         flags = HoistedConditionals.IfElseStmt
         if options.support_block_scope_hosting and options.variant is None:
             flags |= HoistedConditionals.UsingBlockVar
+        if any(func.func_attrs is not None and _OF_EXPRESSIONS in func.func_attrs.data for func in functions(op)):
+            flags = HoistedConditionals.UsingBlockVar | HoistedConditionals.IfElseExpr
         hoist(op, flags, HoistedLetBindings.Never)
+        _tidy(ctx, op)
+
+
+_OF_EXPRESSIONS = "tir.HoistIfThenElseExprWithBlock"
+"""The attribute of functions whose choices in expressions are hoisted."""

@@ -14,6 +14,7 @@ from ....dialects.quick import operations
 from ....ir.locations import location_of
 from ....ir.passes.transform import Pass
 from ....transforms.tir.walk import erase_with_tree, functions, remove_dead
+from .remove_no_op import RemoveNoOp
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class RemoveStoreUndef(Pass):
             if undefined:
                 _check_indices(func, undefined)
                 _remove(func, undefined)
+        RemoveNoOp().apply(ctx, op)
 
 
 def _undefined(func: tir.FuncOp) -> set[SSAValue]:

@@ -16,10 +16,11 @@ from ....dialects.sym import ValueOp
 from ....dialects.sym.expr import SymExpr, Var, i1, i32, i64
 from ....dialects.sym.operations import COMPARISONS
 from ....handles.tir.prim_expr import PrimExpr
-from ....ir.affine.values import sym_expr_of
+from ....ir.affine.values import Materializer, sym_expr_of
 from ....ir.passes.transform import Pass, configured
 from ....ir.rewriting.copy import clone_expr
 from ....ir.rewriting.edit import inline_before, inserter
+from ....transforms.tir.asserts import is_assume
 from ....transforms.tir.simplify import Simplifier, condition_of
 from ....transforms.tir.walk import bound_expr, erase_with_tree, functions, inline_branch, remove_dead
 from ...handles.arith.analyzer import Analyzer
@@ -173,8 +174,7 @@ class _Normalizer(Simplifier):
 
     def loop(self, op: tir.ForOp) -> None:
         if bound_expr(op.extent).constant == 1:
-            first = bound_expr(op.min)
-            self.analyzer.bind_value(Var(op.loop_var, cast(IntegerType, op.loop_var.type)), first)
+            _replace_by(bound_expr(op.min), op.loop_var, op.body.block)
         contents = self.contents
         if contents is None:
             super().loop(op)
@@ -183,6 +183,18 @@ class _Normalizer(Simplifier):
         entered = contents.facts
         super().loop(op)
         contents.leave(op, after, entered)
+
+    def _blocks(self, op: tir.BlockOp) -> None:
+        """Visit a block; an iterator with one value is that value."""
+        for var, first, extent in zip(op.iter_vars, op.mins, op.extents, strict=True):
+            if extent.constant == 1:
+                _replace_by(first, var, op.body.block)
+        Simplifier.SPECIAL[tir.BlockOp](self, op)
+
+    def _statement(self, op: tir.EvaluateOp) -> None:
+        """Visit a statement; assumptions count only where contents are propagated, as in TVM."""
+        if self.contents is not None or not is_assume(op.value.owner):
+            Simplifier.SPECIAL[tir.EvaluateOp](self, op)
 
     def assume(self, condition: SSAValue) -> None:
         super().assume(condition)
@@ -239,10 +251,21 @@ class _Normalizer(Simplifier):
         tir.StoreOp: store,
         tir.LetOp: _let,
         tir.ForOp: loop,
+        tir.BlockOp: _blocks,
+        tir.EvaluateOp: _statement,
         tir.IfOp: branch,
         tir.IfThenElseOp: branch,
         tir.CastOp: conversion,
     }
+
+
+def _replace_by(first: SymExpr, variable: SSAValue, body: Block) -> None:
+    """Replace a variable with one value in its body."""
+    place = Block()
+    value = Materializer(place.add_op)(first, cast(IntegerType, variable.type))
+    variable.replace_all_uses_with(value)
+    if body.first_op is not None:
+        inline_before(place, body.first_op)
 
 
 def _build_before(term: Term, user: Operation) -> SSAValue:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 
+from ....diagnostics import UnsupportedError
 from ....dialects import tir
 from ....dialects.names import name_of, set_name
 from ....dialects.quick import operations
+from ....ir.locations import location_of
 from ....ir.passes.transform import Pass
 from ....ir.rewriting.edit import inserter, replace_value
 from ....transforms.tir.share_buffers import share_memory
@@ -26,19 +28,32 @@ class StorageRewrite(Pass):
 
     Buffers remain declared in place, at the addresses that they share. Allocations of memory with a tag are
     merged into one (`tagged_memory`). Memory accessed only by vectors of one width then gets a vector element
-    type.
+    type. Raises `UnsupportedError` for memory of blocks and for loops that are vectors: lower both before.
     """
 
     name = "storage-rewrite"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
+            _check(func)
             own = _split(func)
             share_memory(func, stay=own)
             for block in [b for inner in operations(func) for region in inner.regions for b in region.blocks]:
                 merge_tagged(block)
             _join(own)
             rewrite_value_types(func, own_memory(func), scalar_reads=False)
+
+
+def _check(func: tir.FuncOp) -> None:
+    for op in operations(func):
+        if isinstance(op, tir.ForOp) and op.kind is tir.ForKind.VECTORIZED:
+            why, hint = "VectorizeLoop before LiftStorageAlloc", "run vectorize-loop before"
+        elif isinstance(op, tir.AllocBufferOp) and not op.declared and op.result.first_use is not None:
+            why = f"Load/Store of buffer {name_of(op.result)} occurred before its declaration"
+            hint = "run lower-opaque-block before"
+        else:
+            continue
+        raise UnsupportedError(why, location=location_of(op), hint=hint)
 
 
 def _split(func: tir.FuncOp) -> list[tir.DeclBufferOp]:

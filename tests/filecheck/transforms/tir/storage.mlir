@@ -13,8 +13,8 @@
 // CHECK:         tir.alloc_buffer
 // CHECK-NOT:     tir.alloc_buffer
 tir.func @reused(%A: !tir.buffer<[8], f32>, %Y: !tir.buffer<[8], f32>) {
-  %B = tir.alloc_buffer : !tir.buffer<[8], f32>
-  %C = tir.alloc_buffer : !tir.buffer<[8], f32>
+  %B = tir.alloc_buffer {tirax.declared} : !tir.buffer<[8], f32>
+  %C = tir.alloc_buffer {tirax.declared} : !tir.buffer<[8], f32>
   tir.for %i = 0 to 8 {
     %x = tir.load %A[%i] : f32
     tir.store %x, %B[%i]
@@ -116,8 +116,8 @@ tir.func @addresses(%Y: !tir.buffer<[8], f32>) {
 // CHECK-LABEL: tir.func @apart
 // CHECK-COUNT-2: tir.alloc_buffer
 tir.func @apart(%A: !tir.buffer<[8], f32>, %Y: !tir.buffer<[8], f32>) {
-  %B = tir.alloc_buffer : !tir.buffer<[8], f32>
-  %C = tir.alloc_buffer : !tir.buffer<[8], f32>
+  %B = tir.alloc_buffer {tirax.declared} : !tir.buffer<[8], f32>
+  %C = tir.alloc_buffer {tirax.declared} : !tir.buffer<[8], f32>
   tir.for %i = 0 to 8 {
     %x = tir.load %A[%i] : f32
     tir.store %x, %B[%i]
