@@ -22,11 +22,11 @@ _of(_SEARCH, "BeamSearch GreedySearch Sampling WhisperBeamSearch BifurcationDete
 _of(_PACKED, "MatMulFpQ4 GatherPacked QMoE DynamicQuantizeLSTM SparseToDenseMatMul")
 _of(
     _ONE_MODEL,
-    "BranchwiseRMSNorm CausalConvWithState EngramGate GatedAdd GatedDeltaNet GatedRMSNorm HyperConnectionPostMix "
-    "HyperConnectionPreMix LinearAttention LinearAttentionGate MRotaryEmbedding MoEGroupRouter NGramHashMapping "
-    "ScaledSiLU VarlenCausalConvWithState VarlenNGramHashMapping AttnLSTM WordConvEmbedding DynamicTimeWarping "
+    "CausalConvWithState EngramGate GatedDeltaNet HyperConnectionPostMix "
+    "HyperConnectionPreMix LinearAttention MRotaryEmbedding MoEGroupRouter NGramHashMapping "
+    "VarlenCausalConvWithState VarlenNGramHashMapping AttnLSTM WordConvEmbedding DynamicTimeWarping "
     "MurmurHash3 SparseAttention",
 )
 _of("strings: ONNX's `StringSplit` and `RegexFullMatch` are converted", "Tokenizer")
 _of("for ONNX Runtime's own tests", "SampleOp MaxpoolWithMask")
-_of("not converted yet", "MoE DecoderMaskedMultiHeadAttention CropAndResize ConvTransposeWithDynamicPads")
+_of("not converted yet", "DecoderMaskedMultiHeadAttention CropAndResize ConvTransposeWithDynamicPads")

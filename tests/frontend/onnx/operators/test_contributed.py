@@ -43,6 +43,10 @@ def model(op, names, feeds, weights, outputs=1, **attributes):
 SCALE = {"s": np.float32(0.02), "z": np.uint8(120), "t": np.float32(0.03), "o": np.uint8(10)}
 ATTENTION = {"w": numbers(5, 24), "c": uniform(24), **SCALE}
 TABLES = {n: numbers(*shape) for n, shape in {"a": (9, 8), "p": (6, 8), "g": (2, 8), "m": (8,), "b": (8,)}.items()}
+EXPERTS = {
+    "f": uniform(3, 6, 4), "a": uniform(3, 6), "h": uniform(3, 12, 4), "d": uniform(3, 12), "g": uniform(3, 4, 6),
+    "b": uniform(3, 4),
+}  # fmt: skip
 BESIDE_ORT = {
     "Trilu": (["x"], {"x": uniform(3, 4)}, {}, {}),
     "Trilu by a number": (["x", "k"], {"x": uniform(3, 4)}, {"k": np.int64(-1)}, {"upper": 0}),
@@ -94,6 +98,38 @@ BESIDE_ORT = {
     "MatMulBnb4 of FP4": (
         ["x", "b", "m"], {"x": uniform(3, 32)}, {"b": numbers(32 * 5 // 2), "m": abs(uniform(10))},
         {"K": 32, "N": 5, "block_size": 16, "quant_type": 0},
+    ),
+    "MoE": (
+        ["x", "r", "f", "a", "g", "b"], {"x": uniform(5, 4), "r": uniform(5, 3)}, EXPERTS, {"k": 2},
+    ),
+    "MoE of normalized weights": (
+        ["x", "r", "f", "", "g"], {"x": uniform(5, 4), "r": uniform(5, 3)}, EXPERTS,
+        {"k": 2, "normalize_routing_weights": 1, "activation_type": "gelu"},
+    ),
+    "MoE of interleaved halves": (
+        ["x", "r", "h", "d", "g", "b"], {"x": uniform(2, 3, 4), "r": uniform(6, 3)}, EXPERTS,
+        {"k": 1, "activation_type": "swiglu", "swiglu_fusion": 1, "activation_alpha": 1.5, "activation_beta": 1.0,
+         "swiglu_limit": 0.5},
+    ),
+    "MoE of silu": (
+        ["x", "r", "f", "a", "g", "b"], {"x": uniform(5, 4), "r": uniform(5, 3)}, EXPERTS,
+        {"k": 3, "activation_type": "silu"},
+    ),
+    "ScaledSiLU": (["x"], {"x": uniform(2, 3)}, {}, {"alpha": 1.5}),
+    "ScaledSiLU by a scalar": (["x", "c"], {"x": uniform(2, 3)}, {"c": np.float32(0.5)}, {}),
+    "GatedAdd": (["x", "y2", "g"], {"x": uniform(2, 3, 4), "y2": uniform(2, 3, 4), "g": uniform(2, 3, 1)}, {}, {}),
+    "GatedRMSNorm": (
+        ["x", "c", "g"], {"x": uniform(2, 3, 8), "g": uniform(2, 3, 8)}, {"c": uniform(4)},
+        {"activation": "silu", "epsilon": 1e-6},
+    ),
+    "GatedRMSNorm by sigmoid": (
+        ["x", "c", "g"], {"x": uniform(2, 3, 8), "g": uniform(2, 3, 8)}, {"c": uniform(8)}, {"activation": "sigmoid"},
+    ),
+    "BranchwiseRMSNorm": (["x"], {"x": uniform(2, 3, 8)}, {}, {}),
+    "BranchwiseRMSNorm of parts": (["x", "c"], {"x": uniform(2, 3, 8)}, {"c": uniform(8)}, {"num_branches": 2}),
+    "LinearAttentionGate": (
+        ["a", "c", "d", "b"], {"a": uniform(2, 3, 4), "b": uniform(2, 3, 4)}, {"c": uniform(4), "d": uniform(4)},
+        {"outputs": 2},
     ),
 }  # fmt: skip
 """Inputs, feeds, weights and attributes."""
