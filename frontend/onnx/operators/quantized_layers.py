@@ -17,6 +17,7 @@ from .fusions import channels_first, channels_last
 from .indexing import from_front
 from .normalization import embed_layer_norm
 from .quantization import dequantized, qlinear_conv, requantized
+from .recurrent import lstm
 
 
 @converter("QLinearConv", domain=MICROSOFT)
@@ -167,3 +168,21 @@ def matmul_of_codes(node: Node, a: Value, b: Value, largest: Value) -> Expr:
     return op(
         "matmul", a, Value.constant(np.ascontiguousarray(matrix.T if node.attr("transB", 1) else matrix), a.dtype)
     )
+
+
+@converter("DynamicQuantizeLSTM", domain=MICROSOFT)
+def quantized_lstm(node: Node, x: Value, weights: Value, recurrence: Value, *others: Any) -> Any:
+    """Return an LSTM with quantized weights, (directions, inputs, gates); numbers between layers are not quantized."""
+    bias, lengths, initial, initial_cell, peepholes, *parameters = [*others, *[None] * (9 - len(others))]
+    plain: list[Value] = []
+    for matrix, (scale, zero) in zip((weights, recurrence), (parameters[:2], parameters[2:4]), strict=True):
+        if scale is None:
+            raise node.error("the scale of weights is missing")
+        each = (scale.dims[0], 1, scale.dims[1] if scale.rank == 2 else 1)
+        numbers: Output = op("astype", matrix, dtype="float32")
+        if zero is not None:
+            numbers = op("subtract", numbers, op("reshape", converted(zero, "float32"), each))
+        numbers = op("multiply", numbers, op("reshape", scale, each))
+        plain.append(as_value(node.emit(op("permute_dims", numbers, axes=[0, 2, 1]))))
+    whole = node.with_attributes({"direction": "forward", "input_forget": 0, **node.attributes})
+    return lstm(whole, x, *plain, bias, lengths, initial, initial_cell, peepholes)

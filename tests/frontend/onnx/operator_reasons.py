@@ -19,7 +19,7 @@ def _of(reason: str, names: str) -> None:
 
 
 _of(_SEARCH, "BeamSearch GreedySearch Sampling WhisperBeamSearch BifurcationDetector NGramRepeatBlock")
-_of(_PACKED, "MatMulFpQ4 GatherPacked QMoE DynamicQuantizeLSTM SparseToDenseMatMul")
+_of(_PACKED, "MatMulFpQ4 GatherPacked QMoE SparseToDenseMatMul")
 _of(
     _ONE_MODEL,
     "CausalConvWithState EngramGate GatedDeltaNet HyperConnectionPostMix "

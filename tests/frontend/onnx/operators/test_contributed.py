@@ -144,6 +144,23 @@ def test_operators_are_like_those_of_onnx_runtime(row):
     assert_like_ort(onnx_model, list(feeds.values()), rtol=1e-3, atol=1.01 if quantized else 1e-4)
 
 
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("each", [False, True])
+def test_lstm_with_quantized_weights(direction, each):
+    """ONNX Runtime rounds x and the states to bytes, too."""
+    count = 2 if direction == "bidirectional" else 1
+    shape = (count, 12) if each else (count,)
+    weights = {
+        "w": rng.integers(-127, 128, (count, 5, 12)).astype(np.int8),
+        "r": rng.integers(-127, 128, (count, 3, 12)).astype(np.int8),
+        "b": uniform(count, 24), "s": np.full(shape, 0.005, np.float32), "z": np.zeros(shape, np.int8),
+    }  # fmt: skip
+    names = ["x", "w", "r", "b", "", "", "", "", "s", "z", "s", "z"]
+    attributes = {"hidden_size": 3, "direction": direction}
+    onnx_model = model("DynamicQuantizeLSTM", names, {"x": uniform(4, 2, 5)}, weights, 3, **attributes)
+    assert_like_ort(onnx_model, [uniform(4, 2, 5)], atol=0.02)
+
+
 def erf(x):
     from math import erf
 
