@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, TupleType, UnitAttr
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, TupleType, UnitAttr
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ....diagnostics import TiraxError
 from ....dialects import relax
 from ....dialects.names import name_of, set_name
-from ....dialects.relax.types import TensorType
+from ....dialects.relax.types import PrimType, ShapeType
 from ....handles.relax.expr import Var
 from ....ir.functions.lookup import ops_of_type, relax_functions
+from ....ir.functions.symbolic_vars import definable_vars
 from ....ir.names import NameSupply, variable_names
 from ....ir.passes.transform import Pass
-from ....ir.rewriting.dead_bindings import remove_dead_bindings
-from ....ir.rewriting.edit import erase_unused, insert_before
-from ....transforms.bindings.canonicalize_bindings import canonicalize_function
+from ....ir.rewriting.edit import erase, insert_before, replace_op
 from ....transforms.bindings.to_non_dataflow import flatten_dataflow
-from ....transforms.params.weights import add_param, remove_params
-from .lazy import LazyLoader, hand_over
+from ....transforms.params.weights import add_param, num_input, remove_params
+from ..memory.remove_purity_checking import FORCE_PURE
+from .lazy import LazyLoader
 
 _SUFFIX = "transform_params"
 
@@ -33,12 +33,13 @@ class LazyTransformParams(Pass):
     """Lets functions named `…transform_params` load weights where they use them, and store results as soon as possible.
 
     f(params) {w = params[0]; t = exp(w); return (t,)}
-    ->  f() {w = match_cast(get_item(0)); t = exp(w); kill(w); set_item(0, t); kill(t); return ()}
+    ->  f() {w = match_cast(get_item(0)); t = exp(w); kill(w); set_item(0, t); return ()}
 
     `fget_item` and `fset_item` are the names of packed functions; `fset_item=None` keeps the results as return
     values. `extra_get_item_params`, `extra_set_item_params`: variables that become parameters of the function
-    and are passed before the index. A weight is loaded once (once in each branch that is the first to use it)
-    and killed after its last use. Parameters other than tensors remain, such as `symbolic_var_holder`.
+    and are passed before the index. A field of a tuple of weights is loaded where it is taken, and killed after its
+    last use; weights that are parameters are loaded before their first use. Shapes and numbers among them remain as
+    parameters `symbolic_var_holder`.
     """
 
     name = "lazy-transform-params"
@@ -68,103 +69,146 @@ class LazyTransformParams(Pass):
 
 
 class _LazyTransform:
-    """The rewriting of one function from a tuple of weights to lazy loads and stores."""
+    """The rewriting of one function from weights to lazy loads and stores."""
 
     def __init__(self, options: LazyTransformParams, func: relax.FuncOp):
         self.options = options
         self.func = func
-        self.killable: list[SSAValue] = []
+        self.block = func.body.block
+        self.inputs: set[SSAValue] = set()
+        """The fields of the tuple of weights, by their variables."""
 
     def run(self) -> None:
         """Rewrite the function in place."""
         flatten_dataflow(self.func)
-        weights = self._fields()
-        self.names = NameSupply(variable_names(self.func, weights))
-        block = self.func.body.block
+        params: list[SSAValue] = list(self.block.args[num_input(self.func) or 0 :])
+        self.names = NameSupply(variable_names(self.func))
         self.get_extra = [self._extra(v) for v in self.options.extra_get_item_params]
         self.set_extra = [self._extra(v) for v in self.options.extra_set_item_params]
-        self.index = {w: i for i, w in enumerate(weights)}
-        tensors = [w for w in weights if isinstance(w.type, TensorType)]
-        for other in weights:
-            if other not in tensors:
-                holder = add_param(block, other.type, "symbolic_var_holder")
-                other.replace_all_uses_with(holder)
-        LazyLoader(self.func, tensors, self._load).run()
-        remove_params(block, weights)
+        for t in _holders(params):
+            add_param(self.block, t, "symbolic_var_holder")
+        self._load_all(params)
+        remove_params(self.block, params)
         self.func.impure = UnitAttr()
+        if self.func.func_attrs is not None:
+            rest = {k: v for k, v in self.func.func_attrs.data.items() if k != FORCE_PURE}
+            self.func.func_attrs = DictionaryAttr(rest) if rest else None
         if self.options.fset_item is not None:
-            self._store_outputs(self.options.fset_item)
-            kill_after_last_use(self.func, self.killable)
-
-    def _fields(self) -> list[SSAValue]:
-        """Return the weights as separate parameters: the fields if the only parameter is a tuple."""
-        block = self.func.body.block
-        params = list(block.args)
-        if len(params) != 1 or not isinstance(params[0].type, TupleType):
-            return list(params)
-        fields = [add_param(block, t, None) for t in params[0].type.types]
-        rebuilt = relax.TupleOp(fields)
-        first = block.first_op
-        assert first is not None
-        block.insert_op_before(rebuilt, first)
-        for item in ops_of_type(self.func, relax.TupleGetItemOp):
-            if item.tuple_ is params[0]:
-                param = fields[item.index.data]
-                set_name(param, name_of(param) or name_of(item.result))
-        params[0].replace_all_uses_with(rebuilt.result)
-        remove_params(block, params)
-        canonicalize_function(self.func)
-        erase_unused([rebuilt])
-        return list(fields)
+            self._store_all(self.options.fset_item)
 
     def _extra(self, var: Any) -> SSAValue:
         """Return a parameter for a user's variable."""
         if not isinstance(var, Var):
             raise TiraxError("an extra parameter is a variable", expected="a relax.Var", found=type(var).__name__)
-        return add_param(self.func.body.block, var.ssa.type, self.names.fresh(var.name_hint))
+        return add_param(self.block, var.ssa.type, self.names.fresh(var.name_hint))
+
+    # Loads
+
+    def _load_all(self, params: list[SSAValue]) -> None:
+        """Load the fields of the only weight, a tuple, where they are taken, or the weights at their first use."""
+        if len(params) != 1 or not isinstance(params[0].type, TupleType):
+            self.index = {w: i for i, w in enumerate(params)}
+            LazyLoader(self.func, params, self._load).run()
+            return
+        for item in [op for op in ops_of_type(self.func, relax.TupleGetItemOp) if op.tuple_ is params[0]]:
+            cast = self._fetch(item.index.data, item.result.type, "gv", item)
+            alias = relax.BindOp(cast, item.result.type)
+            replace_op(item, alias)
+            self.inputs.add(alias.result)
+        if params[0].first_use is not None:
+            raise TiraxError("the tuple of weights is used by more than its fields", found=name_of(params[0]))
 
     def _load(self, weight: SSAValue, before: Operation) -> SSAValue:
-        number = relax.PrimValueOp(self.index[weight])
+        return self._fetch(self.index[weight], weight.type, name_of(weight) or "param", before)
+
+    def _fetch(self, index: int, t: Attribute, name: str, before: Operation) -> SSAValue:
+        number = relax.PrimValueOp(index)
         call = relax.CallPackedOp(self.options.fget_item, [*self.get_extra, number.result])
-        cast = relax.MatchCastOp(call.result, weight.type)
+        cast = relax.MatchCastOp(call.result, t)
         set_name(call.result, self.names.fresh("lv"))
-        set_name(cast.result, self.names.fresh(name_of(weight) or "param"))
-        self.killable.append(cast.result)
+        set_name(cast.result, self.names.fresh(name))
         return insert_before(before, number, call, cast).results[0]
 
-    def _store_outputs(self, store: str) -> None:
-        def give(index: int, value: SSAValue) -> Sequence[Operation]:
-            number = relax.PrimValueOp(index)
-            call = relax.CallPackedOp(store, [*self.set_extra, number.result, value])
-            set_name(call.result, self.names.fresh("_"))
-            return number, call
+    # Stores
 
-        producer = self.func.return_op.value.owner
-        outputs = list(producer.fields_) if isinstance(producer, relax.TupleOp) else [self.func.return_op.value]
-        hand_over(self.func, outputs, give)
-        self.killable += [v for v in outputs if isinstance(v.type, TensorType) and isinstance(v.owner, Operation)]
-        remove_dead_bindings(self.func)
+    def _store_all(self, store: str) -> None:
+        """Store each output after the last binding that uses it, and kill weights after theirs."""
+        end = self.func.return_op
+        producer = end.value.owner
+        made = producer if isinstance(producer, relax.TupleOp) else None
+        outputs: dict[SSAValue, list[int]] = {}
+        for i, value in enumerate([end.value] if made is None else made.fields_):
+            outputs.setdefault(value, []).append(i)
+        for op, ended in _last_uses([op for op in self.block.ops if op is not made and op is not end]):
+            following = op.next_op
+            assert following is not None
+            for value in ended:
+                for i in outputs.pop(value, ()):
+                    self._store(store, i, value, following)
+                if value in self.inputs:
+                    kill = relax.OPERATORS["relax.vm.kill_object"].make(value)
+                    set_name(kill.results[0], self.names.fresh("_"))
+                    insert_before(following, kill)
+        nothing = relax.TupleOp([])
+        insert_before(end if made is None else made, nothing)
+        set_name(nothing.result, name_of(end.value) if made is not None else self.names.fresh("gv"))
+        end.operands = [nothing.result]
+        self.func.ret_type = nothing.result.type
+        for value, places in outputs.items():
+            for i in places:
+                self._store(store, i, value, end)
+        if made is not None:
+            erase(made)
+
+    def _store(self, store: str, index: int, value: SSAValue, before: Operation) -> None:
+        number = relax.PrimValueOp(index)
+        call = relax.CallPackedOp(store, [*self.set_extra, number.result, value])
+        set_name(call.result, self.names.fresh("_"))
+        insert_before(before, number, call)
 
 
-def kill_after_last_use(func: relax.FuncOp, values: Sequence[SSAValue]) -> None:
-    """Kill values after their last use, unless that ends the block."""
-    order = {op: i for i, op in enumerate(func.walk())}
-    last: dict[Operation, list[SSAValue]] = {}
-    for value in dict.fromkeys(values):
-        block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
-        uses = {_in_block(use.operation, block) for use in value.uses}
-        if uses:
-            last.setdefault(max(uses, key=order.__getitem__), []).append(value)
-    for op, killed in last.items():
-        following = op.next_op
-        if following is not None:
-            insert_before(following, *(relax.OPERATORS["relax.vm.kill_object"].make(v) for v in killed))
+def _holders(params: Sequence[SSAValue]) -> list[Attribute]:
+    """Return the types of the weights that are no tensors: parameters of these types define symbolic variables."""
+    if not definable_vars([p.type for p in params]):
+        return []
+    todo, holders = [p.type for p in params], list[Attribute]()
+    while todo:
+        t = todo.pop(0)
+        if isinstance(t, TupleType):
+            todo[:0] = t.types
+        elif isinstance(t, PrimType | ShapeType):
+            holders.append(t)
+    return holders
 
 
-def _in_block(op: Operation, block: Block | None) -> Operation:
-    """Return the op of a block that is `op` or contains it."""
-    while op.parent is not block:
-        outer = op.parent_op()
-        assert outer is not None
-        op = outer
-    return op
+def _last_uses(bindings: Sequence[Operation]) -> list[tuple[Operation, list[SSAValue]]]:
+    """Return the variables that each binding uses last, in order; its own, if nothing uses it."""
+    seen: set[SSAValue] = set()
+    ends: list[tuple[Operation, list[SSAValue]]] = []
+    for op in reversed(bindings):
+        if _is_inline(op):
+            continue
+        ended = [v for v in dict.fromkeys(_variables(op)) if v not in seen]
+        seen.update(ended)
+        own = [r for r in op.results if r not in seen]
+        seen.update(own)
+        if not isinstance(op, relax.MatchCastOp):
+            ends.append((op, ended + own))
+    return ends[::-1]
+
+
+def _is_inline(op: Operation) -> bool:
+    """Return whether an operation is part of the expressions of bindings."""
+    return isinstance(op, (*relax.LEAVES, relax.TupleOp)) and all(name_of(r) is None for r in op.results)
+
+
+def _variables(op: Operation) -> list[SSAValue]:
+    """Return the variables that a binding uses, in order."""
+    out: list[SSAValue] = []
+    for inner in op.walk():
+        for value in inner.operands:
+            if isinstance(value.owner, Operation) and _is_inline(value.owner):
+                out += _variables(value.owner)
+            elif not isinstance(value.owner, Operation) or not op.is_ancestor(value.owner):
+                out.append(value)
+    return out

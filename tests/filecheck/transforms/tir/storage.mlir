@@ -114,7 +114,7 @@ tir.func @addresses(%Y: !tir.buffer<[8], f32>) {
 // both are read last
 
 // CHECK-LABEL: tir.func @apart
-// CHECK-COUNT-2: tir.alloc_buffer
+// CHECK-COUNT-2: tir.allocate
 tir.func @apart(%A: !tir.buffer<[8], f32>, %Y: !tir.buffer<[8], f32>) {
   %B = tir.alloc_buffer {tirax.declared} : !tir.buffer<[8], f32>
   %C = tir.alloc_buffer {tirax.declared} : !tir.buffer<[8], f32>

@@ -216,19 +216,28 @@ def main_transform_params() -> R.Tuple:
     R.func_attr({"num_input": 0})
     m = T.int64()
     lv: R.Object = R.call_packed("get_item", R.prim_value(0), sinfo_args=(R.Object,))
-    w: R.Tensor((4, m), dtype="float32") = R.match_cast(lv, R.Tensor((4, m), dtype="float32"))
-    t: R.Tensor((4, m), dtype="float32") = R.add(w, w)
+    gv: R.Tensor((4, m), dtype="float32") = R.match_cast(lv, R.Tensor((4, m), dtype="float32"))
+    w: R.Tensor((4, m), dtype="float32") = gv
+    lv1: R.Object = R.call_packed("get_item", R.prim_value(0), sinfo_args=(R.Object,))
+    gv1: R.Tensor((4, m), dtype="float32") = R.match_cast(lv1, R.Tensor((4, m), dtype="float32"))
+    w1: R.Tensor((4, m), dtype="float32") = gv1
+    t: R.Tensor((4, m), dtype="float32") = R.add(w, w1)
     R.vm.kill_object(w)
-    _1: R.Object = R.call_packed("set_item", R.prim_value(1), t, sinfo_args=(R.Object,))
-    R.vm.kill_object(t)
-    lv1: R.Object = R.call_packed("get_item", R.prim_value(2), sinfo_args=(R.Object,))
-    b: R.Tensor((m,), dtype="float32") = R.match_cast(lv1, R.Tensor((m,), dtype="float32"))
-    _: R.Object = R.call_packed("set_item", R.prim_value(0), b, sinfo_args=(R.Object,))
+    R.vm.kill_object(w1)
+    _2: R.Object = R.call_packed("set_item", R.prim_value(1), t, sinfo_args=(R.Object,))
+    lv2: R.Object = R.call_packed("get_item", R.prim_value(2), sinfo_args=(R.Object,))
+    gv2: R.Tensor((m,), dtype="float32") = R.match_cast(lv2, R.Tensor((m,), dtype="float32"))
+    b: R.Tensor((m,), dtype="float32") = gv2
     e: R.Tensor((m,), dtype="float32") = R.exp(b)
     R.vm.kill_object(b)
-    _2: R.Object = R.call_packed("set_item", R.prim_value(2), e, sinfo_args=(R.Object,))
-    R.vm.kill_object(e)
-    return R.tuple()
+    _4: R.Object = R.call_packed("set_item", R.prim_value(2), e, sinfo_args=(R.Object,))
+    lv3: R.Object = R.call_packed("get_item", R.prim_value(2), sinfo_args=(R.Object,))
+    gv3: R.Tensor((m,), dtype="float32") = R.match_cast(lv3, R.Tensor((m,), dtype="float32"))
+    b1: R.Tensor((m,), dtype="float32") = gv3
+    _5: R.Object = R.call_packed("set_item", R.prim_value(0), b1, sinfo_args=(R.Object,))
+    R.vm.kill_object(b1)
+    output_tuple: R.Tuple = R.tuple()
+    return output_tuple
 """)
     assert "pure=False" in after["main_transform_params"].script()
 
