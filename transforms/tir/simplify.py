@@ -11,8 +11,8 @@ assumptions (`T.assume`). Only functions with a user's schedule (`tir.is_schedul
 schedule leave `lane // 16` and `lane % 16` in indices, which would become gathers. The default schedule creates no such
 indices, and proving that takes a tenth of the build time.
 
-`simplify-divisions` does the same before the default schedule, for functions whose indices are quotients or remainders:
-`T.tile` of one row reads `x[i % 509, j % 1021]`, where `j` is below 1021.
+`simplify-divisions` drops divisions of what is below the divisor before the default schedule: `R.tile` by rows reads
+`x[i % 509, j % 1021]`, where `j` is below 1021. Other indices keep the form by which rules recognize layouts.
 
 `tir-simplify` does not use ranges: it removes loops of one or no iteration, decided branches and dead values.
 """
@@ -74,19 +74,15 @@ class SimplifyScheduled(Pass):
 
 @dataclass(frozen=True)
 class SimplifyDivisions(Pass):
-    """Simplify integer expressions of functions that divide indices and have no schedule."""
+    """Drop divisions of integers that are below the divisor, in functions that have no schedule."""
 
     name = "simplify-divisions"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in functions(op):
-            if not is_scheduled(func) and any(map(_divides, operations(func))):
-                Simplifier(func).block(func.body.block)
+            if not is_scheduled(func) and any(isinstance(inner, _DIVISIONS) for inner in operations(func)):
+                _Divisions(func).block(func.body.block)
                 remove_dead(func)
-
-
-def _divides(op: Operation) -> bool:
-    return isinstance(op, tir.FloorDivOp | tir.FloorModOp) and isinstance(op.result.type, IntegerType)
 
 
 @dataclass(frozen=True)
@@ -227,7 +223,8 @@ class Simplifier:
         bind_threads(self.analyzer, op)
         self.bodies(op)
 
-    def _tir_block(self, op: tir.BlockOp) -> None:
+    def tir_block(self, op: tir.BlockOp) -> None:
+        """Simplify a block, whose iterators are within their domains."""
         for var, first, extent in zip(op.iter_vars, op.mins, op.extents, strict=True):
             self.analyzer.bind_range(Var(var, cast(IntegerType, var.type)), first, extent)
         with self.analyzer.scope():
@@ -285,7 +282,7 @@ class Simplifier:
         tir.StoreOp: store,
         tir.ForOp: loop,
         tir.LaunchThreadOp: _launch,
-        tir.BlockOp: _tir_block,
+        tir.BlockOp: tir_block,
         tir.IfOp: branch,
         tir.IfThenElseOp: branch,
         tir.SelectOp: _select,
@@ -293,6 +290,33 @@ class Simplifier:
         tir.AssertOp: _assertion,
         tir.EvaluateOp: _evaluate,
     }
+
+
+_DIVISIONS = (tir.FloorDivOp, tir.FloorModOp)
+
+
+class _Divisions(Simplifier):
+    """Drops divisions without effect, and nothing else."""
+
+    def _operands(self, op: Operation) -> None:
+        if not isinstance(op, _DIVISIONS) or integer_type(op.result) is None:
+            return
+        dividend, divisor = sym_expr_of(op.lhs), sym_expr_of(op.rhs)
+        zero = Const(0, dividend.dtype)
+        if not _is_index(dividend) or not self.decision(OPS["le"](zero, dividend)):
+            return
+        if self.decision(OPS["lt"](dividend, divisor)):
+            op.result.replace_all_uses_with(op.lhs if isinstance(op, tir.FloorModOp) else _zero_before(op))
+
+    SPECIAL: ClassVar[dict[type[Operation], Callable[[Simplifier, Any], None]]] = {
+        tir.ForOp: Simplifier.loop,
+        tir.BlockOp: Simplifier.tir_block,
+    }
+
+
+def _zero_before(op: tir.BinaryExpr) -> SSAValue:
+    inserter(op)(zero := tir.ConstOp(0, op.result.type))
+    return zero.result
 
 
 def _free_variables(func: tir.FuncOp) -> list[Var]:
