@@ -1,4 +1,4 @@
-"""The rule for transposed copies: squares are transposed in registers.
+"""The rule for elementwise stages that read along columns: squares are transposed in registers.
 
     for i: for j: Y[i, j] = X[j, i]
         ->
@@ -7,8 +7,8 @@
         w0, …, w15 = the columns of v0, …, v15, by four rounds of shuffles
         Y[i * 16 + 0, j * 16 :+ 16], … = w0, …
 
-Each cache line is read and written completely, and once. The remainders of both sides are copied element by
-element.
+Each cache line is read and written completely, and once. What is computed of the elements is computed by rows of a
+transposed square. The remainders of both sides are computed element by element.
 """
 
 from __future__ import annotations
@@ -32,28 +32,41 @@ from ..policy.limits import MAX_SQUARE
 
 @dataclass
 class TransposePlan(Plan):
-    """A plan in which `stored` runs along written rows and `loaded` along read rows; squares have `size` rows."""
+    """A plan in which `stored` runs along written rows and `loaded` along the rows that `loads` read.
+
+    Squares have `size` rows.
+    """
 
     stage: Stage
-    load: tir.LoadOp
+    loads: tuple[tir.LoadOp, ...]
     stored: Iter
     loaded: Iter
     size: int
 
 
 def plan_transpose(epilogue: Epilogue, machine: Machine) -> TransposePlan | None:
-    """Return the plan for a copy between two layouts, or None if this rule does not fit."""
+    """Return the plan for a stage between two layouts, or None if this rule does not fit."""
     stage = epilogue.stage
-    load = stage.store.value.owner
-    if not isinstance(load, tir.LoadOp) or stage.reduce or stage.init is not None or load.buffer is stage.buffer:
-        return reject("it is no copy")
-    size = min(MAX_SQUARE, machine.vector_bits // max(8, bit_width(load.result.type)))
-    stored, loaded = (_along(stage, access, size) for access in (stage.store, load))
-    if bit_width(load.result.type) < 8 or size < 2:
-        return reject("elements are narrower than bytes, or as wide as a vector")
-    if stored is None or loaded is None or stored is loaded:
-        return reject("it is not read along one iterator and stored along another, each long enough for a square")
-    return TransposePlan(stage, load, stored, loaded, size)
+    if epilogue.consumer is not None or stage.reduce or stage.init is not None:
+        return reject("it is no elementwise stage")
+    loads = [op for op in stage.loads if op.parent is stage.block.body.block and op.buffer is not stage.buffer]
+    if any(bit_width(op.result.type) < 8 for op in loads):
+        return reject("elements are narrower than bytes")
+    for load in loads:
+        size = min(MAX_SQUARE, machine.vector_bits // bit_width(load.result.type))
+        stored, loaded = (_along(stage, access, size) for access in (stage.store, load))
+        if size < 2 or stored is None or loaded is None or stored is loaded:
+            continue
+        same = [op for op in loads if op.result.type == load.result.type]
+        alike = tuple(op for op in same if _reads(stage, op, size, loaded, stored))
+        if load in alike:
+            return TransposePlan(stage, alike, stored, loaded, size)
+    return reject("nothing is read along one iterator and stored along another, each long enough for a square")
+
+
+def _reads(stage: Stage, load: tir.LoadOp, size: int, loaded: Iter, stored: Iter) -> bool:
+    """Return whether a load runs along `loaded`, and reads other elements for other values of `stored`."""
+    return _along(stage, load, size) is loaded and constant_slope(load, stored) != 0
 
 
 def _along(stage: Stage, access: tir.LoadOp | tir.StoreOp, size: int) -> Iter | None:
@@ -121,15 +134,43 @@ def _rest(
 
 def _square(loops: LoopBuilder, plan: TransposePlan, where: Bindings) -> None:
     """Emit one square whose first element is at `where`."""
+    squares = [_columns(loops, plan, load, where) for load in plan.loads]
+    store, stored, loaded = plan.stage.store, plan.stored, plan.loaded
+    if store.value is plan.loads[0].result:
+        for step, value in enumerate(squares[0]):
+            loops.store(value, store.buffer, _place(loops, plan, store, where, (loaded, step)))
+        return
+    buffers = [loops.scratch((plan.size, plan.size), load.result.type, "local") for load in plan.loads]
+    first = loops.const(0, stored.dtype)
+    for buffer, columns in zip(buffers, squares, strict=True):
+        for step, value in enumerate(columns):
+            loops.store(value, buffer, [loops.const(step, loaded.dtype), loops.ramp(first, plan.size)])
 
-    def place(access: tir.LoadOp | tir.StoreOp, across: Iter, step: int) -> list[SSAValue]:
-        """Return the indices of a vector that is `step` further in the direction `across`."""
-        here = loops.value(Var(where[across], across.dtype) + step)
-        cloner = loops.cloner({**where, across: here})
-        *outer, last = (cloner(index) for index in access.indices)
-        return [*outer, loops.ramp(last, plan.size)]
+    def element(row: SSAValue, column: SSAValue) -> None:
+        here = {loaded: loops.sum(where[loaded], row), stored: loops.sum(where[stored], column)}
+        cloner = loops.cloner({**where, **here})
+        for load, buffer in zip(plan.loads, buffers, strict=True):
+            cloner.replace(load.result, loops.load(buffer, [row, column]))
+        cloner.store(store)
 
-    rows = [loops.load(plan.load.buffer, place(plan.load, plan.stored, step)) for step in range(plan.size)]
-    store = plan.stage.store
-    for step, value in enumerate(transposed(loops, rows)):
-        loops.store(value, store.buffer, place(store, plan.loaded, step))
+    def row(i: SSAValue) -> None:
+        loops.vectors(stored, plan.size, lambda j: element(i, j))
+
+    loops.loop(plan.size, row, dtype=loaded.dtype)
+
+
+def _columns(loops: LoopBuilder, plan: TransposePlan, load: tir.LoadOp, where: Bindings) -> list[SSAValue]:
+    """Return the columns of the square that `load` reads."""
+    places = (_place(loops, plan, load, where, (plan.stored, step)) for step in range(plan.size))
+    return transposed(loops, [loops.load(load.buffer, place) for place in places])
+
+
+def _place(
+    loops: LoopBuilder, plan: TransposePlan, access: tir.LoadOp | tir.StoreOp, where: Bindings, step: tuple[Iter, int]
+) -> list[SSAValue]:
+    """Return the indices of a vector that is a number of steps of an iterator away from `where`."""
+    across, distance = step
+    here = loops.value(Var(where[across], across.dtype) + distance)
+    cloner = loops.cloner({**where, across: here})
+    *outer, last = (cloner(index) for index in access.indices)
+    return [*outer, loops.ramp(last, plan.size)]

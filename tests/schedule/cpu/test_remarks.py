@@ -109,12 +109,12 @@ def test_statements_tell_too(caplog):
             ("R.sum(x, axis=[1])", {"x": (30, 5)}), "R.sum(x, axis=[0])", {"x": (5, 30)},
         ),
         (
-            "transpose", "it is no copy",
-            ("R.exp(x)", {"x": (70, 90)}), "R.permute_dims(x)", {"x": (70, 90)},
+            "transpose", "nothing is read along one iterator and stored along another, each long enough for a square",
+            ("R.permute_dims(x)", {"x": (2, 3)}), "R.permute_dims(x)", {"x": (70, 90)},
         ),
         (
-            "transpose", "it is not read along one iterator and stored along another, each long enough for a square",
-            ("R.permute_dims(x)", {"x": (2, 3)}), "R.permute_dims(x)", {"x": (70, 90)},
+            "transpose", "nothing is read along one iterator and stored along another, each long enough for a square",
+            ("R.exp(x)", {"x": (70, 90)}), "R.exp(R.permute_dims(x))", {"x": (70, 90)},
         ),
     ],
 )  # fmt: skip
