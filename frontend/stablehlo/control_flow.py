@@ -220,7 +220,10 @@ def shape_assertion(graph: Graph, op: Operation) -> None:
     holds = graph.number(op.operands[0])
     if holds == 0:
         raise ShapeError(_message(op, [graph.values[v] for v in op.operands[1:]]))
-    if holds is None and isinstance(graph.values[op.operands[0]], Expr):
+    condition = graph.values[op.operands[0]]
+    if holds is None and isinstance(condition, Numbers):
+        graph.analyzer.assume(condition.content.flat[0])
+    if holds is None:
         graph.builder.emit(R.assert_op(graph.tensor(op.operands[0]), format=_plain_message(op)))
     graph.set(op)
 

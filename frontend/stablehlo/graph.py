@@ -14,6 +14,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax
 from ...dialects.dtypes import dtype_name
+from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr
 from ...handles.relax.expr import Constant, Expr, ShapeExpr, const
 from ...handles.struct_info import TensorStructInfo
@@ -46,6 +47,8 @@ class Graph:
     def __init__(self, builder: BlockBuilder, functions: Mapping[str, func.FuncOp]):
         self.builder, self.functions = builder, functions
         self.values: dict[SSAValue, Value] = {}
+        self.analyzer = Analyzer()
+        """What is known of sizes."""
         self._open: list[func.FuncOp] = []
 
     # -- operations --------------------------------------------------------------------------------------------------

@@ -10,8 +10,10 @@ import numpy as np
 from xdsl.dialects.builtin import i1
 from xdsl.ir import Operation, SSAValue
 
-from ...dialects.sym.analyzer import Analyzer, is_nonnegative
+from ...dialects.sym import operators
+from ...dialects.sym.analyzer import is_nonnegative
 from ...dialects.sym.expr import Const, SymExpr
+from ...dialects.sym.operators import logical_and, logical_not, logical_or, maximum, minimum, select, truncdiv, truncmod
 from .graph import Graph
 from .values import Numbers, Splat, element_of, is_complex, is_number, tensor_type, word, wrapped
 
@@ -19,6 +21,7 @@ LIMIT = 64
 """Elements of the largest tensor that is known."""
 
 Number = int | SymExpr
+_Rule = Callable[[Any, Any], "Number | None"]
 
 
 def plain(number: Number) -> Number:
@@ -37,103 +40,111 @@ def _truncated(a: int, b: int) -> int | None:
 def _divide(a: Number, b: Number) -> Number | None:
     if isinstance(a, int) and isinstance(b, int):
         return _truncated(a, b)
-    known = _positive(b) and _natural(a)
-    return _sym(a) // _sym(b) if known else None
+    return _sym(a) // _sym(b) if _are_natural(a, b) else truncdiv(_sym(a), _sym(b))
 
 
 def _remainder(a: Number, b: Number) -> Number | None:
     if isinstance(a, int) and isinstance(b, int):
         quotient = _truncated(a, b)
         return None if quotient is None else a - quotient * b
-    return _sym(a) % _sym(b) if _positive(b) and _natural(a) else None
+    return _sym(a) % _sym(b) if _are_natural(a, b) else truncmod(_sym(a), _sym(b))
 
 
-def _natural(a: Number) -> bool:
-    return a >= 0 if isinstance(a, int) else is_nonnegative(a)
+def _are_natural(a: Number, b: Number) -> bool:
+    return is_nonnegative(_sym(a)) and is_nonnegative(_sym(b))
 
 
-def _positive(a: Number) -> bool:
-    return a > 0 if isinstance(a, int) else bool(Analyzer().bounds(a).low >= 1) or _is_variable(a)
-
-
-def _is_variable(a: SymExpr) -> bool:
-    return a.constant is None and is_nonnegative(a - 1)
-
-
-def _sign(a: Number) -> Number | None:
+def _sign(a: Number) -> Number:
     if isinstance(a, int):
         return (a > 0) - (a < 0)
-    return 1 if _positive(a) else None
+    return select(operators.gt(a, 0), 1, select(operators.lt(a, 0), -1, 0))
 
 
-def _difference(a: Number, b: Number) -> int | None:
-    """Return whether a - b is negative, 0, or positive: -1, 0, 1."""
-    difference = plain(_sym(a) - _sym(b))
-    if isinstance(difference, int):
-        return (difference > 0) - (difference < 0)
-    if _positive(difference):
-        return 1
-    return -1 if _positive(_sym(0) - difference) else None
-
-
-_HOLDS: dict[str, Callable[[int], bool]] = {
-    "EQ": lambda d: d == 0, "NE": lambda d: d != 0, "LT": lambda d: d < 0, "LE": lambda d: d <= 0,
-    "GT": lambda d: d > 0, "GE": lambda d: d >= 0,
-}  # fmt: skip
-
-
-def _either(larger: bool) -> Callable[[Number, Number], Number | None]:
-    def rule(a: Number, b: Number) -> Number | None:
-        difference = _difference(a, b)
-        if difference is None:
-            return None
-        return a if (difference >= 0) == larger else b
+def _extremum(numbers: Callable[[int, int], int], symbols: Callable[[SymExpr, SymExpr], SymExpr]) -> _Rule:
+    def rule(a: Number, b: Number) -> Number:
+        return numbers(a, b) if isinstance(a, int) and isinstance(b, int) else symbols(_sym(a), _sym(b))
 
     return rule
 
 
-def _logical(compute: Callable[[int, int], int], neutral: int) -> Callable[[Number, Number], Number | None]:
+def _logical(compute: Callable[[int, int], int], symbols: Callable[[Any, Any], SymExpr] | None) -> _Rule:
+    """A rule for integers, and for conditions that are not known: 1 is true."""
+
     def rule(a: Number, b: Number) -> Number | None:
         if isinstance(a, int) and isinstance(b, int):
             return compute(a, b)
-        return b if a == neutral else a if b == neutral else None
+        conditions = all(isinstance(v, int) or is_condition(v) for v in (a, b))
+        return symbols(*map(_condition, (a, b))) if symbols is not None and conditions else None
 
     return rule
 
 
-_BINARY: dict[str, Callable[[Any, Any], Number | None]] = {
+def is_condition(e: SymExpr) -> bool:
+    """Return whether an expression is true or false."""
+    return e.dtype == i1
+
+
+def _condition(number: Number) -> SymExpr:
+    return Const(int(number != 0), i1) if isinstance(number, int) else number
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], SymExpr]] = {
+    "EQ": operators.eq, "NE": operators.ne, "LT": operators.lt, "LE": operators.le, "GT": operators.gt,
+    "GE": operators.ge,
+}  # fmt: skip
+_BINARY: dict[str, _Rule] = {
     "add": lambda a, b: a + b,
     "subtract": lambda a, b: a - b,
     "multiply": lambda a, b: a * b,
     "divide": _divide,
     "remainder": _remainder,
-    "maximum": _either(True),
-    "minimum": _either(False),
-    "and": _logical(lambda a, b: a & b, -1),
-    "or": _logical(lambda a, b: a | b, 0),
-    "xor": _logical(lambda a, b: a ^ b, 0),
+    "maximum": _extremum(max, maximum),
+    "minimum": _extremum(min, minimum),
+    "and": _logical(lambda a, b: a & b, logical_and),
+    "or": _logical(lambda a, b: a | b, logical_or),
+    "xor": _logical(lambda a, b: a ^ b, None),
 }
 _UNARY: dict[str, Callable[[Any], Number | None]] = {
     "negate": lambda a: 0 - a,
     "sign": _sign,
-    "abs": lambda a: abs(a) if isinstance(a, int) else a if _natural(a) else None,
-    "convert": lambda a: a,
+    "abs": lambda a: abs(a) if isinstance(a, int) else maximum(a, 0 - a),
+    "convert": lambda a: a if isinstance(a, int) or not is_condition(a) else None,
 }
+
+
+def compared(op: Operation, a: Number, b: Number) -> SymExpr:
+    """Return the condition of a comparison."""
+    return _COMPARISONS[word(op, "comparison_direction")](_sym(a), _sym(b))
+
+
+def _chosen(condition: Number, a: Number, b: Number) -> Number | None:
+    if isinstance(condition, int):
+        return a if condition else b
+    if any(isinstance(v, SymExpr) and is_condition(v) for v in (a, b)):
+        return None
+    return a if a == b else select(condition, _sym(a), _sym(b))
+
+
+def _clamped(low: Number, value: Number, high: Number) -> Number | None:
+    raised = _BINARY["maximum"](low, value)
+    return None if raised is None else _BINARY["minimum"](raised, high)
+
+
+def _negated(op: Operation, a: Number) -> Number | None:
+    if not isinstance(a, int):
+        return logical_not(a) if is_condition(a) else None
+    return 1 - a if element_of(op.results[0]) == i1 else -1 - a
 
 
 def _element(op: Operation, name: str, args: Sequence[Number]) -> Number | None:
     if name == "compare":
-        difference = _difference(args[0], args[1])
-        return None if difference is None else int(_HOLDS[word(op, "comparison_direction")](difference))
+        return compared(op, args[0], args[1])
     if name == "select":
-        return (args[1] if args[0] else args[2]) if isinstance(args[0], int) else None
+        return _chosen(args[0], args[1], args[2])
     if name == "clamp":
-        raised = _either(True)(args[0], args[1])
-        return None if raised is None else _either(False)(raised, args[2])
+        return _clamped(args[0], args[1], args[2])
     if name == "not":
-        if not isinstance(args[0], int):
-            return None
-        return 1 - args[0] if element_of(op.results[0]) == i1 else -1 - args[0]
+        return _negated(op, args[0])
     if name in _BINARY:
         return _BINARY[name](args[0], args[1])
     return _UNARY[name](args[0]) if name in _UNARY else None
@@ -168,7 +179,7 @@ def folded(graph: Graph, op: Operation) -> Numbers | Splat | None:
         value = _element(op, op.name.partition(".")[2], row)
         if value is None:
             return None
-        value = plain(value)
+        value = plain(graph.analyzer.simplify(value) if isinstance(value, SymExpr) else value)
         if isinstance(value, int):
             value = int(value != 0) if op.name.endswith("convert") and dtype == i1 else wrapped(value, dtype)
         made.append(value)

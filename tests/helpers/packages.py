@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 PACKAGES = (
-    *("jax", "jaxlib", "onnxruntime", "onnxscript", "safetensors", "skl2onnx", "tokenizers", "torch", "transformers"),
-)
+    "jax", "jaxlib", "onnxruntime", "onnxscript", "safetensors", "skl2onnx", "tokenizers", "torch", "transformers",
+)  # fmt: skip
 """What the Makefile's models.stamp installs, and what comes with it."""
 
 _NAMED = re.compile(rf"\b(?:{'|'.join(PACKAGES)})\b")
