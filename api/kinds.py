@@ -18,7 +18,10 @@ def _to_torch(array: NDArray) -> Any:
 
 
 def _to_jax(array: NDArray) -> Any:
-    return sys.modules["jax"].dlpack.from_dlpack(array)
+    jax = sys.modules["jax"]
+    if not array.flags.writeable:  # memory of an argument, which DLPack does not export
+        return jax.numpy.array(np.asarray(array))
+    return jax.dlpack.from_dlpack(array)
 
 
 def _own(array: np.ndarray[Any, Any]) -> NDArray:

@@ -92,7 +92,7 @@ def rng_bit_generator(graph: Graph, op: Operation) -> None:
 
 
 def _advanced(graph: Graph, state: Expr, blocks: int, algorithm: str) -> Expr:
-    """Return the state after so many blocks; Philox has a counter of 128 bits."""
+    """Return the state after so many blocks; Philox has a counter of 128 bits, whose upper half may be the key."""
 
     def element(s: Tensor, i: PrimExpr) -> PrimExpr:
         low = s(tx.const(1, i64)) + number(blocks, ui64)
@@ -160,7 +160,7 @@ def _philox_bits(graph: Graph, state: Expr, shape: Sequence[int], count: int, wi
     def words(s: Tensor, at: PrimExpr) -> list[PrimExpr]:
         key, low = s(tx.const(0, i64)), s(tx.const(1, i64)) + at.astype(ui64)
         carry = tx.select(tx.less(low, at.astype(ui64)), number(1, ui64), number(0, ui64))
-        high = (s(tx.const(2, i64)) if _is_long(s) else number(0, ui64)) + carry
+        high = s(tx.const(2 if _is_long(s) else 0, i64)) + carry
         return philox([_low(key), _high(key)], [_low(low), _high(low), _low(high), _high(high)])
 
     def element(s: Tensor, *i: PrimExpr) -> PrimExpr:
