@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from ...diagnostics import TiraxError, UnsupportedError
 from ...dialects import relax
-from ...dialects.dtypes import dtype_name
+from ...dialects.dtypes import dtype_name, is_unsigned
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr
 from ...handles.relax.expr import Constant, Expr, ShapeExpr, const
@@ -138,9 +138,9 @@ class Graph:
 
     @staticmethod
     def _plain(known: Numbers) -> np.ndarray[Any, Any]:
-        return np.array(known.content.tolist(), bool if known.dtype == i1 else object).astype(
-            bool if known.dtype == i1 else np.uint64 if "uint64" in dtype_name(known.dtype) else np.int64
-        )
+        wide = np.uint64 if is_unsigned(known.dtype) else np.int64
+        numbers = np.array(list(known.content.flat), bool if known.dtype == i1 else wide)
+        return numbers.reshape(known.content.shape)
 
     def parts(self, value: SSAValue) -> list[Expr]:
         """Return the tensors that hold a value: two for complex numbers."""

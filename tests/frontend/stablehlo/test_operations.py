@@ -304,6 +304,15 @@ def test_sizes_stay_symbolic() -> None:
         f(np.zeros((3, 4), "float32"))
 
 
+def test_tensors_of_nothing_keep_their_sizes() -> None:
+    (made,) = run(
+        "%z = stablehlo.constant dense<> : tensor<2x0x3xi32>\n"
+        "%r = stablehlo.add %a, %z : tensor<2x0x3xi32>\n// -> tensor<2x0x3xi32>",
+        np.zeros((2, 0, 3), "int32"),
+    )
+    assert made.shape == (2, 0, 3)
+
+
 def test_an_assertion_that_cannot_hold_is_an_error_at_once() -> None:
     text = """func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
   %n = stablehlo.get_dimension_size %x, dim = 0 : (tensor<3xf32>) -> tensor<i32>
