@@ -21,6 +21,12 @@ from .judging import difference
 from .programs import Program, programs_of
 
 
+ACCUMULATING = frozenset(
+    f"stablehlo.{name}" for name in ("convolution", "dot_general", "fft", "reduce", "reduce_window", "scatter", "while")
+)
+"""Operations that add up rounding errors, which depend on the order."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of a program."""
@@ -51,14 +57,7 @@ def run(program: Program) -> Outcome:
         made = function(*program.inputs)
     except Exception as error:  # noqa: BLE001
         return Outcome(program.name, "failed", f"{type(error).__name__}: {_first_line(error)}")
-    summing = (
-        "stablehlo.dot_general",
-        "stablehlo.convolution",
-        "stablehlo.fft",
-        "stablehlo.reduce",
-        "stablehlo.reduce_window",
-    )
-    sums = any(op.name in summing for op in program.module.walk())
+    sums = any(op.name in ACCUMULATING for op in program.module.walk())
     results = list(made) if isinstance(made, tuple) else [made]
     for check in program.checks:
         found = difference(check.kind, np.asarray(results[check.result]), check.expected, sums)
