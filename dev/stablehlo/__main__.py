@@ -20,7 +20,6 @@ from ...frontend.stablehlo import from_stablehlo
 from .judging import difference
 from .programs import Program, programs_of
 
-
 ACCUMULATING = frozenset(
     f"stablehlo.{name}" for name in ("convolution", "dot_general", "fft", "reduce", "reduce_window", "scatter", "while")
 )
