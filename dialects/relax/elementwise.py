@@ -314,7 +314,8 @@ class Where(Operator):
         ranks = [t.rank for t in (c, a, b)]
         rank = None if None in ranks else max(r or 0 for r in ranks)
         if c.dims is None or a.dims is None or b.dims is None:
-            return TensorType.of(None, dtype, rank)
+            variables = {c.shape_var, a.shape_var, b.shape_var}
+            return TensorType.of(variables.pop() if len(variables) == 1 else None, dtype, rank)
         return TensorType.of(broadcast_dims(self, ("condition", "x1", "x2"), (c.dims, a.dims, b.dims)), dtype, rank)
 
 

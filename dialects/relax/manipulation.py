@@ -28,6 +28,8 @@ class PermuteDims(Operator):
         order = list(range(x.rank))[::-1] if axes is None else normalize_axes(self, axes, x.rank, "axes")
         if len(order) != x.rank:
             self.fail_shape("attribute axes must be a permutation of the dimensions", f"{x.rank} axes", axes)
+        if x.shape_var is not None and order == list(range(x.rank)):
+            return x
         return TensorType.of(None if x.dims is None else [x.dims[a] for a in order], x.element, x.rank)
 
 
@@ -42,7 +44,7 @@ class Reshape(Operator):
             self.require_equal(
                 before, after, "argument shape has another number of elements", f"{before}", f"{after} in {shape}"
             )
-        return self.of_shape_arg("shape", x.element)
+        return TensorType.of(shape.dims, x.element) if shape.dims is not None else self.of_shape_arg("shape", x.element)
 
 
 def kept_extents(source: Sequence[SymExpr] | None, extents: Sequence[Any]) -> list[Any]:
@@ -109,6 +111,8 @@ class Squeeze(Operator):
 
     def infer(self) -> Attribute:
         x, axis = self.tensor("x"), self.attr("axis")
+        if x.shape_var is not None and axis == []:
+            return x
         if x.rank is None or (x.dims is None and axis is None):
             return TensorType.of(None, x.element)
         if axis is None:

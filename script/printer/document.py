@@ -102,9 +102,10 @@ class Document:
         underlined: Collection[Operation] = (),
         remarks: Mapping[Operation, str] = MappingProxyType({}),
         behind: bool = False,
+        whole: bool = False,
     ):
         """Ops in `underlined` get `^^^` below their line; `remarks` are printed above the lines of their ops, or with
-        `behind` at their ends, unless they open a scope.
+        `behind` at their ends, unless they open a scope. With `whole`, `underlining` has an effect.
 
         Each of these ops must print as a line.
         """
@@ -121,6 +122,7 @@ class Document:
         self._underlined = frozenset(underlined)
         self._remarks = remarks
         self._behind = behind
+        self._whole = whole
         self.read_buffers: list[str] = []
         """What the buffers are called that the block reads whose annotations are printed."""
 
@@ -141,8 +143,8 @@ class Document:
 
     @contextmanager
     def underlining(self, op: Operation) -> Iterator[None]:
-        """Underline all lines within the context if `op` is underlined."""
-        if op not in self._underlined:
+        """Underline all lines within the context if `op` is underlined as a whole."""
+        if not self._whole or op not in self._underlined:
             yield
             return
         outer, self.lines = self.lines, []

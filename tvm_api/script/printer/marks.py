@@ -65,6 +65,7 @@ def _resolved(self: BaseFunc | IRModule, options: Mapping[str, Any]) -> dict[str
     remarks = [*(new.pop("obj_to_annotate", None) or {}).items(), *((_at(self, path), n) for path, n in notes.items())]
     if marked:
         new["obj_to_underline"] = _ops_in(self.op, marked)
+        new["underline_whole"] = True
     if remarks:
         found = ((_op_in(self.op, node), note) for node, note in remarks)
         new["notes_behind"] = True
