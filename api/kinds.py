@@ -38,6 +38,9 @@ _CONVERTERS: dict[str, Callable[[NDArray], Any]] = {
 """By the top package of an argument's class."""
 
 
+_EXACT: dict[type, Callable[[NDArray], Any]] = {np.ndarray: np.asarray, NDArray: _own}
+
+
 def converter_for(arguments: Iterable[Any]) -> Callable[[NDArray], Any]:
     """Return what makes results of the kind of the first array among the arguments; numpy's if there is none."""
     for value in arguments:
@@ -61,11 +64,11 @@ def native_call(function: Callable[..., Any], info: FunctionInfo, kind: type) ->
         from ..runtime.exchange import exchanging
 
         return exchanging(function, info, [kind], converting, plain=True)
-    if kind in (np.ndarray, NDArray) and isinstance(info.result, TensorInfo):
-        to = _CONVERTERS["numpy" if kind is np.ndarray else "tirax"]
+    to = _EXACT.get(kind)
+    if to is not None and isinstance(info.result, TensorInfo):
         return lambda *args: to(function(*args))
-    if kind is np.ndarray and isinstance(info.result, TupleInfo) and all(map(_is_tensor, info.result.fields)):
-        return lambda *args: tuple(map(np.asarray, function(*args)))
+    if to is not None and isinstance(info.result, TupleInfo) and all(map(_is_tensor, info.result.fields)):
+        return lambda *args: tuple(map(to, function(*args)))
     return converting
 
 
