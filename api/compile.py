@@ -15,7 +15,7 @@ from .sources import Program, read
 def compile(
     model: Any,
     inputs: Any = None,
-    *,
+    *more: Any,
     kwargs: Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     input_shapes: Mapping[str, Sequence[Any]] | None = None,
@@ -28,16 +28,16 @@ def compile(
     """Compile a model for this machine (or for `target`).
 
         f = tirax.compile(model, x)                                        # a torch.nn.Module
-        f = tirax.compile(model, (x, y), dynamic_shapes={"x": {0: "batch"}, "y": {0: "batch"}})
+        f = tirax.compile(model, x, y, dynamic_shapes={"x": {0: "batch"}, "y": {0: "batch"}})
         f = tirax.compile("model.onnx")
         f(x)
 
-    `model` is a `torch.nn.Module` (with example `inputs`: an array or a tuple of them, and `kwargs`), a
+    `model` is a `torch.nn.Module` (with example inputs, one by one or as one tuple, and `kwargs`), a
     `torch.export.ExportedProgram`, an ONNX `ModelProto`, a fitted estimator of scikit-learn, xgboost or lightgbm (with
     example rows of features, where they are not float32), a function of JAX with example arguments, a
-    `jax.export.Exported`, an `IRModule` or a class or function of TVMScript, an MLIR
-    module, or a path or the bytes of a file: `.onnx`, `.pt2`, `.py` (TVMScript), `.mlir`; files that need no compiling
-    (`.tirax`, `.so`, `.gguf`, a folder of a language model) are loaded as `tirax.load` does.
+    `jax.export.Exported`, an `IRModule` or a class or function of TVMScript, an MLIR module, or a path or the bytes of
+    a file: `.onnx`, `.pt2`, `.py` (TVMScript), `.mlir`; files that need no compiling (`.tirax`, `.so`, `.gguf`, a
+    folder of a language model) are loaded as `tirax.load` does.
 
     `dynamic_shapes` are the dimensions that vary from call to call, as for `torch.export.export`; a string names one.
     `input_shapes` gives inputs of an ONNX model other shapes: numbers, and names of sizes. `params` are constants by
@@ -49,10 +49,14 @@ def compile(
     Returns a `Compiled`. Raises `ArgumentError` for a model of an unknown kind, `MissingPackage` with the pip line,
     `UnsupportedOperators` with all operators that cannot be imported, `OSError`, and what `build` raises.
     """
-    args = None if inputs is None else tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
+    args = (inputs, *more) if more else _arguments(inputs)
     options = Options(args, kwargs, dynamic_shapes, input_shapes, params, target, pipeline, function, fallback)
     source = read(model, options)
     return _compiled(source, options) if isinstance(source, Program) else source
+
+
+def _arguments(inputs: Any) -> tuple[Any, ...] | None:
+    return None if inputs is None else tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
 
 
 def _compiled(program: Program, options: Options) -> Compiled:

@@ -42,6 +42,16 @@ def test_results_have_the_structure_of_the_model(f, rows):
     torch.testing.assert_close(result["parts"][0], expected["parts"][0])
 
 
+def test_example_arguments_one_by_one_and_as_a_tuple():
+    class Difference(torch.nn.Module):
+        def forward(self, x, y):
+            return x - y
+
+    y = torch.randn(5, 4)
+    for compiled in (tirax.compile(Difference(), X, y), tirax.compile(Difference(), (X, y))):
+        torch.testing.assert_close(compiled(X, y), X - y)
+
+
 def test_sizes_have_the_names_of_the_user(f):
     assert f.inputs == {"x": "float32[batch, 4]"}
     assert f.outputs["y"] == "float32[batch, 3]"
