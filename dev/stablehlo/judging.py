@@ -58,4 +58,4 @@ def units(actual: Array, expected: Array) -> Array:
     a, b = (np.where(v < 0, lowest - v, v) for v in (a, b))
     finite = np.isfinite(actual.astype(np.float64)) & np.isfinite(expected.astype(np.float64))
     apart = np.where(a > b, a.view(np.uint64) - b.view(np.uint64), b.view(np.uint64) - a.view(np.uint64))
-    return np.where(finite, apart.astype(np.float64), np.inf)
+    return np.where(finite, apart.reshape(actual.shape).astype(np.float64), np.inf)
