@@ -108,12 +108,15 @@ def _fits(func: tir.FuncOp) -> bool:
 def _operation_fits(op: Operation, analyzer: Analyzer) -> bool:
     if isinstance(op, tir.ForOp):
         bind_loop(analyzer, op)
+    if isinstance(op, tir.BlockOp):
+        for variable, first, extent in zip(op.iter_vars, op.mins, op.extents, strict=True):
+            analyzer.bind_range(Var(variable, cast(IntegerType, variable.type)), first, extent)
     defined = wide(values_of(op))
-    if defined and not isinstance(op, (*_ARITHMETIC, tir.ForOp, tir.RampOp)):
+    if defined and not isinstance(op, (*_ARITHMETIC, tir.ForOp, tir.BlockOp, tir.RampOp)):
         return False
     used = wide(op.operands)
     stored = isinstance(op, tir.StoreOp) and op.value in used
-    if stored or (used and not isinstance(op, (*_USERS, tir.RampOp, tir.StoreOp))):
+    if stored or (used and not isinstance(op, (*_USERS, tir.BlockOp, tir.RegionOp, tir.RampOp, tir.StoreOp))):
         return False
     return all(_value_fits(v, analyzer) for v in defined)
 
