@@ -193,6 +193,8 @@ _TVM_PASSES: dict[str, str] = {
     "tvm-plan-and-update-buffer-allocation-location": (
         "tvm_api.passes.tir.plan_buffer_allocation:PlanAndUpdateBufferAllocationLocation"
     ),
+    "annotate-device-regions": "tvm_api.passes.tir.device_regions:AnnotateDeviceRegions",
+    "split-host-device": "tvm_api.passes.tir.device_regions:SplitHostDevice",
     "inject-virtual-thread": "tvm_api.passes.tir.inject_virtual_thread:InjectVirtualThread",
     "renormalize-split-pattern": "tvm_api.passes.tir.renormalize_split_pattern:RenormalizeSplitPattern",
     "remove-no-op": "tvm_api.passes.tir.remove_no_op:RemoveNoOp",

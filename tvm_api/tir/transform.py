@@ -37,8 +37,6 @@ LEFT_OUT: dict[str, str] = {
     "LowerTVMBuiltin": _ABI,
     "CombineContextCall": _ABI,
     "LowerDeviceKernelLaunch": _ABI,
-    "SplitHostDevice": _ABI,
-    "AnnotateDeviceRegions": _ABI,
     "LowerCustomDatatypes": "data types are those of `dialects/dtypes.py`",
     "ExtractPrimFuncConstants": "constants of tensor functions are part of the kernels",
     "InstrumentBoundCheckers": "guard-indices keeps the indices that are data inside of their buffers",
