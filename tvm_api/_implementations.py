@@ -35,6 +35,7 @@ IMPLEMENTATIONS = {
     "relax.backend.cuda": "pipeline",
     "relax.backend.rocm": "pipeline",
     "relax.frontend.onnx": "onnx_frontend",
+    "relax.frontend.stablehlo": "stablehlo_translator",
     "relax.op": """
         base binary create datatype index linear_algebra manipulate mask qdq sampling search set sorting statistical
         ternary unary

@@ -16,7 +16,6 @@ _GPU = "code is generated for CPUs", "tvm.build"
 _GPU_RULES = "code is generated for CPUs", "tvm.dlight.cpu"
 _LIBRARIES = "libraries of vendors are not called: operators are compiled", "tvm.build"
 _TUNERS = "templates and sketches were left by TVM itself", "tvm.meta_schedule"
-_IMPORTERS = "models are not imported yet: they are written", "tvm.relax.frontend.nn"
 _BUILD = "no compiler and no linker of the system is called: a module writes its library itself", "tvm.runtime.Module"
 _SCRIPTS = "scripts are read and never run", "tvm.script.from_source"
 _SCHEDULES = "operators are scheduled by what they compute, not by a function for each", "tvm.tir.Schedule"
@@ -68,8 +67,10 @@ REFUSED = {
     "relax.distributed": ("tensors lie on one machine", "tvm.relax.build"),
     "relax.exec_builder": ("there is no bytecode: graphs become native code", "tvm.relax.build"),
     "relax.frontend.nn.llm.tree_attn": ("trees of tokens are not attended to", "tvm.relax.frontend.nn.llm.kv_cache"),
-    "relax.frontend.stablehlo": _IMPORTERS,
-    "relax.frontend.tflite": _IMPORTERS,
+    "relax.frontend.tflite": (
+        "models of TFLite are not imported: ONNX, PyTorch and StableHLO are",
+        "tvm.relax.frontend.onnx",
+    ),
     "relay": ("TVM itself dropped Relay", "tvm.relax"),
     "rpc": _ELSEWHERE,
     "runtime.disco": _ELSEWHERE,

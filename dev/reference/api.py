@@ -48,6 +48,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
         "frontend.nn",
         "frontend.training",
         "frontend.onnx",
+        "frontend.stablehlo",
         *(f"frontend.torch.{name}" for name in ("exported_program", "fx", "dynamo", "compile")),
     ),
     "Patterns and instruments": ("transforms.dpl", "ir.passes.instrument"),

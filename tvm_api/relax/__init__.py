@@ -132,6 +132,7 @@ provide(
         "frontend.nn.subroutine": {"frontend.nn.subroutine": "*"},
         "frontend.nn.visitor": {"frontend.nn.visitor": "*"},
         "frontend.onnx": {"frontend.onnx": "from_onnx"},
+        "frontend.stablehlo": {"tvm_api.relax.stablehlo_translator": "from_stablehlo"},
         "frontend.torch": {
             "frontend.torch.dynamo": "dynamo_capture_subgraphs relax_dynamo",
             "frontend.torch.exported_program": "from_exported_program",
