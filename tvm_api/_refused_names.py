@@ -30,10 +30,7 @@ _TOPI_NN = """
     deformable_conv2d_nhwc dense_pack depthwise_conv2d_backward_input_nhwc depthwise_conv2d_backward_weight_nhwc
     lstm simulated_dequantize simulated_quantize winograd_transform_matrices
 """
-_TOPI_UTILS = """
-    ceil_div const_matrix get_const_float get_float_tuple get_max_power2_factor get_shape is_empty_shape is_target
-    make_idx prod ravel_index simplify swap traverse_inline unravel_index within_index
-"""
+_TOPI_UTILS = "const_matrix get_shape make_idx traverse_inline within_index"
 
 _SREF = (
     "a schedule's handles point at operations: Schedule.get_child_blocks, get_producers, get_consumers tell the rest"

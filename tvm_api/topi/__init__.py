@@ -24,7 +24,7 @@ provide(
         "algorithms": {"tvm_api.topi.manipulation": "*"},
         "reduction": {"topi.reduction": "all any argmax argmin max min prod sum"},
         "transform": {"tvm_api.topi.manipulation": "*", "tvm_api.topi": "where"},
-        "utils": {"tvm_api.topi.arguments": "*"},
+        "utils": {"tvm_api.topi.arguments": "*", "tvm_api.topi.indices": "*"},
         "nn.blocked": {"tvm_api.topi.windows": "*"},
         "nn.convolution": {"tvm_api.topi.windows": "*"},
         "nn.dense": {"tvm_api.topi.nn": "*"},

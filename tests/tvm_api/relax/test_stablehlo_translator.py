@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tirax.tvm_api as tvm
-from tirax.diagnostics import MLIRSyntaxError
+from tirax.script.mlir_text import MLIRSyntaxError
 from tirax.tvm_api import relax
 from tirax.tvm_api.relax.frontend.stablehlo import from_stablehlo
 
