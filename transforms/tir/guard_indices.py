@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from xdsl.context import Context
@@ -35,6 +35,7 @@ from ...dialects import tir
 from ...dialects.dtypes import lanes_of, scalar_of
 from ...dialects.names import name_of, set_name
 from ...dialects.quick import operations
+from ...dialects.sym.bounds import Interval
 from ...dialects.sym.expr import Const, SymExpr, product
 from ...ir.affine.values import Materializer, operands_first
 from ...ir.locations import location_of
@@ -82,7 +83,7 @@ class ReportIndices(Pass):
             if every:
                 with_attr(func, REPORTS, _messages(func))
                 continue
-            known: dict[SSAValue, bool] = {}
+            known = _Known()
             buffers: dict[str, None] = {}
             for inner in operations(func) if func.ret_type is None else ():
                 if isinstance(inner, tir.LoadOp | tir.StoreOp):
@@ -127,7 +128,7 @@ class GuardIndices(Pass):
             widen_indices(func)
             check_indices(func)
             accesses = [a for a in operations(func) if isinstance(a, _ACCESSES) and not is_prefetched(a)]
-            known = None if _guards_all(func) else dict[SSAValue, bool]()
+            known = None if _guards_all(func) else _Known()
             report = _Report.of(func)
             guarded = {a: outside for a in accesses if (outside := _guarded(a, known))}
             for access, indices in guarded.items():
@@ -155,6 +156,14 @@ _DATA = frozenset[type[Operation]](
 )
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What is known of the values of a function: whether they are data, and their ranges."""
+
+    data: dict[SSAValue, bool] = field(default_factory=dict[SSAValue, bool])
+    ranges: dict[SSAValue, Interval] = field(default_factory=dict[SSAValue, Interval])
+
+
 def _is_data(value: SSAValue, known: dict[SSAValue, bool]) -> bool:
     """Return whether an integer depends on the contents of memory."""
 
@@ -171,7 +180,7 @@ def _guards_all(func: tir.FuncOp) -> bool:
     return func.func_attrs is not None and isinstance(func.func_attrs.data.get(REPORTS), ArrayAttr)
 
 
-def _guarded(access: tir.LoadOp | tir.StoreOp, known: dict[SSAValue, bool] | None) -> Indices:
+def _guarded(access: tir.LoadOp | tir.StoreOp, known: _Known | None) -> Indices:
     """Return the data-dependent indices of an access, or all of them if `known` is None.
 
     A vector may extend into the next row, if a schedule knows that rows are contiguous: then its linear offset is
@@ -184,15 +193,15 @@ def _guarded(access: tir.LoadOp | tir.StoreOp, known: dict[SSAValue, bool] | Non
         return {last: (_offset(access, dims), product(dims))}
     if known is None:
         return rows
-    data = {i: (v, e) for i, (v, e) in rows.items() if isinstance(v.type, IntegerType) and _is_data(v, known)}
-    return {i: (v, e) for i, (v, e) in data.items() if not _is_inside(v, e)}
+    data = {i: (v, e) for i, (v, e) in rows.items() if isinstance(v.type, IntegerType) and _is_data(v, known.data)}
+    return {i: (v, e) for i, (v, e) in data.items() if not _is_inside(v, e, known)}
 
 
-def _is_inside(index: SSAValue, extent: SymExpr) -> bool:
+def _is_inside(index: SSAValue, extent: SymExpr, known: _Known) -> bool:
     """Return whether an index is inside of a constant extent, whatever the data that it is computed from."""
     if extent.constant is None:
         return False
-    values = range_of_value(index)
+    values = range_of_value(index, known.ranges)
     return values.low >= 0 and values.high < extent.constant
 
 
