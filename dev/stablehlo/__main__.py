@@ -20,9 +20,8 @@ from ...frontend.stablehlo import from_stablehlo
 from .judging import difference
 from .programs import Program, programs_of
 
-ACCUMULATING = frozenset(
-    f"stablehlo.{name}" for name in ("convolution", "dot_general", "fft", "reduce", "reduce_window", "scatter", "while")
-)
+_NAMES = "cholesky convolution dot_general fft reduce reduce_window scatter triangular_solve while"
+ACCUMULATING = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
 """Operations that add up rounding errors, which depend on the order."""
 
 
