@@ -190,6 +190,9 @@ def _reshape_target(x: SSAValue, shape: Any) -> SSAValue:
     if not isinstance(shape, ShapeExpr | Sequence):
         raise ShapeError("relax.reshape: a shape is a sequence of extents", found=repr(shape))
     source = x.type.dims if isinstance(x.type, relax.TensorType) else None
+    variable = x.type.shape_var if isinstance(x.type, relax.TensorType) else None
+    if variable is not None and any(dim_of(d).constant == 0 for d in getattr(shape, "values", shape)):
+        raise ShapeError("relax.reshape: an extent of 0 needs an input of known shape", found=variable)
     dims = [dim_of(d) for d in (shape if isinstance(shape, ShapeExpr) else kept_extents(source, shape))]
     wild = [i for i, d in enumerate(dims) if d.constant == -1]
     if len(wild) > 1:

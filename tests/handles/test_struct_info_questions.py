@@ -250,3 +250,9 @@ def test_calls_that_cannot_be(params, args, error, message):
 def test_only_functions_are_called():
     with pytest.raises(DTypeError, match="only a function"):
         derived(T(4), T(4))
+
+
+def test_an_extent_that_is_kept_must_be_known():
+    x = rx.Var("x", TensorStructInfo(rx.Var("s", ShapeStructInfo([2, 3])), "float32"))
+    with pytest.raises(ShapeError, match="an extent of 0 needs an input of known shape"):
+        call_operator("relax.reshape", x, [2, 0])
