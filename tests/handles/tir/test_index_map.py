@@ -100,7 +100,7 @@ def test_map_ndarray() -> None:
 def test_layout() -> None:
     layout = tir.layout("NCHW16c")
     assert (len(layout), layout.name, str(layout)) == (5, "NCHW16c", "Layout(NCHW16c)")
-    assert [layout[i] for i in range(5)] == ["N", "C", "H", "W", "16c"]
+    assert [layout[i] for i in range(5)] == ["N", "C", "H", "W", "c"]
     assert (layout.index_of("C"), layout.index_of("c"), layout.index_of("Z")) == (1, 4, -1)
     assert (layout.factor_of("C"), layout.factor_of("c"), layout.factor_of("H")) == (16, 16, -1)
     assert "C" in layout and "Z" not in layout
@@ -136,8 +136,7 @@ def test_bijective_layout_indices() -> None:
 
 
 def test_bijective_layout_refuses() -> None:
-    with pytest.raises(ShapeError, match="other dimensions"):
-        tir.bijective_layout("NCHW", "NHW")
+    assert tir.bijective_layout("NCHW", "NHW") is None
     layout = tir.bijective_layout("NCHW", "NHWC")
     with pytest.raises(ShapeError, match="does not fit"):
         layout.forward_shape([1, 2])
