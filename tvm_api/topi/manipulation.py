@@ -265,6 +265,8 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_r
     if src_layout == dst_layout:
         return array
     layouts = bijective_layout(src_layout, dst_layout)
+    if layouts is None:
+        raise ShapeError("the layouts have different dimensions", expected=src_layout, found=dst_layout)
     dims = [as_sym(e) for e in layouts.forward_shape(array.shape)]
     filled = [as_sym(e) for e in layouts.backward_shape(layouts.forward_shape(array.shape))]
     padded = any((a - b).constant != 0 for a, b in zip(filled, array.dims, strict=True))

@@ -3,7 +3,8 @@
 import pytest
 
 import tirax.tvm_api as tvm
-from tirax.tvm_api import tir
+from tirax.diagnostics import ShapeError
+from tirax.tvm_api import te, tir, topi
 from tirax.tvm_api.topi import utils
 
 
@@ -50,3 +51,8 @@ def test_swapped_elements_and_targets():
         assert not utils.is_target(["gpu", "cuda"])
     with pytest.raises(ValueError, match="target"):
         utils.is_target("cpu")
+
+
+def test_layouts_of_different_dimensions():
+    with pytest.raises(ShapeError, match="different dimensions"):
+        topi.layout_transform(te.placeholder((1, 2, 3, 4)), "NCHW", "NHW")
