@@ -408,13 +408,10 @@ class Operator(IRDLOperation):
         return value.type
 
     def of_shape_arg(self, arg: str, dtype: Attribute | None) -> TensorType:
-        """Return a tensor of the shape operand; a parameter is named if its extents are unknown, or it is in no
-        program.
-        """
+        """Return a tensor of the shape operand; where its extents are unknown, a parameter is named."""
         shape = self.shape_arg(arg)
         value = cast(SSAValue, getattr(self, arg))
-        named = isinstance(value, BlockArgument) and (shape.dims is None or value.block.parent is None)
-        name = name_of(value) if named else None
+        name = name_of(value) if shape.dims is None and isinstance(value, BlockArgument) else None
         return TensorType.of(shape.dims if name is None else name, dtype, shape.rank)
 
     def fail_shape(self, what: str, expected: object = None, found: object = None) -> NoReturn:
