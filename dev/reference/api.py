@@ -113,12 +113,16 @@ def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def methods(cls: type[Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the public methods and properties that a class defines."""
+    """Yield the public methods and properties that a class defines, without those that `tvm_api` gives to it."""
     for name, thing in vars(cls).items():
-        called = getattr(thing, "__func__", thing)
-        is_property = isinstance(thing, property | functools.cached_property)
-        if (is_property or inspect.isfunction(called)) and not name.startswith("_"):
+        called = getattr(thing, "__func__", getattr(thing, "fget", thing))
+        is_method = isinstance(thing, property | functools.cached_property) or inspect.isfunction(called)
+        if is_method and not name.startswith("_") and (_is_of_tvm(cls) or not _is_of_tvm(called)):
             yield name, thing
+
+
+def _is_of_tvm(thing: Any) -> bool:
+    return str(getattr(thing, "__module__", "")).startswith("tirax.tvm_api")
 
 
 def _summary_of(cls: type[Any], name: str) -> str:
