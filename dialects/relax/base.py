@@ -12,7 +12,7 @@ from ..dtypes import byte_size
 from ..sym.analyzer import is_nonnegative
 from ..sym.expr import Const, SymExpr, product
 from .creation import extent_operand
-from .leaves import DataTypeOp
+from .leaves import DataTypeOp, StringOp
 from .operator import NOTHING, Attr, Kind, Nothing, Operator, as_dtype, operator
 from .types import OBJECT, PrimType, ShapeType, TensorType
 
@@ -161,8 +161,8 @@ class View(Operator):
         value = cast(SSAValue, getattr(self, "dtype"))  # noqa: B009 (`operator` adds it)
         if isinstance(value.owner, DataTypeOp):
             return value.owner.value
-        if value.type != OBJECT:
-            self.fail_dtype("argument dtype must be a data type", "R.dtype(…)", value.type)
+        if value.type != OBJECT or isinstance(value.owner, StringOp):
+            self.fail_dtype("argument dtype must be a data type", "R.dtype(…)", value.owner)
         return None
 
     def offset(self) -> SymExpr | int | None:

@@ -199,6 +199,7 @@ def test_a_stride_of_zero():
         ("R.memory.view(x, shape=(n * 4,))", lambda x: x.reshape(-1)),
         ("R.memory.view(x, (2, 2), relative_byte_offset=8)", lambda x: x.reshape(-1)[2:6].reshape(2, 2)),
         ("R.memory.view(x)", lambda x: x),
+        ('R.memory.view(x, dtype="int16")', lambda x: x.reshape(-1).view("i2")[: x.size].reshape(x.shape)),
     ],
 )
 def test_views(call: str, expected: Any):
@@ -234,7 +235,7 @@ VECTOR = 'b: R.Tensor((2,), "int64")'
         ('x: R.Tensor((2,), "int32")', "R.dynamic_strided_slice(x, x)", "argument end is missing"),
         ('x: R.Tensor((2,), "int32")', "R.memory.view(x, (3,))", "the view is longer than data"),
         ('x: R.Tensor((2,), "int32")', "R.memory.view(x, (1,), relative_byte_offset=-4)", "must not be negative"),
-        ('x: R.Tensor((2,), "int32")', 'R.memory.view(x, dtype="int8")', "argument shape must be given"),
+        ('x: R.Tensor((2,), "int32")', 'R.memory.view(x, dtype="int64")', "argument shape must be given"),
         ('x: R.Tensor((2,), "int32")', "R.memory.view(x, (2,), R.str('int8'))", "argument dtype must be a data type"),
     ],
 )
