@@ -264,7 +264,7 @@ def layout_transform(array: Tensor, src_layout: str, dst_layout: str, schedule_r
     """Convert `array` between layouts, padding blocks with 0. Raises for layouts of different letters."""
     if src_layout == dst_layout:
         return array
-    layouts = bijective_layout(src_layout, dst_layout)
+    layouts: Any = bijective_layout(src_layout, dst_layout)
     if layouts is None:
         raise ShapeError("the layouts have different dimensions", expected=src_layout, found=dst_layout)
     dims = [as_sym(e) for e in layouts.forward_shape(array.shape)]
