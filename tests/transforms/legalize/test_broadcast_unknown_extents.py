@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from strength import thinned
 
 from tirax.diagnostics import UnsupportedError
 from tirax.driver.build import build
@@ -123,7 +124,7 @@ KINDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", KINDS)
+@thinned("name", KINDS, 12)
 def test_an_extent_that_differs_is_refused(name: str) -> None:
     """Each extent in turn is one less, and one more; what no extent of another operand limits is computed."""
     kind = KINDS[name]
@@ -162,7 +163,7 @@ def test_positions_of_unknown_depth_are_refused() -> None:
             build(module)
 
 
-@pytest.mark.parametrize("starts", [[0, 9], [-7, 5], [4, 2], [0, 2**31 - 1], [-(2**31), 5], []])
+@thinned("starts", [[0, 9], [-7, 5], [4, 2], [0, 2**31 - 1], [-(2**31), 5], []], 2)
 def test_starts_outside_begin_and_end_where_there_is_something(starts: list[int]) -> None:
     """Sequences are those positions that there are between their starts, natively and interpreted."""
     kind = KINDS["attention_var_len"]
