@@ -34,7 +34,8 @@ VALUES = {
 }  # fmt: skip
 QUESTIONS = {
     "nonneg": lambda x: x >= 0, "positive": lambda x: x > 0, "divides": lambda x: x >= 0, "varies": lambda x: True,
-    "plain": lambda x: True, "within": lambda x, n: 0 <= x < n, "same": lambda x, y: x == y, "negated": lambda x, y: x == -y,
+    "plain": lambda x: True,
+    "within": lambda x, n: 0 <= x < n, "same": lambda x, y: x == y, "negated": lambda x, y: x == -y,
 }  # fmt: skip
 
 
