@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from xdsl.ir import Block
 
@@ -34,22 +34,25 @@ class _StandsFor(type):
         return getattr(cls.of, name)
 
 
-class BlockRV(metaclass=_StandsFor):
-    """A handle to a block; a new one, for an instruction that has it as its output."""
+if TYPE_CHECKING:
+    from ...schedule.trace import BlockRV, LoopRV
+else:
 
-    of = _trace.BlockRV
+    class BlockRV(metaclass=_StandsFor):
+        """A handle to a block; a new one, for an instruction that has it as its output."""
 
-    def __new__(cls) -> Any:
-        return _trace.BlockRV(_fresh("block"))
+        of = _trace.BlockRV
 
+        def __new__(cls) -> Any:
+            return _trace.BlockRV(_fresh("block"))
 
-class LoopRV(metaclass=_StandsFor):
-    """A handle to a loop; a new one, for an instruction that has it as its output."""
+    class LoopRV(metaclass=_StandsFor):
+        """A handle to a loop; a new one, for an instruction that has it as its output."""
 
-    of = _trace.LoopRV
+        of = _trace.LoopRV
 
-    def __new__(cls) -> Any:
-        return _trace.LoopRV(_fresh("loop"))
+        def __new__(cls) -> Any:
+            return _trace.LoopRV(_fresh("loop"))
 
 
 def _fresh(kind: str) -> Any:
