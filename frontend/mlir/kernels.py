@@ -18,6 +18,7 @@ from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...ir.locations import location_of
 from ...ir.names import NameSupply
+from ..importing.callee import callee_of
 from .blocks import Place, Storage, append_block, append_loops, direct, extents_of
 from .payload import affine_index
 from .scalars import RULES, Expressions, expression, scalar_type
@@ -428,12 +429,7 @@ def _kept(sizes: Sequence[SymExpr], shape: Sequence[int]) -> list[int]:
 
 def _call(k: Kernel, op: func.CallOp) -> None:
     """A call of another function becomes its body."""
-    name = op.callee.string_value()
-    callee = k.functions.get(name)
-    if callee is None or callee.is_declaration:
-        raise UnsupportedError(f"a call of @{name}, which has no body", location=location_of(op))
-    if callee in k._open:
-        raise UnsupportedError(f"@{name} calls itself", location=location_of(op))
+    callee = callee_of(k.functions, op.callee.string_value(), op, k._open)
     k._open.append(callee)
     for arg, value in zip(callee.args, op.arguments, strict=True):
         for table in (k.places, k.dims, k.sizes, k.known):

@@ -26,6 +26,7 @@ from ...dialects.dtypes import numpy_dtype
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.locations import location_of
+from ..importing.callee import callee_of
 from .graph import Dims, Filled, Graph
 from .payload import Payload, loaded
 from .scalars import RULES, scalar_type
@@ -368,10 +369,7 @@ def _assert(graph: Graph, op: cf.AssertOp) -> None:
 
 def _call(graph: Graph, op: func.CallOp) -> None:
     """A call of another function becomes its body."""
-    callee = graph.functions.get(op.callee.string_value())
-    if callee is None or not callee.body.blocks:
-        name = op.callee.string_value()
-        raise UnsupportedError(f"a call of @{name}, which has no body", location=location_of(op))
+    callee = callee_of(graph.functions, op.callee.string_value(), op, ())
     with graph.inside(callee, op):
         graph.values |= {p: graph.values[v] for p, v in zip(callee.args, op.arguments, strict=True)}
         results = import_block(graph, callee.body.block)

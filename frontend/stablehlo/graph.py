@@ -21,6 +21,7 @@ from ...handles.struct_info import TensorStructInfo
 from ...ir.locations import location_of
 from ...te.tensor import Tensor
 from ..block_builder import BlockBuilder
+from ..importing.callee import callee_of
 from ..importing.relax_operators import R
 from .values import Dims, Numbers, Pair, Quantized, Splat, Value, is_quantized
 
@@ -75,11 +76,7 @@ class Graph:
 
     def call(self, name: str, arguments: Sequence[Value], at: Operation) -> list[Value]:
         """Convert the body of another function for these arguments; return its results."""
-        callee = self.functions.get(name)
-        if callee is None or callee.is_declaration:
-            raise UnsupportedError(f"a call of @{name}, which has no body", location=location_of(at))
-        if callee in self._open:
-            raise UnsupportedError(f"@{name} calls itself", location=location_of(at))
+        callee = callee_of(self.functions, name, at, self._open)
         self._open.append(callee)
         with self.scope():
             results = self.inlined(callee.body.block, arguments)
