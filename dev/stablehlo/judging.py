@@ -57,5 +57,5 @@ def units(actual: Array, expected: Array) -> Array:
     lowest = np.int64(-(2 ** (8 * width - 1)))
     a, b = (np.where(v < 0, lowest - v, v) for v in (a, b))
     finite = np.isfinite(actual.astype(np.float64)) & np.isfinite(expected.astype(np.float64))
-    apart = np.where(a > b, a.view(np.uint64) - b.view(np.uint64), b.view(np.uint64) - a.view(np.uint64))
-    return np.where(finite, apart.reshape(actual.shape).astype(np.float64), np.inf)
+    distance = np.where(a > b, a.view(np.uint64) - b.view(np.uint64), b.view(np.uint64) - a.view(np.uint64))
+    return np.where(finite, distance.reshape(actual.shape).astype(np.float64), np.inf)

@@ -451,15 +451,15 @@ def _with_quotient(terms: dict[SymExpr, int], term: SymExpr, k: int, remainder: 
     """Merge `term`, a product with `remainder`, with the term that has its quotient; None if there is no such term."""
     x, divisor = remainder.args
     factor = _over(term, Counter((remainder,)))
-    for whole in (x, *_wider_remainders(terms, remainder)):
-        quotient = mul(mul(Op("floordiv", (whole, divisor)), divisor), factor)
+    for number in (x, *_wider_remainders(terms, remainder)):
+        quotient = mul(mul(Op("floordiv", (number, divisor)), divisor), factor)
         parts = dict(terms_of(quotient))
         if all(terms.get(part) == k * c for part, c in parts.items()):
             break
     else:
         return None
     rest = [(t, c) for t, c in terms.items() if t is not term and t not in parts]
-    joined = _sum([*rest, (mul(whole, factor), k)], 0, term.dtype)
+    joined = _sum([*rest, (mul(number, factor), k)], 0, term.dtype)
     if joined.constant is not None or offset_of(joined):
         return None
     return dict(terms_of(joined))

@@ -218,8 +218,8 @@ class Windows:
             at = index.astype(i64) * self.strides[axis] + offset.astype(i64) * self.dilations[axis]
             at = at - from_sym(low).astype(i64)
             if self.base[axis] != 1:
-                whole = tx.floormod(at, tx.const(self.base[axis], i64))
-                inside.append(tx.equal(whole, tx.const(0, i64)))
+                phase = tx.floormod(at, tx.const(self.base[axis], i64))
+                inside.append(tx.equal(phase, tx.const(0, i64)))
                 at = tx.floordiv(at, tx.const(self.base[axis], i64))
             if low.constant is None or low.constant > 0 or self.base[axis] != 1:
                 inside.append(tx.greater_equal(at, tx.const(0, i64)))

@@ -135,8 +135,8 @@ def repeated(graph: Graph, x: Expr, axes: Sequence[int], dims: Dims) -> Expr:
     own = dict(zip(sorted(axes), dims_of(x), strict=True))
     shape = [own.get(a, Const(1)) for a in range(len(dims))]
     x = graph.reshaped(x, shape)
-    wanted = [d if s.constant == 1 else s if d.constant is None else d for s, d in zip(shape, dims, strict=True)]
-    x = graph.matched(x, [s if s.constant == 1 else w for s, w in zip(shape, wanted, strict=True)])
+    expected = [d if s.constant == 1 else s if d.constant is None else d for s, d in zip(shape, dims, strict=True)]
+    x = graph.matched(x, [s if s.constant == 1 else e for s, e in zip(shape, expected, strict=True)])
     return x if list(dims_of(x)) == list(dims) else graph.emit(R.broadcast_to(x, ShapeExpr(dims)))
 
 

@@ -124,8 +124,8 @@ aligned:
   %bytes = and i64 %shifted_bits, 31
   %mask = sub i64 %bytes, 1
   %rest = and i64 %address, %mask
-  %whole = icmp eq i64 %rest, 0
-  br i1 %whole, label %memory, label %no
+  %aligned_data = icmp eq i64 %rest, 0
+  br i1 %aligned_data, label %memory, label %no
 memory:
   %real = icmp ne i64 %address, 0
   %empty = call i1 @is_empty(i32 %ndim, ptr %shape)

@@ -101,11 +101,11 @@ class Document:
         config: PrinterConfig,
         underlined: Collection[Operation] = (),
         remarks: Mapping[Operation, str] = MappingProxyType({}),
-        behind: bool = False,
-        whole: bool = False,
+        at_line_ends: bool = False,
+        all_lines: bool = False,
     ):
         """Ops in `underlined` get `^^^` below their line; `remarks` are printed above the lines of their ops, or with
-        `behind` at their ends, unless they open a scope. With `whole`, `underlining` has an effect.
+        `at_line_ends` at their ends, unless they open a scope. With `all_lines`, `underlining` has an effect.
 
         Each of these ops must print as a line.
         """
@@ -121,8 +121,8 @@ class Document:
         self.depth = 0
         self._underlined = frozenset(underlined)
         self._remarks = remarks
-        self._behind = behind
-        self._whole = whole
+        self._at_line_ends = at_line_ends
+        self._all_lines = all_lines
         self.read_buffers: list[str] = []
         """What the buffers are called that the block reads whose annotations are printed."""
 
@@ -130,7 +130,7 @@ class Document:
         """Add a line, the text of `op`."""
         pad = self.indent(self.depth)
         remark = None if op is None else self._remarks.get(op)
-        if remark is not None and (text.endswith(":") or not self._behind):
+        if remark is not None and (text.endswith(":") or not self._at_line_ends):
             self.lines.append(f"{pad}# {remark}")
             remark = None
         self.lines.append((pad + text if text else "") + ("" if remark is None else f"  # {remark}"))
@@ -144,7 +144,7 @@ class Document:
     @contextmanager
     def underlining(self, op: Operation) -> Iterator[None]:
         """Underline all lines within the context if `op` is underlined as a whole."""
-        if not self._whole or op not in self._underlined:
+        if not self._all_lines or op not in self._underlined:
             yield
             return
         outer, self.lines = self.lines, []

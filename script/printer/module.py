@@ -27,16 +27,16 @@ def print_script(
     obj_to_underline: Sequence[Operation] = (),
     obj_to_annotate: Mapping[Operation, str] | None = None,
     only: Sequence[Operation] | None = None,
-    notes_behind: bool = False,
-    underline_whole: bool = False,
+    notes_at_line_ends: bool = False,
+    underline_all_lines: bool = False,
     **options: Any,
 ) -> str:
     """Return the TVMScript text of a module or a function, or of a view of one; `options` are the fields of
     `PrinterConfig`.
 
     Lines of the ops in `obj_to_underline` get a line of `^` below them, lines of the ops in `obj_to_annotate` a
-    comment above, with `notes_behind` at their ends. With `underline_whole`, all lines of a function or module in
-    `obj_to_underline` are underlined.
+    comment above, with `notes_at_line_ends` at their ends. With `underline_all_lines`, all lines of a
+    function or module in `obj_to_underline` are underlined.
 
     A module prints its TIR functions, then its Relax functions, each sorted by name with `main` last, or the
     functions in `only`. A standalone function prints its callees without `cls.`. Raises `UnsupportedError` for
@@ -48,7 +48,7 @@ def print_script(
     if unknown:
         raise TiraxError(f"printing has no option {', '.join(unknown)}", hint=f"known: {', '.join(known)}")
     config = PrinterConfig(**options)
-    doc = Document(config, _lines_of(obj_to_underline), obj_to_annotate or {}, notes_behind, underline_whole)
+    doc = Document(config, _lines_of(obj_to_underline), obj_to_annotate or {}, notes_at_line_ends, underline_all_lines)
     with doc.underlining(op):
         if isinstance(op, ModuleOp):
             _module(doc, op, only)

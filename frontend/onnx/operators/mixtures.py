@@ -140,8 +140,8 @@ def branchwise_rms_norm(node: Node, x: Value, scale: Value | None = None) -> Out
     y = _by_rms(node, x, extents, node.attr("epsilon", 1e-5))
     if scale is not None:
         wide = converted(scale, "float32")
-        whole = scale.rank == 1 and scale.dims[0] != extents[-1]
-        y = _bound(node, op("multiply", y, op("reshape", wide, tuple(extents[-2:])) if whole else wide))
+        is_per_output = scale.rank == 1 and scale.dims[0] != extents[-1]
+        y = _bound(node, op("multiply", y, op("reshape", wide, tuple(extents[-2:])) if is_per_output else wide))
     return converted(as_value(op("reshape", y, x.dims)), x.dtype)
 
 

@@ -184,5 +184,5 @@ def quantized_lstm(node: Node, x: Value, weights: Value, recurrence: Value, *oth
             numbers = op("subtract", numbers, op("reshape", converted(zero, "float32"), each))
         numbers = op("multiply", numbers, op("reshape", scale, each))
         plain.append(as_value(node.emit(op("permute_dims", numbers, axes=[0, 2, 1]))))
-    whole = node.with_attributes({"direction": "forward", "input_forget": 0, **node.attributes})
-    return lstm(whole, x, *plain, bias, lengths, initial, initial_cell, peepholes)
+    complete = node.with_attributes({"direction": "forward", "input_forget": 0, **node.attributes})
+    return lstm(complete, x, *plain, bias, lengths, initial, initial_cell, peepholes)

@@ -266,7 +266,7 @@ def _statements(p: _Printer, doc: docs.StmtBlockDoc) -> None:
 
 
 def _targets(p: _Printer, doc: docs.ExprDoc, one: str) -> None:
-    """Write a tuple without parentheses, and a single element with `one` behind it."""
+    """Write a tuple without parentheses, and a single element with `one` after it."""
     if isinstance(doc, docs.TupleDoc):
         p.joined(doc.elements, end=one if len(doc.elements) == 1 else "")
     else:

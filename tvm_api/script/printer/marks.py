@@ -65,10 +65,10 @@ def _resolved(self: BaseFunc | IRModule, options: Mapping[str, Any]) -> dict[str
     remarks = [*(new.pop("obj_to_annotate", None) or {}).items(), *((_at(self, path), n) for path, n in notes.items())]
     if marked:
         new["obj_to_underline"] = _ops_in(self.op, marked)
-        new["underline_whole"] = True
+        new["underline_all_lines"] = True
     if remarks:
         found = ((_op_in(self.op, node), note) for node, note in remarks)
-        new["notes_behind"] = True
+        new["notes_at_line_ends"] = True
         new["obj_to_annotate"] = {op: note for op, note in found if op is not None}
     return new
 
