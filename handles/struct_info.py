@@ -19,7 +19,7 @@ from ..dialects.dtypes import dtype_name, dtype_of
 from ..dialects.relax.devices import vdevice_text
 from ..dialects.relax.operator import as_dtype
 from ..dialects.relax.signatures import BaseCheckResult, base_check, derive_result, erased, static_type
-from ..dialects.relax.types import CallableType, ShapeType, TensorType, tuple_type
+from ..dialects.relax.types import CallableType, NamedShape, ShapeType, TensorType, dims_attr, tuple_type
 from ..dialects.sym.analyzer import Analyzer
 from ..dialects.sym.expr import SymExpr, Var
 from ..ir.struct_info import (
@@ -165,14 +165,21 @@ class TensorStructInfo(_Shaped):
     ):
         if shape is not None and ndim >= 0:
             raise ShapeError("either the extents of a tensor are given, or their number", found=f"ndim={ndim}")
+        element = as_dtype(dtype if dtype is None or isinstance(dtype, Attribute) else str(dtype))
+        device = NoneAttr() if vdevice is None else StringAttr(str(vdevice))
         known: Any = None if shape is None else _shape_variable(shape) or dims_of(shape)
         if isinstance(known, ShapeType):  # of a variable: the extents of its value if known, else the variable itself
             self._variable = shape
             ndim = known.ndim.data
-            known = cast(Any, shape).name_hint
+            name = cast(Any, shape).name_hint
+            if known.dims is not None:
+                named = NamedShape(StringAttr(name), dims_attr(known.dims))
+                self.type = TensorType(named, known.ndim, element or NoneAttr(), device)
+                return
+            known = name
         self.type = relax.TensorType.of(
             known,
-            as_dtype(None if dtype is None else str(dtype) if not isinstance(dtype, Attribute) else dtype),
+            element,
             None if ndim < 0 else ndim,
             None if vdevice is None else str(vdevice),
         )
@@ -187,9 +194,9 @@ class TensorStructInfo(_Shaped):
         variable = getattr(self, "_variable", None)
         if variable is not None:
             return variable
-        dims, name = self._tensor.dims, self._tensor.shape_var
+        dims, name = self._tensor.extents, self._tensor.shape_var
         if name is not None:
-            return TensorStructInfo.shape_var(name, ShapeStructInfo(ndim=self.ndim))
+            return TensorStructInfo.shape_var(name, ShapeStructInfo(dims, self.ndim if dims is None else -1))
         return None if dims is None else TensorStructInfo.shape_expr(dims, self._owner)
 
     @property

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import NoneAttr, StringAttr, TupleType
 from xdsl.ir import Attribute
 
 from ..dialects import relax
-from ..dialects.relax.types import CallableType, PrimType, ShapeType, TensorType, tuple_type
+from ..dialects.relax.types import CallableType, NamedShape, PrimType, ShapeType, TensorType, tuple_type
 from ..dialects.sym.expr import SymExpr, Var
 
 
@@ -43,6 +43,9 @@ def rename_shape_vars(t: Attribute, names: Mapping[str, Attribute | str | None])
     if not isinstance(t, TensorType) or t.shape_var is None:
         return t
     shape = names.get(t.shape_var)
+    if isinstance(t.shape, NamedShape) and not isinstance(shape, ShapeType):
+        named = t.shape.extents if shape is None else NamedShape(StringAttr(str(shape)), t.shape.extents)
+        return TensorType(named, t.ndim, t.dtype, t.vdevice)
     known = shape.shape if isinstance(shape, ShapeType) else NoneAttr() if shape is None else StringAttr(str(shape))
     return TensorType(known, t.ndim, t.dtype, t.vdevice)
 

@@ -40,7 +40,7 @@ class Full(Operator):
 
     def infer(self) -> Attribute:
         fill = self.tensor("fill_value")
-        if fill.rank not in (None, 0):
+        if fill.rank != 0:
             self.fail_shape("argument fill_value must be a scalar", "rank 0", fill.rank)
         return self.of_shape_arg("shape", as_dtype(self.attr("dtype")) or fill.element)
 
@@ -48,8 +48,7 @@ class Full(Operator):
 class _Like(Operator):
     def infer(self) -> Attribute:
         x = self.tensor("x")
-        shape = x.shape_var if x.dims is None else x.dims
-        return TensorType.of(shape, as_dtype(self.attr("dtype")) or x.element, x.rank)
+        return x.of_dtype(as_dtype(self.attr("dtype")) or x.element)
 
 
 @operator("relax.zeros_like", "x", dtype=DTYPE)
@@ -68,7 +67,7 @@ class FullLike(_Like):
 
     def infer(self) -> Attribute:
         fill = self.tensor("fill_value")
-        if fill.rank not in (None, 0):
+        if fill.rank != 0:
             self.fail_shape("argument fill_value must be a scalar", "rank 0", fill.rank)
         return _Like.infer(self)
 
@@ -197,7 +196,9 @@ class EyeLike(_Diagonal):
         if x.rank not in (None, 2):
             self.fail_shape("argument x must be a matrix", "rank 2", x.rank)
         extent_operand(self, "k")
-        return TensorType.of(x.dims, as_dtype(self.attr("dtype")) or x.element, 2)
+        if x.rank is None:
+            return TensorType.of(None, as_dtype(self.attr("dtype")) or x.element, 2)
+        return x.of_dtype(as_dtype(self.attr("dtype")) or x.element)
 
 
 class _Triangle(_Diagonal):

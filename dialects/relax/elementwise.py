@@ -107,9 +107,9 @@ class BinaryOp(Operator):
         dtype = self.RESULT_DTYPE or (a.element if b.element is not None else None)
         if dtype is not None and all(isinstance(v.type, PrimType) for v in self.operands):
             return PrimType.of(dtype)
-        if a.dims is not None and b.dims is not None:
-            dims = broadcast_dims(self, ("x1", "x2"), (a.dims, b.dims))
-            return TensorType.of(dims, dtype, max(len(a.dims), len(b.dims)))
+        if (first := a.extents) is not None and (second := b.extents) is not None:
+            dims = broadcast_dims(self, ("x1", "x2"), (first, second))
+            return TensorType.of(dims, dtype, max(len(first), len(second)))
         known = a.rank is not None and b.rank is not None
         shape = a.shape_var if a.shape_var == b.shape_var else None
         return TensorType.of(shape, dtype, max(a.rank or 0, b.rank or 0) if known else None)
@@ -297,7 +297,7 @@ class Astype(Operator):
         dtype = as_dtype(self.attr("dtype"))
         if dtype is None:
             self.fail_dtype("attribute dtype must be given")
-        return TensorType.of(x.dims, dtype, x.rank)
+        return x.of_dtype(dtype)
 
 
 @operator("relax.where", "condition x1 x2")
@@ -313,10 +313,12 @@ class Where(Operator):
         dtype = a.element if b.element is not None else None
         ranks = [t.rank for t in (c, a, b)]
         rank = None if None in ranks else max(r or 0 for r in ranks)
-        if c.dims is None or a.dims is None or b.dims is None:
+        shapes = [t.extents for t in (c, a, b)]
+        known = [shape for shape in shapes if shape is not None]
+        if len(known) < len(shapes):
             variables = {c.shape_var, a.shape_var, b.shape_var}
             return TensorType.of(variables.pop() if len(variables) == 1 else None, dtype, rank)
-        return TensorType.of(broadcast_dims(self, ("condition", "x1", "x2"), (c.dims, a.dims, b.dims)), dtype, rank)
+        return TensorType.of(broadcast_dims(self, ("condition", "x1", "x2"), known), dtype, rank)
 
 
 @operator("relax.ewise_fma", "x1 x2 x3")
@@ -337,6 +339,6 @@ class EwiseFMA(Operator):
                 self.require_equal(a, b, f"argument {name} has another extent than x1 in dimension {i}", a, b)
         known = next((t for t in types if t.rank is not None), first)
         dtype = first.element if all(t.element is not None for t in types) else None
-        if all(t.shape == first.shape for t in types):
+        if all(t.shape == first.shape for t in types) and first.rank is not None:
             return TensorType(first.shape, first.ndim, dtype or NoneAttr(), NoneAttr())
         return TensorType.of(first.dims if all(t.dims is not None for t in types) else None, dtype, known.rank)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import IntegerType, TupleType, i64
+from xdsl.dialects.builtin import IntegerType, TupleType, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ..sym.analyzer import Analyzer
@@ -16,7 +16,7 @@ from .creation import extent_operand, prim_operand
 from .elementwise import broadcast_dims
 from .operator import Operator, operator
 from .reduction import normalize_axes, normalize_axis
-from .types import PrimType, TensorType
+from .types import OBJECT, PrimType, TensorType
 
 
 @dataclass(frozen=True)
@@ -61,36 +61,42 @@ def slice_of(begin: SymExpr, end: SymExpr, stride: int, extent: SymExpr, assume_
     return Slice(first, count if safe else maximum(count, 0), stride)
 
 
+_UNEQUAL = "axes, begin, end and strides must be equally many"
+
+
 @operator("relax.strided_slice", "x axes* begin* end* strides*?", assume_inbound=False)
 class StridedSlice(Operator):
     """x[begin:end:strides] along `axes`; begin, end and strides are tuples of scalars."""
 
+    WRITTEN: ClassVar[tuple[str, ...]] = (_UNEQUAL,)
+
     def infer(self) -> Attribute:
         x = self.tensor("x")
-        if x.rank is None:
-            return TensorType.of(None, x.element)
         slices = self.slices()
-        if x.dims is None or slices is None:
-            unchanged = not self._scalars("axes")
-            return TensorType.of(x.shape_var if unchanged else None, x.element, x.rank)
-        return TensorType.of([slices[i].extent if i in slices else d for i, d in enumerate(x.dims)], x.element)
+        if x.extents is None or slices is None:
+            unchanged = self._scalars("axes") == []
+            return x.of_dtype(x.element) if unchanged else x.of_rank()
+        return TensorType.of([slices[i].extent if i in slices else d for i, d in enumerate(x.extents)], x.element)
 
     def slices(self) -> dict[int, Slice] | None:
         """Return the slice of each of `axes`, or None if not everything is known."""
         x = self.tensor("x")
         axes, begin, end, strides = (self._scalars(n) for n in ("axes", "begin", "end", "strides"))
-        if x.dims is None or axes is None or begin is None or end is None or strides is None:
+        if axes is None or begin is None or end is None or strides is None:
             return None
         strides = strides or [Const(1) for _ in axes]
         if not len(axes) == len(begin) == len(end) == len(strides):
-            self.fail_shape("axes, begin, end and strides must be equally many", len(axes), f"{len(begin)}, {len(end)}")
-        places = normalize_axes(self, [self._literal("axes", a) for a in axes], len(x.dims), "axes")
+            self.fail_shape(_UNEQUAL, len(axes), f"{len(begin)}, {len(end)}, {len(strides)}")
+        extents = x.extents
+        if extents is None:
+            return None
+        places = normalize_axes(self, [self._literal("axes", a) for a in axes], len(extents), "axes")
         steps = [self._literal("strides", s) for s in strides]
         if 0 in steps:
             self.fail_shape("argument strides must not contain zero", found=steps)
         inbound = bool(self.attr("assume_inbound"))
         rows = zip(places, begin, end, steps, strict=True)
-        return {a: slice_of(b, e, s, x.dims[a], inbound) for a, b, e, s in rows}
+        return {a: slice_of(b, e, s, extents[a], inbound) for a, b, e, s in rows}
 
     def _literal(self, arg: str, value: SymExpr) -> int:
         if value.constant is None:
@@ -100,16 +106,15 @@ class StridedSlice(Operator):
     def _scalars(self, arg: str) -> list[SymExpr] | None:
         values = cast(Sequence[SSAValue], getattr(self, arg))
         types = [v.type for v in values]
+        if types == [OBJECT]:
+            return None
         if len(types) == 1 and isinstance(types[0], TupleType):
             types = list(types[0].types)
-        out: list[SymExpr] = []
         for t in types:
-            if not isinstance(t, PrimType):
-                self.fail_dtype(f"argument {arg} must be a tuple of scalars", "prim values", t)
-            if t.expr is None:
-                return None
-            out.append(t.expr)
-        return out
+            if not isinstance(t, PrimType) or t.dtype != i64:
+                self.fail_dtype(f"argument {arg} must be a tuple of int64 scalars", "prim values of int64", t)
+        known = [t.expr for t in types if isinstance(t, PrimType) and t.expr is not None]
+        return known if len(known) == len(types) else None
 
 
 @operator("relax.dynamic_strided_slice", "x begin end strides")
@@ -118,15 +123,17 @@ class DynamicStridedSlice(Operator):
 
     def infer(self) -> Attribute:
         x = self.tensor("x")
+        if x.rank is None:
+            return TensorType.of(None, x.element)
         for arg in ("begin", "end", "strides"):
             t = self.tensor(arg)
-            if t.rank not in (None, 1):
+            if t.rank != 1:
                 self.fail_shape(f"argument {arg} must be a vector", "rank 1", t.rank)
             if t.element not in (None, i64):
                 self.fail_dtype(f"argument {arg} must be of int64", i64, t.element)
-            if t.dims is not None and x.rank is not None:
-                what = f"argument {arg} must have an element for each dimension of x"
-                self.require_equal(t.dims[0], Const(x.rank), what, x.rank, t.dims[0])
+            count = None if t.dims is None else t.dims[0].constant
+            if count != x.rank:
+                self.fail_shape(f"argument {arg} must have an element for each dimension of x", x.rank, count)
         return TensorType.of(None, x.element, x.rank)
 
 
@@ -160,12 +167,15 @@ class GatherElements(Operator):
 
     def infer(self) -> Attribute:
         data, indices = self.tensor("data"), integer_tensor(self, "indices")
-        if data.rank is not None and indices.rank is not None and data.rank != indices.rank:
+        if indices.element == i1:
+            self.fail_dtype("argument indices must be of an integer type", "int64", indices.element)
+        if data.rank is None or indices.rank is None:
+            return TensorType.of(None, data.element)
+        normalize_axis(self, self.attr("axis"), data.rank)
+        if data.rank != indices.rank:
             self.fail_shape("argument indices must have the rank of data", data.rank, indices.rank)
-        if data.rank is not None:
-            normalize_axis(self, self.attr("axis"), data.rank)
         require_within(self, data, indices)
-        return TensorType.of(indices.dims, data.element, indices.rank if indices.rank is not None else data.rank)
+        return indices.of_dtype(data.element)
 
 
 @operator("relax.gather_nd", "data indices", batch_dims=0)
@@ -174,17 +184,22 @@ class GatherND(Operator):
 
     def infer(self) -> Attribute:
         data, indices, batch = self.tensor("data"), integer_tensor(self, "indices"), self.attr("batch_dims")
-        if indices.rank == 0 or any(t.rank is not None and t.rank < batch for t in (data, indices)):
-            self.fail_shape("attribute batch_dims is too great", "at most the ranks of data and indices", batch)
-        if data.dims is None or indices.dims is None:
+        if indices.element == i1:
+            self.fail_dtype("argument indices must be of an integer type", "int64", indices.element)
+        if data.rank is None or indices.rank is None:
             return TensorType.of(None, data.element)
+        if not 0 <= batch <= min(data.rank, indices.rank - 1):
+            what = "attribute batch_dims is out of range"
+            self.fail_shape(what, "at most the rank of data, less than that of indices", batch)
+        depth = None if indices.dims is None else indices.dims[-1].constant
+        if indices.dims is None or depth is None:
+            return TensorType.of(None, data.element)
+        if depth > data.rank - batch:
+            self.fail_shape("the last dimension of indices is too great", f"at most {data.rank - batch}", depth)
+        if data.dims is None:
+            return TensorType.of(None, data.element, indices.rank + data.rank - depth - 1 - batch)
         for own, other in zip(data.dims[:batch], indices.dims[:batch], strict=True):
             self.require_equal(own, other, "data and indices must agree in the first batch_dims dimensions", own, other)
-        depth = indices.dims[-1].constant
-        if depth is None:
-            return TensorType.of(None, data.element)
-        if depth > len(data.dims) - batch:
-            self.fail_shape("the last dimension of indices is too great", f"at most {len(data.dims) - batch}", depth)
         return TensorType.of([*indices.dims[:-1], *data.dims[batch + depth :]], data.element)
 
 

@@ -57,11 +57,11 @@ class LayoutTransform(Operator):
         rank = len(mapping.results)
         self._check_separators("axis_separators", rank)
         self._check_separators("input_axis_separators", len(mapping.params))
-        if x.dims is None:
+        if (extents := x.extents) is None:
             return TensorType.of(None, x.element, rank)
         try:
-            mapping.padded_inverse(x.dims)  # no two elements stand at one place
-            return TensorType.of(mapping.shape(x.dims), x.element)
+            mapping.padded_inverse(extents)  # no two elements stand at one place
+            return TensorType.of(mapping.shape(extents), x.element)
         except ShapeError as error:
             self.fail_shape(error.message, error.expected, error.found)
 

@@ -120,7 +120,7 @@ class PrimValueOp(IRDLOperation):
 
     def __init__(self, value: SymAttr | FloatAttr | ExprLike | str):
         attr = value if isinstance(value, SymAttr | FloatAttr) else SymAttr.of(value)
-        result = PrimType.of(attr.data.dtype, attr.data) if isinstance(attr, SymAttr) else PrimType.of(attr.type)
+        result = PrimType.of(attr.data.dtype, attr.data) if isinstance(attr, SymAttr) else PrimType.of(attr.type, attr)
         super().__init__(properties={"value": attr}, result_types=[result])
 
     def print(self, printer: Printer) -> None:

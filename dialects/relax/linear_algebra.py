@@ -102,7 +102,7 @@ class Einsum(Operator):
         left, arrow, right = str(self.attr("subscripts")).replace(" ", "").partition("->")
         terms = left.split(",")
         if len(terms) != len(ranks):
-            self.fail_shape("attribute subscripts has another number of operands", len(ranks), len(terms))
+            self.fail_shape("subscripts has another number of operands", len(ranks), len(terms))
         inputs = [self._expanded(t, r) for t, r in zip(terms, ranks, strict=True)]
         dots = max((t for t in inputs), key=lambda t: sum(c.isdigit() for c in t), default="")
         digits = "".join(sorted({c for c in dots if c.isdigit()}, reverse=True))
@@ -121,7 +121,7 @@ class Einsum(Operator):
             self.fail_shape("attribute subscripts is malformed", "letters and `...`", term)
         missing = rank - len(named)
         if missing < 0 or (missing > 0 and "..." not in term):
-            self.fail_shape(f"attribute subscripts gives {len(named)} letters to an operand", rank, term)
+            self.fail_shape(f"subscripts gives {len(named)} letters to an operand", rank, term)
         # counted from the last dimension, as broadcasting does
         return term.replace("...", "".join(str(n) for n in range(missing - 1, -1, -1)))
 

@@ -12,7 +12,7 @@ from xdsl.ir import Attribute
 from ..sym.analyzer import is_nonnegative
 from ..sym.expr import Const, SymExpr, add, floordiv, product
 from ..sym.operators import maximum, minimum
-from .operator import AXES, AXIS, Attr, Operator, operator
+from .operator import AXES, AXIS, Attr, Operator, certainly_differ, operator
 from .reduction import normalize_axes, normalize_axis
 from .types import PrimType, TensorType, tuple_type
 
@@ -23,8 +23,10 @@ class PermuteDims(Operator):
 
     def infer(self) -> Attribute:
         x, axes = self.tensor("x"), self.attr("axes")
+        if x.rank is None and axes is None:
+            return TensorType.of(None, x.element)
         if x.rank is None:
-            return TensorType.of(None, x.element, None if axes is None else len(axes))
+            self.fail_shape("attribute axes needs a tensor of known rank", f"rank {len(axes)}")
         order = list(range(x.rank))[::-1] if axes is None else normalize_axes(self, axes, x.rank, "axes")
         if len(order) != x.rank:
             self.fail_shape("attribute axes must be a permutation of the dimensions", f"{x.rank} axes", axes)
@@ -39,11 +41,10 @@ class Reshape(Operator):
 
     def infer(self) -> Attribute:
         x, shape = self.tensor("x"), self.shape_arg("shape")
-        if x.dims is not None and shape.dims is not None:
-            before, after = product(x.dims), product(shape.dims)
-            self.require_equal(
-                before, after, "argument shape has another number of elements", f"{before}", f"{after} in {shape}"
-            )
+        if (extents := x.extents) is not None and shape.dims is not None:
+            before, after = product(extents), product(shape.dims)
+            what = "argument shape has another number of elements"
+            self.require_equal(before, after, what, f"{before}", f"{after} in {shape}")
         return TensorType.of(shape.dims, x.element) if shape.dims is not None else self.of_shape_arg("shape", x.element)
 
 
@@ -78,9 +79,9 @@ class BroadcastTo(Operator):
         x, shape = self.tensor("x"), self.shape_arg("shape")
         if x.rank is not None and shape.rank is not None and x.rank > shape.rank:
             self.fail_shape("argument shape has fewer dimensions than x", f"at least {x.rank}", shape.rank)
-        if x.dims is not None and shape.dims is not None:
-            for have, want in zip(reversed(x.dims), reversed(shape.dims), strict=False):
-                if have.constant not in (None, 1) and want.constant not in (None, have.constant):
+        if (extents := x.extents) is not None and shape.dims is not None:
+            for have, want in zip(reversed(extents), reversed(shape.dims), strict=False):
+                if have.constant != 1 and certainly_differ(have, want):
                     self.fail_shape("x does not broadcast to the shape", f"1 or {want}", have)
         return self.of_shape_arg("shape", x.element)
 
@@ -111,18 +112,27 @@ class Squeeze(Operator):
 
     def infer(self) -> Attribute:
         x, axis = self.tensor("x"), self.attr("axis")
-        if x.shape_var is not None and axis == []:
-            return x
-        if x.rank is None or (x.dims is None and axis is None):
+        if axis == []:
+            return x.of_dtype(x.element)
+        extents = x.extents
+        if x.rank is None or (extents is None and axis is None):
             return TensorType.of(None, x.element)
         if axis is None:
-            return TensorType.of([d for d in x.dims or () if d.constant != 1], x.element)
-        axes = normalize_axes(self, axis, x.rank)
+            axes = [i for i, d in enumerate(extents or ()) if d.constant == 1]
+        else:
+            axes = normalize_axes(self, axis, x.rank)
+        for a, d in enumerate(extents or ()):
+            if a in axes:
+                self.require_equal(d, Const(1), f"dimension {a} of x cannot be squeezed", 1, d)
+        if axis is None and any(d.constant is None for d in extents or ()):
+            return TensorType.of(None, x.element)  # an unknown extent may be 1
         if x.dims is None:
-            return TensorType.of(None, x.element, x.rank - len(axes))
-        for a in axes:
-            self.require_equal(x.dims[a], Const(1), f"dimension {a} of x cannot be squeezed", 1, x.dims[a])
+            return x.of_dtype(x.element) if not axes else self._unnamed(x, None if axis is None else len(axes))
         return TensorType.of([d for i, d in enumerate(x.dims) if i not in axes], x.element)
+
+    @staticmethod
+    def _unnamed(x: TensorType, removed: int | None) -> TensorType:
+        return TensorType.of(None, x.element, None if removed is None or x.rank is None else x.rank - removed)
 
 
 @operator("relax.concat", "xs*", axis=Attr(default=0, types=(int, type(None))))
@@ -140,16 +150,17 @@ class Concat(Operator):
         ranks = {x.rank for x in xs} - {None}
         if len(ranks) > 1:
             self.fail_shape("all tensors must have one rank", found=[x.rank for x in xs])
-        rank = next(iter(ranks), None)
+        rank = next(iter(ranks), 1 if axis is None and len(xs) > 1 else None)
         if axis is None and rank not in (None, 1):
             self.fail_shape("attribute axis must be given where tensors are not vectors", "rank 1", rank)
         place = 0 if rank is None else normalize_axis(self, axis or 0, rank)
         if rank is None or any(x.dims is None for x in xs):
-            return TensorType.of(xs[0].shape_var if len(xs) == 1 else None, dtype, rank)
+            self._joined([shape for x in xs if (shape := x.extents) is not None], place)
+            return xs[0].of_dtype(dtype) if len(xs) == 1 else TensorType.of(None, dtype, rank)
         return TensorType.of(self._joined([x.dims or () for x in xs], place), dtype)
 
     def _joined(self, shapes: list[tuple[SymExpr, ...]], axis: int) -> list[SymExpr]:
-        out = list(shapes[0])
+        out = list(shapes[0]) if shapes else []
         for n, shape in enumerate(shapes[1:], 1):
             for i, (a, b) in enumerate(zip(out, shape, strict=True)):
                 if i != axis:

@@ -30,7 +30,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import Any, ClassVar, NoReturn, Self, cast
 
-from xdsl.dialects.builtin import IntegerType, StringAttr, TupleType, i1
+from xdsl.dialects.builtin import IntegerType, NoneAttr, StringAttr, TupleType, i1
 from xdsl.ir import Attribute, BlockArgument, Operation, SSAValue, TypeAttribute
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -64,12 +64,23 @@ from ..attributes import PyValue, from_attr, to_attr
 from ..dtypes import dtype_of, is_float, is_narrow
 from ..names import name_of
 from ..quick import make
+from ..sym.analyzer import Analyzer
 from ..sym.expr import Const, SymExpr
-from ..sym.operators import minimum
+from ..sym.operators import minimum, ne
 from .devices import device_text
 from .parameters import PARAMETERS, REQUIRED
 from .plugins import load_plugins
-from .types import OBJECT, PrimType, ShapeType, TensorType, is_base_of, on_device
+from .types import (
+    OBJECT,
+    NamedShape,
+    PrimType,
+    ShapeType,
+    TensorType,
+    VariableBlock,
+    dims_attr,
+    is_base_of,
+    on_device,
+)
 
 
 @dataclass(frozen=True)
@@ -202,6 +213,12 @@ def _parameters(cls: type[Operator]) -> Mapping[str, str]:
     return MappingProxyType(dict(PARAMETERS.get(cls.name) or {n: n for n in fields}))
 
 
+def certainly_differ(a: SymExpr, b: SymExpr) -> bool:
+    """Return whether two extents are different for all values of their variables."""
+    difference = (a - b).constant
+    return Analyzer().can_prove(ne(a, b)) if difference is None else difference != 0
+
+
 class Operator(IRDLOperation):
     """Base of Relax operators: `args` and `attr` read them, `infer` computes the result type."""
 
@@ -218,6 +235,8 @@ class Operator(IRDLOperation):
     """The supported data types of tensor operands, by name; `*` applies to all others."""
     ADDED: ClassVar[frozenset[str]] = frozenset()
     """Attributes that TVM 0.20 lacks: they only print in TVMScript if they differ from their defaults."""
+    WRITTEN: ClassVar[tuple[str, ...]] = ()
+    """Beginnings of messages on what is wrong for operands of any type: they are raised where the call is written."""
     PURE: ClassVar[bool] = True
     SPREAD: ClassVar[bool] = False
     """True if the fields of `xs*`, the last operand, are separate arguments in Python: attributes are then
@@ -408,11 +427,18 @@ class Operator(IRDLOperation):
         return value.type
 
     def of_shape_arg(self, arg: str, dtype: Attribute | None) -> TensorType:
-        """Return a tensor of the shape operand; where its extents are unknown, a parameter is named."""
+        """Return a tensor of the shape operand; a variable that is in no program is named, and a parameter of unknown
+        extents.
+        """
         shape = self.shape_arg(arg)
         value = cast(SSAValue, getattr(self, arg))
-        name = name_of(value) if shape.dims is None and isinstance(value, BlockArgument) else None
-        return TensorType.of(shape.dims if name is None else name, dtype, shape.rank)
+        if isinstance(value, BlockArgument) and (name := name_of(value)) is not None:
+            if shape.dims is None:
+                return TensorType.of(name, dtype, shape.rank)
+            if isinstance(value.block, VariableBlock):
+                named = NamedShape(StringAttr(name), dims_attr(shape.dims))
+                return TensorType(named, shape.ndim, dtype or NoneAttr(), NoneAttr())
+        return TensorType.of(shape.dims, dtype, shape.rank)
 
     def fail_shape(self, what: str, expected: object = None, found: object = None) -> NoReturn:
         raise ShapeError(f"{self.name}: {self.use_parameter_names(what)}", expected=expected, found=found)
@@ -420,12 +446,13 @@ class Operator(IRDLOperation):
     def require_equal(self, a: SymExpr, b: SymExpr, what: str, expected: object = None, found: object = None) -> None:
         """Require two extents to be equal: `ShapeError` if they certainly differ; an assumption if unknown."""
         difference = (a - b).constant
-        if difference is None:
-            assumed = _ASSUMED.get()
-            if assumed is not None:
-                assumed.append((a, b))
-        elif difference:
+        if difference == 0:
+            return
+        if certainly_differ(a, b):
             self.fail_shape(what, expected, found)
+        assumed = _ASSUMED.get()
+        if assumed is not None:
+            assumed.append((a, b))
 
     def require_at_least(self, extent: SymExpr, least: int, what: str) -> None:
         """Require an extent to be at least `least`: `ShapeError` if it certainly is less; an assumption if unknown."""

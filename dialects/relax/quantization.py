@@ -46,7 +46,7 @@ class Quantize(Quantization):
         if is_float(dtype):
             self.fail_dtype("attribute out_dtype must be an integer type", "int8", dtype)
         self.check_parameters(data)
-        return TensorType.of(data.dims, dtype, data.rank)
+        return data.of_dtype(dtype)
 
 
 @operator("relax.dequantize", "data scale zero_point", out_dtype=Attr(Kind.DTYPE, f32), axis=-1)
@@ -60,4 +60,4 @@ class Dequantize(Quantization):
         if not is_float(dtype):
             self.fail_dtype("attribute out_dtype must be a floating point type", "float32", dtype)
         self.check_parameters(data)
-        return TensorType.of(data.dims, dtype, data.rank)
+        return data.of_dtype(dtype)

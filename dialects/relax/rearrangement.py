@@ -30,6 +30,8 @@ class Repeat(Operator):
         if axis is None:
             return TensorType.of(None if x.dims is None else [product(x.dims) * count], x.element, 1)
         place = None if x.rank is None else normalize_axis(self, axis, x.rank)
+        if count == 1:
+            return x.of_dtype(x.element)
         if x.dims is None:
             return TensorType.of(None, x.element, x.rank)
         return TensorType.of([d * count if i == place else d for i, d in enumerate(x.dims)], x.element)
@@ -44,6 +46,8 @@ class Tile(Operator):
         if x.rank is None:
             return TensorType.of(None, x.element)
         rank = max(x.rank, len(repeats))
+        if x.dims is None and not repeats:
+            return x.of_dtype(x.element)
         if x.dims is None:
             return TensorType.of(None, x.element, rank)
         dims = [*([Const(1)] * (rank - len(x.dims))), *x.dims]
@@ -127,13 +131,14 @@ class _CollapseSum(Operator):
 
     def collapsed(self, data: TensorType, target: tuple[SymExpr, ...] | None) -> None:
         """Check that `target` broadcasts to the shape of the data."""
-        if data.dims is None or target is None:
+        extents = data.extents
+        if extents is None or target is None:
             return
-        if len(target) > len(data.dims):
-            self.fail_shape("the target has more dimensions than data", f"at most {len(data.dims)}", len(target))
-        for have, want in zip(reversed(data.dims), reversed(target), strict=False):
-            if want.constant != 1:
-                self.require_equal(have, want, "the target does not broadcast to data", f"1 or {have}", want)
+        if len(target) > len(extents):
+            self.fail_shape("the target has more dimensions than data", f"at most {len(extents)}", len(target))
+        for have, want in zip(reversed(extents), reversed(target), strict=False):
+            if want.constant != 1 and (have - want).constant != 0:
+                self.fail_shape("the target is not known to broadcast to data", f"1 or {have}", want)
 
 
 @operator("relax.collapse_sum_like", "data collapse_target")
@@ -142,8 +147,8 @@ class CollapseSumLike(_CollapseSum):
 
     def infer(self) -> Attribute:
         data, target = self.tensor("data"), self.tensor("collapse_target")
-        self.collapsed(data, target.dims)
-        return TensorType.of(target.shape_var if target.dims is None else target.dims, data.element, target.rank)
+        self.collapsed(data, target.extents)
+        return target.of_dtype(data.element)
 
 
 @operator("relax.collapse_sum_to", "data shape")

@@ -52,7 +52,7 @@ class ReduceOp(Operator):
         if x.rank is None:
             return TensorType.of((), dtype) if axis is None and not keepdims else TensorType.of(None, dtype)
         axes = normalize_axes(self, axis, x.rank)
-        if len(axes) == x.rank:
+        if len(axes) == x.rank and (x.dims is not None or axis is None or not keepdims):
             return TensorType.of([Const(1)] * (x.rank if keepdims else 0), dtype)
         if x.dims is None:
             return TensorType.of(None, dtype, x.rank if keepdims else x.rank - len(axes))

@@ -27,7 +27,7 @@ class Scan(Operator):
             return TensorType.of(None if x.dims is None else [product(x.dims)], dtype, 1)
         if x.rank is not None:
             normalize_axis(self, axis, x.rank)
-        return TensorType.of(x.dims, dtype, x.rank)
+        return x.of_dtype(dtype)
 
 
 @operator("relax.cumsum", "data", axis=AXIS, dtype=DTYPE, exclusive=False)
@@ -67,7 +67,7 @@ class Argsort(Operator):
         x = self.tensor("data")
         if x.rank is not None:
             normalize_axis(self, self.attr("axis"), x.rank)
-        return TensorType.of(x.dims, index_dtype(self), x.rank)
+        return x.of_dtype(index_dtype(self))
 
 
 @operator("relax.topk", "data", k=1, axis=-1, ret_type="both", largest=True, dtype=_INDEX)
@@ -112,7 +112,7 @@ class Bucketize(Operator):
         same_dtype(self, "input_tensor", "boundaries")
         if boundaries.rank not in (None, 1):
             self.fail_shape("argument boundaries must be a vector", "rank 1", boundaries.rank)
-        return TensorType.of(x.dims, i32 if self.attr("out_int32") else i64, x.rank)
+        return x.of_dtype(i32 if self.attr("out_int32") else i64)
 
 
 @operator("relax.multinomial_from_uniform", "prob uniform_sample sample_indices", dtype=Attr(Kind.DTYPE, i64))

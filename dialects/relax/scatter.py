@@ -53,7 +53,7 @@ class ScatterElements(_Scatter):
         if indices.dims is not None:
             self.check_updates(list(indices.dims), updates)
         require_within(self, data, indices)
-        return data
+        return data if data.dims is not None else data.of_rank()
 
 
 @operator("relax.scatter_nd", "data indices updates", reduction="update")
@@ -69,8 +69,14 @@ class ScatterND(_Scatter):
         data, indices, updates = self.operands_of_scatter()
         if indices.rank == 0:
             self.fail_shape("argument indices must have a dimension", "rank 1 or more", 0)
-        if data.dims is None or indices.dims is None or (depth := indices.dims[-1].constant) is None:
+        if data.element is None or updates.element is None:
+            self.fail_dtype("arguments data and updates must have known dtypes", found=f"{data}, {updates}")
+        if data.dims is None:
+            return data.of_rank()
+        if indices.dims is None or updates.dims is None:
             return data
+        if (depth := indices.dims[-1].constant) is None:
+            self.fail_shape("the last dimension of indices must be known", "an integer", indices.dims[-1])
         if depth > len(data.dims):
             self.fail_shape("the last dimension of indices is too great", f"at most {len(data.dims)}", depth)
         self.check_updates([*indices.dims[:-1], *data.dims[depth:]], updates)

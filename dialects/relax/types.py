@@ -2,7 +2,8 @@
 
 !relax.tensor<[n, 784], f32>     shape known (symbolically); `<ndim = 2, f32>` rank only; `<*, f32>` nothing;
                                  without a dtype where that is unknown; `<ndim = 2 of "s", f32>`: its shape is the
-                                 value of the variable s, of which nothing more is known
+                                 value of the variable s, of which nothing more is known;
+                                 `<[n, 4] of "s", f32>` its extents as well
 !relax.shape<[n, 4]>             likewise
 !relax.prim<i64, n>              a scalar, its value where known
 !relax.object                    anything
@@ -17,7 +18,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntAttr, NoneAttr, StringAttr, TupleType, UnitAttr
-from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Block, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -40,7 +41,24 @@ def dims_attr(shape: Iterable[ExprLike | str]) -> Dims:
     return ArrayAttr(SymAttr.of(d) for d in shape)
 
 
-def _print_dims(printer: Printer, shape: Dims | StringAttr | NoneAttr, ndim: int) -> None:
+class VariableBlock(Block):
+    """Holds a variable that belongs to no program."""
+
+
+@irdl_attr_definition
+class NamedShape(ParametrizedAttribute):
+    """The shape that a variable holds, with its extents. Only variables that belong to no program are named so."""
+
+    name = "relax.named_shape"
+    variable: StringAttr
+    extents: Dims
+
+
+def _print_dims(printer: Printer, shape: Dims | StringAttr | NamedShape | NoneAttr, ndim: int) -> None:
+    if isinstance(shape, NamedShape):
+        printer.print_string(exprs_text(shape.extents) + " of ")
+        printer.print_attribute(shape.variable)
+        return
     if isinstance(shape, ArrayAttr):
         printer.print_string(exprs_text(shape))
         return
@@ -60,10 +78,11 @@ def _parse_dims(parser: AttrParser) -> tuple[Dims | NoneAttr, int]:
     return ArrayAttr(dims), len(dims)
 
 
-def _parse_tensor_shape(parser: AttrParser) -> tuple[Dims | StringAttr | NoneAttr, int]:
+def _parse_tensor_shape(parser: AttrParser) -> tuple[Dims | StringAttr | NamedShape | NoneAttr, int]:
     shape, ndim = _parse_dims(parser)
-    if isinstance(shape, NoneAttr) and parser.parse_optional_keyword("of") is not None:
-        return StringAttr(parser.parse_str_literal()), ndim
+    if parser.parse_optional_keyword("of") is not None:
+        variable = StringAttr(parser.parse_str_literal())
+        return variable if isinstance(shape, NoneAttr) else NamedShape(variable, shape), ndim
     return shape, ndim
 
 
@@ -101,7 +120,7 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
     """A tensor: shape, rank, dtype and virtual device, each as far as known."""
 
     name = "relax.tensor"
-    shape: Dims | StringAttr | NoneAttr
+    shape: Dims | StringAttr | NamedShape | NoneAttr
     ndim: IntAttr
     dtype: Attribute
     vdevice: StringAttr | NoneAttr
@@ -131,8 +150,23 @@ class TensorType(_Shaped, ParametrizedAttribute, TypeAttribute):
 
     @property
     def shape_var(self) -> str | None:
-        """The name of the variable that holds the shape, if its extents are unknown."""
+        """The name of the variable that holds the shape, if there is one."""
+        if isinstance(self.shape, NamedShape):
+            return self.shape.variable.data
         return self.shape.data if isinstance(self.shape, StringAttr) else None
+
+    @property
+    def extents(self) -> tuple[SymExpr, ...] | None:
+        """The extents, also those of the variable that holds the shape; None if unknown."""
+        return tuple([d.data for d in self.shape.extents.data]) if isinstance(self.shape, NamedShape) else self.dims
+
+    def of_dtype(self, dtype: Attribute | None) -> TensorType:
+        """Return a tensor of this shape and another dtype, on no virtual device."""
+        return TensorType(self.shape, self.ndim, dtype or _NONE, _NONE)
+
+    def of_rank(self) -> TensorType:
+        """Return a tensor of this rank and dtype, of unknown extents."""
+        return TensorType(_NONE, self.ndim, self.dtype, _NONE)
 
     @property
     def element(self) -> Attribute | None:
@@ -385,8 +419,14 @@ def is_base_of(base: Attribute, derived: Attribute) -> bool:
 
 def _shaped_base(base: _Shaped, derived: _Shaped) -> bool:
     if not isinstance(base.shape, NoneAttr):
-        return base.shape == derived.shape
+        return base.shape == derived.shape or (
+            NamedShape in (type(base.shape), type(derived.shape)) and _extents_of(base) == _extents_of(derived)
+        )
     return base.rank is None or base.rank == derived.rank
+
+
+def _extents_of(t: _Shaped) -> tuple[SymExpr, ...] | None:
+    return t.extents if isinstance(t, TensorType) else t.dims
 
 
 def _tensor_base(base: TensorType, derived: TensorType) -> bool:

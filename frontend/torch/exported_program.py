@@ -9,7 +9,8 @@ from typing import Any
 from ...diagnostics import ArgumentsError, TiraxError, UnsupportedError
 from ...dialects import relax
 from ...handles.module import IRModule
-from ...handles.relax.expr import Expr, NullValue, PrimValue, StringImm, Tuple, Var
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Expr, NullValue, StringImm, Tuple, Var
 from ...handles.struct_info import PrimStructInfo, TensorStructInfo
 from ...ir.passes.transform import no_gc
 from ..block_builder import BlockBuilder
@@ -301,4 +302,4 @@ class _Importer:
             return value
         if value is None:
             return NullValue()
-        return StringImm(value) if isinstance(value, str) else PrimValue(value)
+        return StringImm(value) if isinstance(value, str) else to_expr(value)

@@ -8,7 +8,8 @@ from typing import Any
 
 from ...diagnostics import TiraxError, UnsupportedError
 from ...handles.module import IRModule
-from ...handles.relax.expr import Constant, Expr, PrimValue, ShapeExpr, Tuple, Var, const
+from ...handles.relax.calls import to_expr
+from ...handles.relax.expr import Constant, Expr, ShapeExpr, Tuple, Var, const
 from ...handles.struct_info import TensorStructInfo
 from ...ir.passes.transform import no_gc
 from ...runtime import array
@@ -265,7 +266,7 @@ def _expression(value: Any) -> Any:
         return value
     if value is None:
         return Tuple([])
-    return PrimValue(value)
+    return to_expr(value)
 
 
 def _info(shape: Iterable[Any], dtype: str) -> TensorStructInfo:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from xdsl.dialects.builtin import DictionaryAttr
+from xdsl.dialects.builtin import DictionaryAttr, FloatAttr
 from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import ArgumentsError, DTypeError, NameLookupError, ShapeError, TiraxError, unknown_name
@@ -30,6 +30,7 @@ from ..tir.attributes import attr_of
 from ..tir.dims import dim_of
 from ..tir.index_map import index_mapping
 from ..tir.prim_expr import PrimExpr
+from ..tir.prim_expr import const as prim_const
 from .call import Call
 from .expr import DataTypeImm, Expr, ExternFunc, GlobalVar, PrimValue, ShapeExpr, StringImm, Tuple, TupleGetItem, const
 from .function import Function
@@ -61,8 +62,13 @@ def to_expr(value: Any) -> Expr:
     if hasattr(value, "__array__"):
         return const(value)
     if isinstance(value, int | float | SymExpr) or hasattr(value, "dtype"):
-        return PrimValue(value)
+        return PrimValue(in_full_precision(value))
     raise TiraxError("not an expression", expected="a Relax expression, number or array", found=type(value).__name__)
+
+
+def in_full_precision(value: Any) -> Any:
+    """Return a scalar whose prim value keeps all digits: a float of Python becomes a float64."""
+    return prim_const(value, "float64") if type(value) is float else value
 
 
 def binary(name: str, lhs: Any, rhs: Any) -> Call:
@@ -97,8 +103,8 @@ def call_operator(name: str, *args: Any, **kwargs: Any) -> Call:
     try:
         op = cls.make(*operands, **attrs)
     except (ShapeError, DTypeError) as error:
-        if f"{cls.name}: attribute " in error.message:  # it is wrong whatever the operands are
-            raise
+        if any(f"{cls.name}: {part}" in error.message for part in ("attribute ", *cls.WRITTEN)):
+            raise  # it is wrong whatever the operands are
         op = cls.unchecked(*operands, **attrs)
     return Call.on(op.results[0])
 
@@ -130,16 +136,27 @@ def _operand(cls: type[relax.Operator], name: str, value: Any) -> Arg:
     if value is NOTHING:
         return Tuple(()).ssa
     if "*" in name:
+        if name == "xs*" and isinstance(value, Expr) and isinstance(value.ssa.type, relax.TensorType):
+            return _single_tensor(cls, value)
         return _variadic(value)
     if plain in _SHAPE_ARGS and isinstance(value, tuple | list):
         return () if cls.name == "relax.reshape" else ShapeExpr(cast(Iterable[Any], value)).ssa
+    if plain == "shape" and not isinstance(value, Expr) and cls.name != "relax.reshape":
+        raise ShapeError(f"{cls.name}: a shape is a sequence of extents", found=repr(value))
     if (plain in cls.PRIM_ARGS or plain in _PRIM_ARGS.get(cls.name, ())) and not isinstance(value, Expr):
-        return PrimValue(int(value) if isinstance(value, bool) and cls.is_flag(plain) else value).ssa
+        value = int(value) if isinstance(value, bool) and cls.is_flag(plain) else value
+        return PrimValue(in_full_precision(value)).ssa
     if plain == "dtype" and isinstance(value, str):
         return DataTypeImm(value).ssa
     if isinstance(value, int | float):
         return const(value).ssa
     return to_expr(value).ssa
+
+
+def _single_tensor(cls: type[relax.Operator], value: Expr) -> Sequence[SSAValue]:
+    if cls.name in ("relax.concat", "relax.stack"):
+        raise DTypeError(f"{cls.name} expects a tuple of tensors", expected="[x]", found=value.ssa.type)
+    return [value.ssa]
 
 
 def _variadic(value: Any) -> Sequence[SSAValue]:
@@ -174,8 +191,11 @@ def _plain(value: Any) -> Any:
     """Return an attribute's value as a plain Python value: numpy scalars, prim values and extents become numbers."""
     if isinstance(value, tuple | list | ShapeExpr):
         return [_plain(v) for v in cast(Iterable[Any], value)]
-    if isinstance(value, PrimValue | StringImm):
+    if isinstance(value, StringImm):
         return value.value
+    if isinstance(value, PrimValue):
+        number = cast(relax.PrimValueOp, value.op_handle).value
+        return number.value.data if isinstance(number, FloatAttr) else _plain(value.value)
     if isinstance(value, PrimExpr):
         return value if value.constant is None else value.constant
     if isinstance(value, Const):
@@ -189,8 +209,8 @@ def _reshape_target(x: SSAValue, shape: Any) -> SSAValue:
         return shape.ssa
     if not isinstance(shape, ShapeExpr | Sequence):
         raise ShapeError("relax.reshape: a shape is a sequence of extents", found=repr(shape))
-    source = x.type.dims if isinstance(x.type, relax.TensorType) else None
-    variable = x.type.shape_var if isinstance(x.type, relax.TensorType) else None
+    source = x.type.extents if isinstance(x.type, relax.TensorType) else None
+    variable = x.type.shape_var if isinstance(x.type, relax.TensorType) and source is None else None
     if variable is not None and any(dim_of(d).constant == 0 for d in getattr(shape, "values", shape)):
         raise ShapeError("relax.reshape: an extent of 0 needs an input of known shape", found=variable)
     dims = [dim_of(d) for d in (shape if isinstance(shape, ShapeExpr) else kept_extents(source, shape))]

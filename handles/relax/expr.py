@@ -20,6 +20,7 @@ from ...diagnostics import DTypeError, ShapeError, TiraxError
 from ...dialects import relax
 from ...dialects.dtypes import dtype_of, float_attr
 from ...dialects.names import name_of, set_name
+from ...dialects.relax.types import VariableBlock
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const, SymExpr
 from ...dialects.tir import ConstOp
@@ -29,6 +30,7 @@ from ..base_func import StaleHandleError
 from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, dims_of, type_of
 from ..tir.dims import Dim, dim_of, dim_value
 from ..tir.prim_expr import PrimExpr
+from ..tir.prim_expr import const as prim_const
 from ..types import Type, type_of_attribute
 from .operators import Operators
 
@@ -216,7 +218,7 @@ class Var(Expr):
     def __init__(self, name_hint: str | Id, struct_info: Any = None, span: object = None):
         self._untyped = struct_info is None
         t = relax.OBJECT if struct_info is None else type_of(struct_info)
-        self.point_at(Block(arg_types=[t]).args[0])
+        self.point_at(VariableBlock(arg_types=[t]).args[0])
         set_name(self.ssa, name_hint.name_hint if isinstance(name_hint, Id) else name_hint)
 
     @property
@@ -354,7 +356,9 @@ class ShapeExpr(Expr):
 
 
 class PrimValue(Expr):
-    """A scalar known at compile time, possibly symbolic: `PrimValue("n + 1")`."""
+    """A scalar known at compile time, possibly symbolic: `PrimValue("n + 1")`. A float of Python is a float32, as in
+    TVM; numpy's have their own precision.
+    """
 
     __slots__ = ()
 
@@ -365,7 +369,7 @@ class PrimValue(Expr):
             return
         kind = getattr(getattr(value, "dtype", None), "kind", "f" if type(value) is float else "")
         if kind == "f":  # a float, or numpy's of any precision
-            dtype = "float64" if isinstance(value, float) else str(cast(Any, value).dtype.name)
+            dtype = "float32" if type(value) is float else str(cast(Any, value).dtype.name)
             self.point_at(relax.PrimValueOp(float_attr(float(value), dtype_of(dtype))).result)
         elif kind == "b" or isinstance(value, bool):
             self.point_at(relax.PrimValueOp(Const(int(value), i1)).result)
@@ -373,10 +377,10 @@ class PrimValue(Expr):
             self.point_at(relax.PrimValueOp(dim_of(value)).result)
 
     @property
-    def value(self) -> Dim | float:
-        """The scalar: an int, a float or a symbolic expression."""
+    def value(self) -> Dim | PrimExpr:
+        """The scalar: an int, a float constant or a symbolic expression."""
         attr = cast(relax.PrimValueOp, self.op_handle).value
-        return dim_value(attr.data) if isinstance(attr, SymAttr) else attr.value.data
+        return dim_value(attr.data) if isinstance(attr, SymAttr) else prim_const(attr.value.data, attr.type)
 
 
 class StringImm(Expr):

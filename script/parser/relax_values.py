@@ -111,7 +111,8 @@ def _shape(p: RelaxParser, site: CallSite) -> SSAValue:
 
 
 def _prim_value(p: RelaxParser, site: CallSite) -> SSAValue:
-    return prim_value(p, site.bind("value")[0], site.node)
+    value = site.bind("value")[0]
+    return prim_value(p, Imm(value, f32) if isinstance(value, float) else value, site.node)
 
 
 def _string(p: RelaxParser, site: CallSite) -> SSAValue:

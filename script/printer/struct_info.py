@@ -52,10 +52,10 @@ def _call(p: DimPrinter, name: str, args: Sequence[str]) -> str:
 
 def _tensor(p: DimPrinter, t: relax.TensorType) -> str:
     args: list[str] = []
-    if t.dims is not None:
-        args.append(parenthesized([p.dim(d) for d in t.dims]))
-    elif t.shape_var is not None:
+    if t.shape_var is not None:
         args.append(t.shape_var)
+    elif t.dims is not None:
+        args.append(parenthesized([p.dim(d) for d in t.dims]))
     if t.element is not None:
         args.append(f"dtype={string(dtype_name(t.element))}")
     if isinstance(t.shape, NoneAttr) and t.rank is not None:

@@ -161,7 +161,7 @@ def test_shapes_that_are_values_of_variables():
     assert str(shaped) == '!relax.tensor<ndim = 2 of "s", f32>' and shaped.shape.name_hint == "s"
     assert shaped.script() == 'R.Tensor(s, dtype="float32")'
     assert shaped != ranked(2) and shaped.ndim == 2
-    assert str(TensorStructInfo(rx.Var("t", ShapeStructInfo((2, "n")))).type) == '!relax.tensor<ndim = 2 of "t", f32>'
+    assert str(TensorStructInfo(rx.Var("t", ShapeStructInfo((2, "n")))).type) == '!relax.tensor<[2, n] of "t", f32>'
     assert struct_info_base_check(ranked(2), shaped) == BaseCheckResult.PASS
     assert struct_info_base_check(shaped, ranked(2)) == BaseCheckResult.FAIL_L2
     assert struct_info_lca(shaped, T(2, 4)) == ranked(2)
@@ -253,6 +253,8 @@ def test_only_functions_are_called():
 
 
 def test_an_extent_that_is_kept_must_be_known():
-    x = rx.Var("x", TensorStructInfo(rx.Var("s", ShapeStructInfo([2, 3])), "float32"))
+    known = rx.Var("x", TensorStructInfo(rx.Var("s", ShapeStructInfo([2, 3])), "float32"))
+    assert call_operator("relax.reshape", known, [0, -1]).struct_info == T(2, 3)
+    x = rx.Var("x", TensorStructInfo(rx.Var("s", ShapeStructInfo(ndim=2)), "float32"))
     with pytest.raises(ShapeError, match="an extent of 0 needs an input of known shape"):
         call_operator("relax.reshape", x, [2, 0])

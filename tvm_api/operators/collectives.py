@@ -56,7 +56,7 @@ class ScatterFromWorker0(_Collective):
     """An equal part of the tensor of the first worker for each of them, along `axis`."""
 
     def infer(self) -> Attribute:
-        if self.tensor("x").dims is None:
+        if self.tensor("x").extents is None:
             self.fail_shape("argument x must have a known shape", "extents", self.tensor("x"))
         return super().infer()
 

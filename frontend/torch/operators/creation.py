@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....diagnostics import UnsupportedError
+from ....handles.relax.calls import to_expr
 from ....handles.relax.expr import Constant, Expr, PrimValue, ShapeExpr, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, cast_to, dtype_of, shape_of
@@ -134,7 +135,7 @@ def arange(e: Emitter, start: Any, end: Any, step: Any = 1, dtype: str | None = 
             start, end, step = map(int, values)
         count = max(math.ceil((end - start) / step), 0)
         return const(start + step * np.arange(count), target)
-    return R.arange(*(PrimValue(v) for v in values), dtype=target)
+    return R.arange(*map(to_expr, values), dtype=target)
 
 
 @row("linspace")

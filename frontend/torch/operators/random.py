@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ....diagnostics import UnsupportedError
+from ....handles.relax.calls import to_expr
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, cast_to, dtype_of, is_float, rank_of, shape_of
@@ -39,7 +40,7 @@ def chosen(e: Emitter, size: Sequence[Extent], p: float | Expr, dtype: str) -> E
 def _integers(e: Emitter, size: Sequence[Extent], low: Any, high: Any, dtype: str) -> Expr:
     if isinstance(low, int) and isinstance(high, int) and low >= high:
         raise UnsupportedError("random integers of an empty range", found=f"{low} to {high}")
-    bounds = (PrimValue(v) for v in (low, high))
+    bounds = (to_expr(v) for v in (low, high))
     return cast_to(e.emit(R.random.randint(*e.random.draw(), ShapeExpr(list(size)), *bounds, dtype="int64")), dtype)
 
 

@@ -219,7 +219,7 @@ def test_leaves_and_tuples():
     shape = rx.ShapeExpr([1, "n"])
     assert shape == [1, shape[1]] and shape.struct_info == rx.ShapeStructInfo((1, "n"))
     inputs = rx.PrimValue(const(1.5, "float16"))
-    assert inputs.value == 1.5 and inputs.struct_info == rx.PrimStructInfo("float16")
+    assert inputs.value == 1.5 and inputs.struct_info == rx.PrimStructInfo("float16", 1.5)
     assert rx.PrimValue(const(3, "int64")).value == 3
     assert rx.PrimValue(1.5).value == 1.5 and rx.PrimValue("n").struct_info == rx.PrimStructInfo(value="n")
     assert rx.StringImm("a").value == "a" and rx.DataTypeImm("int8").value == "int8"
