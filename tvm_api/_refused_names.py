@@ -11,7 +11,7 @@ _DEVICES = "code is generated for one CPU"
 _CPP = "a matter of TVM's C++ objects; the IR is xDSL's here"
 _RULE = "a plug-in says such things in the class of an operator (docs/extending)"
 _PLACES = "operations know their places (docs/diagnostics.md)"
-_CHECKPOINT = "checkpoints are an option of the pass that makes gradients"
+_CHECKPOINT = "relax.op.grad has the operator"
 
 _TE_SCHEDULE = "of TVM's tensor expressions before create_prim_func: here a tensor is no node of a tensor function"
 _OBJECT = "handles are Python classes of their own: isinstance asks for Expr, PrimExpr, BaseFunc, IRModule"
@@ -109,10 +109,7 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
         "make_shape": "ShapeExpr makes one",
         "te_tensor": "BlockBuilder.call_te turns Relax values into tensors",
     },
-    "relax.testing.nn": dict.fromkeys(
-        ("checkpoint", "emit_checkpoint", "emit_checkpoint_sequential", "start_checkpoint", "end_checkpoint"),
-        _CHECKPOINT,
-    ),
+    "relax.testing.nn": dict.fromkeys(("start_checkpoint", "end_checkpoint"), _CHECKPOINT),
     "relax.testing.transform": {
         **dict.fromkeys(
             (
@@ -134,10 +131,7 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
         "there is one kind of memory",
     ),
     "relax.testing": {
-        **dict.fromkeys(
-            ("checkpoint", "emit_checkpoint", "emit_checkpoint_sequential", "start_checkpoint", "end_checkpoint"),
-            _CHECKPOINT,
-        ),
+        **dict.fromkeys(("start_checkpoint", "end_checkpoint"), _CHECKPOINT),
         **dict.fromkeys(
             ("LibCompareVMInstrument", "get_relax_attention_module", "get_relax_matmul_module", "lib_comparator"),
             "libraries of vendors are not called: there is none to compare with",

@@ -51,7 +51,9 @@ class NLLLoss(Operator):
         self._check_weights(p)
         if self.attr("reduction") != "none":
             return TensorType.of([], p.element)
-        return TensorType.of(t.dims, p.element, t.rank)
+        if p.dims is None:
+            return TensorType.of(None, p.element, None if p.rank is None else p.rank - 1)
+        return TensorType.of([*p.dims[:1], *p.dims[2:]] if len(p.dims) > 1 else [], p.element)
 
     def _check_targets(self, p: TensorType, t: TensorType) -> None:
         others = () if p.dims is None else (*p.dims[:1], *p.dims[2:]) if len(p.dims) > 1 else ()

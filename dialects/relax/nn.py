@@ -10,7 +10,7 @@ from xdsl.ir import Attribute
 
 from ..dtypes import is_float
 from ..sym.expr import Const, SymExpr
-from .normalization import check_vector, float_data
+from .normalization import check_ranks, check_vector, float_data
 from .operator import AXES, FLOATS, Attr, Domain, Kind, Operator, operator
 from .reduction import normalize_axes, normalize_axis
 from .types import TensorType, tuple_type
@@ -25,6 +25,7 @@ class LayerNorm(Operator):
         if data.element is not None and not is_float(data.element):
             self.fail_dtype("argument data must be of a floating point type", "float32", data.element)
         if data.rank is None:
+            check_ranks(self, ("gamma", "beta"), self.attr("axes"))
             return data
         axes = normalize_axes(self, self.attr("axes"), data.rank, "axes")
         for name in ("gamma", "beta"):
@@ -191,8 +192,9 @@ class Pad(Operator):
         data, widths = self.tensor("data"), self.widths()
         if self.attr("pad_mode") not in self.MODES:
             self.fail_shape("attribute pad_mode is unknown", ", ".join(self.MODES), self.attr("pad_mode"))
-        if data.rank is not None and data.rank != len(widths):
-            self.fail_shape("attribute pad_width must have two elements for each dimension", 2 * data.rank, widths)
+        if data.rank != len(widths):
+            what = "attribute pad_width must have two elements for each dimension"
+            self.fail_shape(what, "a known rank" if data.rank is None else 2 * data.rank, widths)
         if data.dims is None:
             return TensorType.of(None, data.element, len(widths))
         for extent, pair in zip(data.dims, widths, strict=True):

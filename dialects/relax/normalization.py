@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Self
 
 from xdsl.ir import Attribute
@@ -55,11 +56,25 @@ class BatchNorm(Operator):
     def infer(self) -> Attribute:
         data = float_data(self)
         names = ("gamma", "beta", "moving_mean", "moving_var")
+        vectors = [check_vector(self, n, TensorType.of(None, data.element), 0) for n in names]
+        first = next((t for t in vectors if t.dims is not None), None)
+        for name, t in zip(names, vectors, strict=True):
+            if first is not None and first.dims is not None and t.dims is not None:
+                a, b = first.dims[0], t.dims[0]
+                self.require_equal(a, b, f"argument {name} has another extent than the others", a, b)
         if data.rank is None:
-            return tuple_type([data, self.tensor("moving_mean"), self.tensor("moving_var")])
+            return tuple_type([data, vectors[2], vectors[3]])
         axis = normalize_axis(self, self.attr("axis"), data.rank)
         types = [check_vector(self, n, data, axis) for n in names]
         return tuple_type([data, types[2], types[3]])
+
+
+def check_ranks(op: Operator, names: Sequence[str], axes: Sequence[int]) -> None:
+    """Raise `ShapeError` if an operand certainly has not a dimension for each of `axes`."""
+    for name in names:
+        rank = op.tensor(name).rank
+        if rank not in (None, len(axes)):
+            op.fail_shape(f"argument {name} must have a dimension for each of axes", len(axes), rank)
 
 
 class _OverAxes(Operator):
@@ -129,6 +144,7 @@ class RMSNorm(_OverAxes):
         if weight.element is not None and data.element is not None and weight.element != data.element:
             self.fail_dtype("argument weight must have the dtype of data", data.element, weight.element)
         if data.rank is None:
+            check_ranks(self, ("weight",), self.attr("axes"))
             return data
         axes = normalize_axes(self, self.attr("axes"), data.rank, "axes")
         if weight.rank not in (None, len(axes)):

@@ -32,8 +32,6 @@ _LAYOUTS = (("layout", "NC"), ("out_layout", "NC"))
 
 def pooled(op: Windowed) -> tuple[TensorType, list[SymExpr] | None]:
     """Return the type of the data, and its extents as batch, channels and the spatial ones, None if unknown."""
-    if op.attr("out_layout") not in (None, op.attr("layout")):
-        op.fail_shape("attribute out_layout must be that of the data", op.attr("layout"), op.attr("out_layout"))
     return dims_of_letters(op, "data", "layout", "NC" + op.letters)
 
 
@@ -57,9 +55,12 @@ class Pool(Windowed):
         return super().make(*args, **values)
 
     def places(self) -> list[int]:
-        """Return the positions of batch, channels and the spatial dimensions in data and result; the layouts
-        must not be blocked.
+        """Return the positions of batch, channels and the spatial dimensions in data and result. Raises `ShapeError`
+        for a blocked layout, and for a result in another one than the data.
         """
+        if self.attr("out_layout") not in (None, self.attr("layout")):
+            what = "a pooling does not change the layout"
+            self.fail_shape(what, f"out_layout={self.attr('layout')}, then a permutation", self.attr("out_layout"))
         return positions(self, "layout", "NC" + self.letters)
 
     def widths(self) -> list[tuple[int, int]]:
@@ -73,7 +74,7 @@ class Pool(Windowed):
         size, strides = integers(self, "pool_size", self.RANK, 1), integers(self, "strides", self.RANK, 1)
         dilation, padding = integers(self, "dilation", self.RANK, 1), self.widths()
         if dims is None:
-            return TensorType.of(None, data.element, len(layout_of(self, "layout", "NC" + self.letters)))
+            return TensorType.of(None, data.element, len(layout_of(self, "out_layout", "NC" + self.letters)))
         batch, channels, *extents = dims
         rows = zip(extents, padding, size, strides, dilation, strict=True)
         if self.attr("ceil_mode"):
@@ -83,7 +84,7 @@ class Pool(Windowed):
         for extent, count in zip(extents, spatial, strict=True):
             if count.constant is not None and count.constant < 0:  # no window fits at 0: the result is empty
                 self.fail_shape("attribute pool_size is greater than the padded data", f"at most {extent}", size)
-        out = laid_out(self, "layout", "NC" + self.letters, [batch, channels, *spatial])
+        out = laid_out(self, "out_layout", "NC" + self.letters, [batch, channels, *spatial])
         return TensorType.of(out, data.element)
 
 
@@ -109,12 +110,15 @@ class AdaptivePool(Windowed):
         data, dims = pooled(self)
         if self.attr("output_size") is not None:
             integers(self, "output_size", self.RANK, 1)
+        unchanged = self.attr("output_size") is None and self.attr("out_layout") == self.attr("layout")
+        if dims is None and unchanged:
+            return data.of_dtype(data.element)
         if dims is None:
-            return TensorType.of(None, data.element, len(layout_of(self, "layout", "NC" + self.letters)))
+            return TensorType.of(None, data.element, len(layout_of(self, "out_layout", "NC" + self.letters)))
         batch, channels, *extents = dims
         size = self.attr("output_size")
         spatial = extents if size is None else [Const(n) for n in size]
-        out = laid_out(self, "layout", "NC" + self.letters, [batch, channels, *spatial])
+        out = laid_out(self, "out_layout", "NC" + self.letters, [batch, channels, *spatial])
         return TensorType.of(out, data.element)
 
 

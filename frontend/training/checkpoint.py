@@ -43,8 +43,9 @@ def emit_checkpoint_sequential(
 ) -> Any:
     """Apply `functions` in sequence to `input`, with a checkpoint for each segment.
 
-    `segments` is the number of segments of about equal length, or the start of each. The last one is not a
-    checkpoint unless `checkpoint_last`. Raises `TiraxError` for starts that are not increasing or out of range.
+    `segments` is the start of each segment, or a number by which the length of all but the last is divided: as in TVM,
+    5 functions in 2 segments are 2, 2 and 1. The last one is not a checkpoint unless `checkpoint_last`. Raises
+    `TiraxError` for starts that are not increasing or out of range.
     """
     starts = _starts(len(functions), segments)
     value = input
@@ -65,7 +66,7 @@ def _starts(count: int, segments: int | Sequence[int]) -> list[int]:
     if isinstance(segments, int):
         if not 0 < segments <= count:
             raise TiraxError("there are too few functions", expected=f"from 1 to {count} segments", found=segments)
-        return [i * count // segments for i in range(segments)]
+        return list(range(0, count, count // segments))
     starts = list(segments)
     if not starts or starts[0] != 0 or any(a >= b for a, b in zip(starts, [*starts[1:], count], strict=True)):
         raise TiraxError("segments begin at increasing places", expected=f"[0, …] below {count}", found=starts)

@@ -25,7 +25,7 @@ from ...dialects.relax.signatures import derive_result
 from ...dialects.relax.types import tuple_type
 from ...dialects.sym import IndexMapAttr
 from ...dialects.sym.expr import Const, SymExpr, product
-from ..struct_info import StructInfo, type_of
+from ..struct_info import StructInfo, VDevice, type_of
 from ..tir.attributes import attr_of
 from ..tir.dims import dim_of
 from ..tir.index_map import index_mapping
@@ -193,6 +193,8 @@ def _plain(value: Any) -> Any:
         return [_plain(v) for v in cast(Iterable[Any], value)]
     if isinstance(value, StringImm):
         return value.value
+    if isinstance(value, VDevice):
+        return str(value)
     if isinstance(value, PrimValue):
         number = cast(relax.PrimValueOp, value.op_handle).value
         return number.value.data if isinstance(number, FloatAttr) else _plain(value.value)

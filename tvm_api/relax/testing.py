@@ -22,7 +22,8 @@ provide(
         "nn": {
             "frontend.relax_testing": """
                 Linear LogSoftmax Module Parameter Placeholder ReLU Sequential emit emit_te init_params
-            """
+            """,
+            "frontend.training.checkpoint": "checkpoint emit_checkpoint emit_checkpoint_sequential",
         },
         "runtime_builtin": {"runtime.shape_builtins": "MakeShapeCode MatchShapeCode"},
         "transform": {"frontend.relax_testing": "ApplyEmptyCppMutator"},

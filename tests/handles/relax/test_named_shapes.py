@@ -1,5 +1,6 @@
 """Tensors whose shape is a variable with known extents: which operators keep the variable, which compute."""
 
+import numpy as np
 import pytest
 
 from tirax.diagnostics import DTypeError, ShapeError
@@ -10,6 +11,13 @@ from tirax.handles.relax.names import ShapeStructInfo, TensorStructInfo
 
 KNOWN = rx.Var("s", ShapeStructInfo((2, 3)))
 ONES = rx.Var("o", ShapeStructInfo((1, 3)))
+
+
+POOLED = rx.Var("p", ShapeStructInfo((1, 2, 8, 8)))
+
+
+def ids():
+    return rx.Var("ids", TensorStructInfo((2,), "int64"))
 
 
 def x(shape=KNOWN, dtype="float32"):
@@ -42,6 +50,8 @@ ROWS = [
     ("strided_slice", [x(), [1], [0], [2]], {}, 'R.Tensor((2, 2), dtype="float32")'),
     ("strided_slice", [x(), [], [], []], {}, 'R.Tensor((2, 3), dtype="float32")'),
     ("collapse_sum_to", [x(), (1, 3)], {}, 'R.Tensor((1, 3), dtype="float32")'),
+    ("nn.adaptive_avg_pool2d", [x(POOLED)], {}, 'R.Tensor(p, dtype="float32")'),
+    ("nn.nll_loss", [x(), ids()], {"reduction": "none"}, 'R.Tensor(dtype="float32", ndim=1)'),
     ("sum", [x()], {"axis": [1]}, 'R.Tensor(dtype="float32", ndim=1)'),
 ]
 
@@ -62,6 +72,19 @@ REFUSED = [
     ("full", [4, rx.const(1.0)], ShapeError, "sequence of extents"),
     ("full", [(4,), rx.Var("v", TensorStructInfo(None, "float32"))], ShapeError, "must be a scalar"),
     ("strided_slice", [x(), [1], [], [2]], ShapeError, "equally many"),
+    ("nn.pad", [rx.Var("v", TensorStructInfo(None, "float32")), [1, 1]], ShapeError, "for each dimension"),
+    (
+        "nn.layer_norm",
+        [rx.Var("v", TensorStructInfo(None, "float32")), x((2, 3)), x((3,)), [0]],
+        ShapeError,
+        "each of axes",
+    ),
+    (
+        "nn.batch_norm",
+        [rx.Var("v", TensorStructInfo(None, "float32")), x((3,)), x((4,)), x((3,)), x((3,)), 1],
+        ShapeError,
+        "than the others",
+    ),
     ("permute_dims", [rx.Var("v", TensorStructInfo(None, "float32")), [1, 0]], ShapeError, "known rank"),
 ]
 
@@ -78,3 +101,17 @@ def test_a_named_shape_is_read_and_compared_by_its_variable_and_its_extents():
     assert shaped != TensorStructInfo((2, 3), "float32")
     again = rx.Var("y", shaped).struct_info.shape
     assert again.name_hint == "s" and again.struct_info == ShapeStructInfo((2, 3))
+
+
+def test_a_pooling_into_another_layout_has_a_type_and_is_not_computed():
+    data = x((1, 4, 8, 8))
+    call = call_operator("relax.nn.max_pool2d", data, [2, 2], [2, 2], layout="NCHW", out_layout="NHWC")
+    assert call.struct_info.script() == 'R.Tensor((1, 4, 4, 4), dtype="float32")'
+    with pytest.raises(ShapeError, match="does not change the layout"):
+        call.ssa.owner.places()
+
+
+def test_floats_of_python_are_single_values_with_a_known_value():
+    value = rx.PrimValue(1.5)
+    assert value.struct_info.script() == "R.Prim(value=T.float32(1.5))" and value.value.dtype == "float32"
+    assert rx.PrimValue(np.float64(1.5)).value.dtype == "float64"
