@@ -26,14 +26,18 @@ _DIALECTS = {
 }
 
 EXTENDED = {
+    "affine": "dialects.xdsl_extras:Affine",
     "arith": "dialects.xdsl_extras:Arith",
+    "bufferization": "dialects.xdsl_extras:Bufferization",
     "func": "dialects.xdsl_extras:Func",
     "linalg": "dialects.xdsl_extras:Linalg",
     "llvm": "dialects.xdsl_extras:LLVM",
     "math": "dialects.xdsl_extras:Math",
+    "memref": "dialects.xdsl_extras:MemRef",
     "scf": "dialects.xdsl_extras:Scf",
     "tensor": "dialects.xdsl_extras:Tensor",
     "tosa": "dialects.xdsl_extras:Tosa",
+    "vector": "dialects.xdsl_extras:Vector",
 }
 """Upstream dialects with operations that xDSL's lack. `xdsl-opt`, which takes each name once, has xDSL's."""
 

@@ -26,6 +26,7 @@ from ...dialects.relax import OPERATORS
 from ...dialects.relax.composite import COMPOSITES
 from ...dialects.relax.operator import Operator
 from ...dialects.sched import Instruction
+from ...dialects.xdsl_extras.forms import PlainOp
 from ...handles.relax.calls import operator_function
 from ...schedule.registry import PRIMITIVES
 from ...universe import EXTENDED, TIRAX_UNIVERSE, full_universe
@@ -38,7 +39,7 @@ A page for each dialect, and one for [Relax's operators](operators.md). On them 
 The examples are out of whole programs, which a test reads and verifies: for instance [tir.mlir](examples/tir.mlir).
 """
 
-_OF_TABLES = frozenset(("linalg", "tosa"))
+_OF_TABLES = frozenset(("affine", "bufferization", "linalg", "memref", "tosa", "vector"))
 DIALECTS = (*TIRAX_UNIVERSE.all_dialects, *(name for name in EXTENDED if name not in _OF_TABLES))
 """The dialects that the package defines, and those that it extends by more than rows of a table."""
 
@@ -98,6 +99,8 @@ def _dialect(name: str) -> Dialect:
 
 
 def _is_ours(op: type[Any]) -> bool:
+    if issubclass(op, PlainOp) or "name" not in vars(op):  # for MLIR's text alone: docs/mlir_operations.md
+        return False
     return not issubclass(op, Instruction) or PRIMITIVES[op.SPEC.name].function.__module__.startswith("tirax.")
 
 

@@ -6,18 +6,35 @@ reads text has them instead of xDSL's (`tirax.universe`), since a name can have 
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, func, linalg, llvm, math, scf, tensor, tosa
+from xdsl.dialects import (
+    affine,
+    arith,
+    bufferization,
+    func,
+    linalg,
+    llvm,
+    math,
+    memref,
+    scf,
+    tensor,
+    tosa,
+    vector,
+)
 from xdsl.ir import Attribute, Dialect, Operation
 
 from . import (
+    affine_extras,
     arith_extras,
+    bufferization_extras,
     func_extras,
     linalg_extras,
     llvm_extras,
     math_extras,
+    memref_extras,
     scf_extras,
     tensor_extras,
     tosa_extras,
+    vector_extras,
 )
 from .loop_annotation import LoopAnnotationAttr
 
@@ -30,14 +47,31 @@ def _extended(
     return Dialect(upstream.name, [*kept, *ours], [*upstream.attributes, *attributes], list(upstream._interfaces))  # pyright: ignore[reportPrivateUsage]
 
 
+Affine = _extended(affine.Affine, affine_extras.OPERATIONS)
 Arith = _extended(arith.Arith, arith_extras.OPERATIONS)
+Bufferization = _extended(bufferization.Bufferization, bufferization_extras.OPERATIONS)
 Func = _extended(func.Func, func_extras.OPERATIONS)
 LLVM = _extended(llvm.LLVM, llvm_extras.OPERATIONS, [LoopAnnotationAttr])
 
-Linalg = _extended(linalg.Linalg, linalg_extras.OPERATIONS)
+Linalg = _extended(linalg.Linalg, linalg_extras.OPERATIONS, [linalg_extras.ElementwiseKindAttr])
 Math = _extended(math.Math, math_extras.OPERATIONS)
+MemRef = _extended(memref.MemRef, memref_extras.OPERATIONS)
 Scf = _extended(scf.Scf, scf_extras.OPERATIONS)
 Tensor = _extended(tensor.Tensor, tensor_extras.OPERATIONS)
-Tosa = _extended(tosa.TOSA, tosa_extras.OPERATIONS, [tosa_extras.ShapeType])
+Tosa = _extended(tosa.TOSA, tosa_extras.OPERATIONS, tosa_extras.ATTRIBUTES)
+Vector = _extended(vector.Vector, vector_extras.OPERATIONS, [vector_extras.IteratorTypeAttr])
 
-__all__ = ["LLVM", "Arith", "Func", "Linalg", "Math", "Scf", "Tensor", "Tosa"]
+__all__ = [
+    "LLVM",
+    "Affine",
+    "Arith",
+    "Bufferization",
+    "Func",
+    "Linalg",
+    "Math",
+    "MemRef",
+    "Scf",
+    "Tensor",
+    "Tosa",
+    "Vector",
+]

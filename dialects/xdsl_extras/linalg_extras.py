@@ -10,12 +10,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self, cast
 
-from xdsl.dialects.builtin import DenseArrayBase, MemRefType, TensorType, i32
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseArrayBase,
+    IndexType,
+    IntegerAttr,
+    MemRefType,
+    TensorType,
+    i32,
+    i64,
+)
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
+    irdl_attr_definition,
     irdl_op_definition,
     operand_def,
     opt_prop_def,
@@ -27,6 +37,7 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 
+from .forms import PlainOp, WordAttr, generic
 from .linalg_named import ELEMENTWISE, NAMED
 
 
@@ -171,9 +182,129 @@ def _class(name: str) -> type[Operation]:
     return irdl_op_definition(type(f"{words}Op", (NamedOp,), body))
 
 
+class PackOp(PlainOp):
+    """`linalg.pack %x padding_value(%p : f32) outer_dims_perm = [1, 0] inner_dims_pos = […] inner_tiles = […] into %y`.
+
+    The operands are the source, the destination, the value of the padding, and the tiles that are not static.
+    """
+
+    name = "linalg.pack"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        place = parser.pos
+        names = [parser.parse_unresolved_operand()]
+        padding: list[SSAValue] = []
+        if parser.parse_optional_keyword("padding_value"):
+            with parser.in_parens():
+                value = parser.parse_unresolved_operand()
+                parser.parse_punctuation(":")
+                padding = [parser.resolve_operand(value, parser.parse_type())]
+        properties: dict[str, Attribute] = {"outer_dims_perm": DenseArrayBase.from_list(i64, [])}
+        tiles: list[SSAValue] = []
+
+        def number() -> int:
+            found = parser.parse_optional_integer(allow_boolean=False)
+            if found is None:
+                tiles.append(parser.parse_operand(IndexType()))
+            return DYNAMIC_INDEX if found is None else found
+
+        for word, name in (("outer_dims_perm", "outer_dims_perm"), ("inner_dims_pos", "inner_dims_pos"),
+                           ("inner_tiles", "static_inner_tiles")):  # fmt: skip
+            if parser.parse_optional_keyword(word):
+                parser.parse_punctuation("=")
+                found = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, number)
+                properties[name] = DenseArrayBase.from_list(i64, found)
+        parser.parse_keyword("into")
+        names.append(parser.parse_unresolved_operand())
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        types: list[Attribute] = [parser.parse_type()]
+        parser.parse_punctuation("->")
+        types.append(parser.parse_type())
+        source, target = parser.resolve_operands(names, types, place)
+        if cls.name.endswith(".pack"):
+            sizes = [1, 1, len(padding), len(tiles)]
+            properties["operandSegmentSizes"] = DenseArrayBase.from_list(i32, sizes)
+        return cls.create(
+            operands=[source, target, *padding, *tiles],
+            result_types=[t for t in types[1:] if t.name == "tensor"],
+            properties=properties,
+            attributes=attributes,
+        )
+
+
+class UnpackOp(PackOp):
+    """`linalg.unpack %x outer_dims_perm = […] inner_dims_pos = […] inner_tiles = […] into %y`."""
+
+    name = "linalg.unpack"
+
+
+class SoftmaxOp(PlainOp):
+    """`linalg.softmax dimension(1) ins(%x : tensor<…>) outs(%y : tensor<…>) -> tensor<…>`."""
+
+    name = "linalg.softmax"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_keyword("dimension")
+        with parser.in_parens():
+            axis = parser.parse_integer()
+        operands: list[SSAValue] = []
+        for word in ("ins", "outs"):
+            parser.parse_keyword(word)
+            operands += _operands(parser)
+        results = [parser.parse_type()] if parser.parse_optional_punctuation("->") else []
+        return cls.create(
+            operands=operands,
+            result_types=results,
+            properties={"dimension": IntegerAttr(axis, i64)},
+            attributes=attributes,
+        )
+
+
+@irdl_attr_definition
+class ElementwiseKindAttr(WordAttr):
+    """`#linalg.elementwise_kind<add>`."""
+
+    name = "linalg.elementwise_kind"
+
+
+@irdl_op_definition
+class ElementwiseOp(NamedOp):
+    """`linalg.elementwise kind=#linalg.elementwise_kind<add> indexing_maps = […] ins(…) outs(…) -> tensor<…>`."""
+
+    name = "linalg.elementwise"
+
+    kind = opt_prop_def()
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        parser.parse_keyword("kind")
+        parser.parse_punctuation("=")
+        kind = parser.parse_attribute()
+        made = super().parse(parser)
+        made.properties["kind"] = kind
+        return made
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" kind=")
+        printer.print_attribute(self.properties["kind"])
+        kind = self.properties.pop("kind")
+        super().print(printer)
+        self.properties["kind"] = kind
+
+
+_REFUSED = tuple(f"linalg.winograd_{name}_transform" for name in ("filter", "input", "output"))
 _KEPT = frozenset(("linalg.fill",))
 OPERATIONS = (
     MapOp,
+    PackOp,
+    UnpackOp,
+    SoftmaxOp,
+    ElementwiseOp,
+    *map(generic, (*_REFUSED, "linalg.fill_rng_2d", "linalg.scaled_contract")),
     *(_class(n) for n in (*NAMED, *(f"linalg.{n}" for n in ELEMENTWISE), "linalg.contract") if n not in _KEPT),
 )
 """What the dialect `linalg` has in addition to xDSL's operations, or instead of those of these names."""

@@ -8,6 +8,9 @@ from xdsl.dialects.builtin import IndexType, TensorType
 from xdsl.irdl import IRDLOperation, irdl_op_definition, region_def, result_def, var_operand_def
 from xdsl.parser import Parser
 
+from . import linalg_extras
+from .forms import formed
+
 
 @irdl_op_definition
 class GenerateOp(IRDLOperation):
@@ -34,5 +37,26 @@ class GenerateOp(IRDLOperation):
         return cls.create(operands=extents, result_types=[parser.parse_type()], regions=[body], attributes=attributes)
 
 
-OPERATIONS = (GenerateOp,)
+class PackOp(linalg_extras.PackOp):
+    """`tensor.pack`, the former name of `linalg.pack`."""
+
+    name = "tensor.pack"
+
+
+class UnpackOp(linalg_extras.UnpackOp):
+    """`tensor.unpack`, the former name of `linalg.unpack`."""
+
+    name = "tensor.unpack"
+
+
+OPERATIONS = (
+    GenerateOp,
+    PackOp,
+    UnpackOp,
+    formed("tensor.bitcast", "% {} : T to R"),
+    formed("tensor.rank", "% {} : T", lambda operands, results: [IndexType()]),
+    formed("tensor.gather", "% [%] gather_dims ( [n:gather_dims] ) unit:unique {} : F"),
+    formed("tensor.scatter", "% into % [%] scatter_dims ( [n:scatter_dims] ) unit:unique {} : F"),
+    formed("tensor.parallel_insert_slice", "% into % [i:offsets] [i:sizes] [i:strides] {} : T into T", segments=True),
+)
 """What the dialect `tensor` has in addition to xDSL's operations."""

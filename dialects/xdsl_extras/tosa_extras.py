@@ -7,13 +7,15 @@ Their meaning is in `frontend/mlir/tosa.py`; what they accept is MLIR's to verif
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Self, cast
 
-from xdsl.dialects.builtin import IntAttr
+from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, IntAttr, IntegerAttr, StringAttr, i64
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser, Parser
 from xdsl.printer import Printer
+
+from .forms import WordAttr
 
 NAMES = (
     "abs", "add", "argmax", "arithmetic_right_shift", "avg_pool2d", "bitwise_and", "bitwise_not", "bitwise_or",
@@ -57,13 +59,14 @@ class TosaOp(Operation):
         if parser.parse_optional_punctuation("<"):
             properties = parser.parse_optional_attr_dict()
             parser.parse_punctuation(">")
+        properties |= _parenthesized(parser)
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        if names is None:
+        if names is None and not properties.keys() & {"values"}:
             return cls.create(result_types=[parser.parse_type()], properties=properties, attributes=attributes)
         kind = parser.parse_function_type()
         return cls.create(
-            operands=parser.resolve_operands(names, kind.inputs.data, parser.pos),
+            operands=parser.resolve_operands(names or (), kind.inputs.data, parser.pos),
             result_types=kind.outputs.data,
             properties=properties,
             attributes=attributes,
@@ -84,6 +87,31 @@ class TosaOp(Operation):
         return self.properties.get(name) or self.attributes.get(name)
 
 
+def _parenthesized(parser: Parser) -> dict[str, Attribute]:
+    """Parse `pad([0, 0]) acc_type(f32) mode<BILINEAR>`, as MLIR prints attributes since 2026."""
+    found: dict[str, Attribute] = {}
+    while (name := parser.parse_optional_identifier()) is not None:
+        if parser.parse_optional_punctuation("<"):
+            found[name] = StringAttr(parser.parse_identifier())
+            parser.parse_punctuation(">")
+            continue
+        parser.parse_punctuation("(")
+        value = parser.parse_attribute()
+        elements = list(cast("ArrayAttr[Attribute]", value)) if isinstance(value, ArrayAttr) else []
+        numbers = [v.value.data for v in elements if isinstance(v, IntegerAttr)]
+        whole = isinstance(value, ArrayAttr) and len(numbers) == len(elements)
+        found[name] = DenseArrayBase.from_list(i64, numbers) if whole else value
+        parser.parse_punctuation(")")
+    return found
+
+
+@irdl_attr_definition
+class ResizeModeAttr(WordAttr):
+    """`#tosa.resize_mode<BILINEAR>`."""
+
+    name = "tosa.resize_mode"
+
+
 def _class(name: str) -> type[Operation]:
     words = "".join(word.capitalize() for word in name.split("_"))
     body = {"name": f"tosa.{name}", "__module__": __name__, "__doc__": f"`tosa.{name}`."}
@@ -92,3 +120,5 @@ def _class(name: str) -> type[Operation]:
 
 OPERATIONS = tuple(map(_class, NAMES))
 """What the dialect `tosa` has instead of xDSL's operations of these names."""
+ATTRIBUTES = (ShapeType, ResizeModeAttr)
+"""The types and attributes that `tosa` has in addition to xDSL's."""

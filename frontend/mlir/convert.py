@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, TensorType, i64
-from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, StringAttr, TensorType, i64
+from xdsl.ir import Attribute, Operation, Region, SSAValue
 
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
@@ -15,12 +15,14 @@ from ...ir.names import NameSupply, identifier
 from ...ir.passes.transform import new_context
 from ...transforms.bindings.convert_to_dataflow import ConvertToDataflow
 from .graph import Graph
-from .kernels import kernel_of
+from .kernels import inplace_function_of, kernel_of
+from .loops import BY_KERNEL, import_region
 from .scalars import scalar_type
-from .tensors import import_block, rules
+from .tensors import rules
 from .tosa import TOSA
+from .tosa_sampling import TOSA_SAMPLING
 
-rules |= TOSA
+rules |= TOSA | TOSA_SAMPLING | BY_KERNEL
 
 
 def is_of_mlir(module: ModuleOp) -> bool:
@@ -37,19 +39,27 @@ def from_mlir(module: ModuleOp) -> ModuleOp:
     that has no translation, `ShapeError` for sizes that contradict each other.
     """
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
+    globals_ = {name.data: op for op in module.body.block.ops if op.name == "memref.global" and (name := _symbol(op))}
     names = NameSupply(functions)
     made = ModuleOp([])
     for function in functions.values():
         if function.is_declaration or function.sym_visibility is not None:
             continue
         types = (*function.function_type.inputs.data, *function.function_type.outputs.data)
-        if any(isinstance(t, MemRefType) for t in types):
-            made.body.block.add_op(kernel_of(function, functions, parameter_names(function)))
+        labels = parameter_names(function)
+        if not any(isinstance(t, MemRefType) for t in types):
+            made.body.block.add_ops(graph_of(function, functions, globals_, names))
+        elif function.function_type.outputs.data:
+            made.body.block.add_ops(inplace_function_of(function, functions, globals_, labels, names))
         else:
-            for op in graph_of(function, functions, names):
-                made.body.block.add_op(op)
+            made.body.block.add_op(kernel_of(function, functions, globals_, labels))
     ConvertToDataflow(min_size=1).apply(new_context(), made)
     return made
+
+
+def _symbol(op: Operation) -> StringAttr | None:
+    name = op.properties.get("sym_name")
+    return name if isinstance(name, StringAttr) else None
 
 
 def parameter_names(function: func.FuncOp) -> list[str]:
@@ -69,9 +79,11 @@ class Sizes:
         return [Var(self.names.fresh("n")) if d == DYNAMIC_INDEX else Const(d) for d in type.get_shape()]
 
 
-def graph_of(function: func.FuncOp, functions: dict[str, func.FuncOp], names: NameSupply) -> list[relax.FuncOp]:
+def graph_of(
+    function: func.FuncOp, functions: dict[str, func.FuncOp], globals_: dict[str, Operation], names: NameSupply
+) -> list[Operation]:
     """Return the Relax function of a function on tensors and scalars, and the kernels that it calls."""
-    graph = Graph(names, functions)
+    graph = Graph(names, functions, globals_)
     labels = parameter_names(function)
     sizes = Sizes(labels)
     for arg, label in zip(function.args, labels, strict=True):
@@ -84,11 +96,11 @@ def graph_of(function: func.FuncOp, functions: dict[str, func.FuncOp], names: Na
             type = relax.TensorType.of(dims, scalar_type(getattr(kind, "element_type", kind), function))
             graph.values[arg] = graph.block.insert_arg(type, len(graph.block.args))
         set_name(graph.block.args[-1], label)
-    results = [_result(graph, v) for v in import_block(graph, function.body.block)]
+    results = [_result(graph, v) for v in import_region(graph, function.body)]
     value = results[0] if len(results) == 1 else graph.add(relax.TupleOp(results))
     graph.block.add_op(relax.ReturnOp(value))
     made = relax.FuncOp(function.sym_name.data, Region(graph.block), value.type)
-    return [*graph.kernels, made]  # type: ignore[list-item]
+    return [*graph.kernels, made]
 
 
 def _result(graph: Graph, value: SSAValue) -> SSAValue:

@@ -44,7 +44,10 @@ Known = SSAValue | SymExpr | Number | Filled
 class Graph:
     """A Relax function in the making, of a function on tensors."""
 
-    def __init__(self, names: NameSupply, functions: dict[str, func.FuncOp]):
+    def __init__(
+        self, names: NameSupply, functions: dict[str, func.FuncOp], globals_: dict[str, Operation] | None = None
+    ):
+        self.globals = globals_ or {}
         self.block = Block()
         self.values: dict[SSAValue, Known] = {}
         self.kernels: list[tir.FuncOp] = []
@@ -184,22 +187,20 @@ class Graph:
         outputs = [body.insert_arg(tir.BufferType.of(dims, dtype), len(body.args)) for dims, dtype in outs]
         for position, output in enumerate(outputs):
             set_name(output, f"out{position}")
-        statements = Block()
         inputs = {value: direct(buffer) for value, buffer in buffers.items()}
         storage = Storage(inputs, list(map(direct, outputs)), starts or [None] * len(outs), outer)
-        append_block(statements, s, extents, storage)
-        return self._called(body, statements, args, outputs, s.name)
+        append_block(body, s, extents, storage)
+        return self.called(body, args, outputs, s.name)
 
-    def _called(
-        self, body: Block, statements: Block, args: Sequence[SSAValue], outputs: Sequence[SSAValue], name: str
-    ) -> list[SSAValue]:
+    def called(self, body: Block, args: Sequence[SSAValue], outputs: Sequence[SSAValue], name: str) -> list[SSAValue]:
+        """Call the kernel with this body; return the tensors of `outputs`, which are parameters."""
         # Buffers of captured values come in while the statements are made: the outputs move behind them.
         ordered = [*(a for a in body.args if a not in outputs), *outputs]
         final = Block(arg_types=[a.type for a in ordered])
         for old, new in zip(ordered, final.args, strict=True):
             set_name(new, name_of(old))
             old.replace_all_uses_with(new)
-        for op in list(statements.ops):
+        for op in list(body.ops):
             op.detach()
             final.add_op(op)
         kernel = tir.FuncOp(self.names.fresh(name), Region(final), private=True, attrs={"tir.noalias": True})

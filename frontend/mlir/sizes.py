@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr, i1
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 
+from ...diagnostics import UnsupportedError
 from ...dialects.sym.expr import Const, SymExpr
 from ...dialects.xdsl_extras.arith_extras import INTEGER_PREDICATES
+from ...ir.locations import location_of
+from .structured import attribute, integers
 
 Rule = Callable[[SymExpr, SymExpr], SymExpr | None]
 
@@ -81,3 +85,25 @@ def size_of(op: Operation, operands: Sequence[SymExpr]) -> SymExpr | IntegerAttr
         return IntegerAttr(int(_COMPARISONS[name](difference)), i1)
     rule = _RULES.get(op.name)
     return None if rule is None else rule(operands[0], operands[1])
+
+
+def kept_dimensions(op: Operation, type: Attribute) -> list[int]:
+    """Return the dimensions of a part that its type has, which may leave out some of extent 1.
+
+    Raises `UnsupportedError` for a type that does not fit the sizes.
+    """
+    static = integers(attribute(op, "static_sizes"))
+    left = list(cast(Any, type).get_shape())
+    kept: list[int] = []
+    for axis, size in enumerate(static):
+        if left and left[0] == size:
+            kept.append(axis)
+            left = left[1:]
+        elif size != 1:
+            left = [size]
+            break
+    if left:
+        raise UnsupportedError(
+            f"'{op.name}' with a type that does not fit its sizes", location=location_of(op), found=str(type)
+        )
+    return kept

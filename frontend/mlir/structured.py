@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import (
@@ -282,6 +282,20 @@ def _elementwise(op: Operation, ins: list[SSAValue], outs: list[SSAValue], name:
     return Structured(name, ins, outs, [False] * len(every), maps, compute, updates=False)
 
 
+def _elementwise_of_kind(op: Operation) -> Structured:
+    """`linalg.elementwise`: a kind, and maps that may broadcast and transpose."""
+    ins, outs = operands(op)
+    name = cast(Any, attribute(op, "kind")).data.data
+    if name not in ELEMENTWISE:
+        raise UnsupportedError(f"'{op.name}' of the kind {name}", location=location_of(op))
+    s = _elementwise(op, ins, outs, name)
+    given = attribute(op, "indexing_maps")
+    if not isinstance(given, ArrayAttr):
+        return s
+    maps = [tuple(cast(AffineMapAttr, m).data.results) for m in cast("ArrayAttr[Attribute]", given)]
+    return replace(s, maps=maps)
+
+
 def _contract(op: Operation) -> Structured:
     ins, outs = operands(op)
     maps = [cast(AffineMapAttr, m).data for m in cast("ArrayAttr[Attribute]", attribute(op, "indexing_maps"))]
@@ -306,4 +320,5 @@ _BY_NAME: dict[str, Callable[[Operation], Structured]] = {
     "linalg.broadcast": _moved,
     "linalg.map": _map,
     "linalg.contract": _contract,
+    "linalg.elementwise": _elementwise_of_kind,
 }

@@ -26,11 +26,10 @@ from ...dialects.dtypes import numpy_dtype
 from ...dialects.sym import ValueOp
 from ...dialects.sym.expr import Const, SymExpr
 from ...ir.locations import location_of
-from ..importing.callee import callee_of
 from .graph import Dims, Filled, Graph
 from .payload import Payload, loaded
 from .scalars import RULES, scalar_type
-from .sizes import size_of
+from .sizes import kept_dimensions, size_of
 from .structured import attribute, element_of, expression, integers, structured
 
 Rule = Callable[[Graph, Any], None]
@@ -129,6 +128,16 @@ def _empty(graph: Graph, op: Operation) -> None:
     graph.values[result] = Filled(declared(graph, result.type, op.operands), element_of(result), None)
 
 
+def _alloc_tensor(graph: Graph, op: Operation) -> None:
+    """Without content, or a copy of another tensor."""
+    dynamic, copied, _ = integers(attribute(op, "operandSegmentSizes"))
+    result = op.results[0]
+    if copied:
+        graph.values[result] = graph.values[op.operands[dynamic]]
+    else:
+        graph.values[result] = Filled(declared(graph, result.type, op.operands[:dynamic]), element_of(result), None)
+
+
 def _splat(graph: Graph, op: Operation) -> None:
     result, value = op.results[0], op.operands[0]
     known = graph.values.get(value)
@@ -205,23 +214,10 @@ def index_of(p: Payload, value: SSAValue | SymExpr) -> SSAValue:
     return p.value(value)
 
 
-def _kept(sizes: Dims, shape: Sequence[int]) -> list[int]:
-    """Return the dimensions of a slice that its type has, which leaves out some of extent 1."""
-    kept: list[int] = []
-    left = list(shape)
-    for axis, size in enumerate(sizes):
-        droppable = size.constant == 1 and len(sizes) - axis > len(left)
-        if droppable:
-            continue
-        kept.append(axis)
-        left = left[1:]
-    return kept
-
-
 def _extract_slice(graph: Graph, op: Operation) -> None:
     source, result = op.operands[0], op.results[0]
     offsets, sizes, strides = _offsets(graph, op, 1)
-    kept = _kept(sizes, cast("TensorType[Attribute]", result.type).get_shape())
+    kept = kept_dimensions(op, result.type)
 
     def compute(p: Payload, ins: Sequence[SSAValue], outs: Sequence[SSAValue]) -> Sequence[SSAValue]:
         places: list[SSAValue] = []
@@ -264,7 +260,7 @@ def within(p: Payload, index: SSAValue, low: SSAValue, size: SSAValue, stride: S
 def _insert_slice(graph: Graph, op: Operation) -> None:
     source, target, result = op.operands[0], op.operands[1], op.results[0]
     offsets, sizes, strides = _offsets(graph, op, 2)
-    kept = _kept(sizes, cast("TensorType[Attribute]", source.type).get_shape())
+    kept = kept_dimensions(op, source.type)
 
     def compute(p: Payload, ins: Sequence[SSAValue], outs: Sequence[SSAValue]) -> Sequence[SSAValue]:
         inside = p.const(1, i1)
@@ -367,15 +363,6 @@ def _assert(graph: Graph, op: cf.AssertOp) -> None:
     )
 
 
-def _call(graph: Graph, op: func.CallOp) -> None:
-    """A call of another function becomes its body."""
-    callee = callee_of(graph.functions, op.callee.string_value(), op, ())
-    with graph.inside(callee, op):
-        graph.values |= {p: graph.values[v] for p, v in zip(callee.args, op.arguments, strict=True)}
-        results = import_block(graph, callee.body.block)
-    graph.values |= {r: graph.values[v] for r, v in zip(op.results, results, strict=True)}
-
-
 def _if(graph: Graph, op: scf.IfOp) -> None:
     known = graph.values.get(op.cond)
     if isinstance(known, IntegerAttr):
@@ -392,7 +379,7 @@ RULES_OF_TENSORS: dict[str, Rule] = {
     "tosa.const": _constant,
     "tensor.dim": _dim,
     "tensor.empty": _empty,
-    "bufferization.alloc_tensor": _empty,
+    "bufferization.alloc_tensor": _alloc_tensor,
     "tensor.splat": _splat,
     "tensor.cast": _cast,
     "tensor.collapse_shape": _collapse,
@@ -405,7 +392,6 @@ RULES_OF_TENSORS: dict[str, Rule] = {
     "tensor.from_elements": _from_elements,
     "tensor.concat": _concat,
     "cf.assert": _assert,
-    "func.call": _call,
     "scf.if": _if,
 }
 """operation -> its translation. Structured operations and scalars have none: `structured.py` and `scalars.py` do."""

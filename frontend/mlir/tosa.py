@@ -310,7 +310,7 @@ def _gather(graph: Graph, op: Operation) -> None:
     graph.values[op.results[0]] = graph.pointwise("gather", dims, element_of(op.results[0]), compute)
 
 
-def _zero_points(graph: Graph, op: Operation, first: int) -> list[IntegerAttr | FloatAttr | None]:
+def zero_points(graph: Graph, op: Operation, first: int) -> list[IntegerAttr | FloatAttr | None]:
     """Return the zero points of the first two operands, None for 0."""
     found: list[IntegerAttr | FloatAttr | None] = []
     for value in op.operands[first : first + 2]:
@@ -321,7 +321,7 @@ def _zero_points(graph: Graph, op: Operation, first: int) -> list[IntegerAttr | 
     return found or [None, None]
 
 
-def _product_of(
+def product_of(
     graph: Graph,
     op: Operation,
     notation: str,
@@ -370,14 +370,14 @@ def _product_of(
 def _matmul(graph: Graph, op: Operation) -> None:
     ins = op.operands[:2]
     shapes = [graph.dims(v) for v in ins]
-    _product_of(graph, op, "bmk, bkn -> bmn", ins, shapes, _zero_points(graph, op, 2), {})
+    product_of(graph, op, "bmk, bkn -> bmn", ins, shapes, zero_points(graph, op, 2), {})
 
 
 def _windows(op: Operation, names: Sequence[str]) -> list[list[int]]:
-    return [_listed(attribute(op, name), op, name) for name in names]
+    return [listed(attribute(op, name), op, name) for name in names]
 
 
-def _listed(value: Attribute | None, op: Operation, name: str) -> list[int]:
+def listed(value: Attribute | None, op: Operation, name: str) -> list[int]:
     if isinstance(value, DenseArrayBase):
         return [int(v) for v in cast(Any, value).get_values()]
     if isinstance(value, ArrayAttr):
@@ -394,7 +394,7 @@ def _conv(graph: Graph, op: Operation) -> None:
     notation, letters = _CONVOLUTIONS[op.name]
     source, weight, bias = op.operands[:3]
     pad, strides, dilations = _windows(op, ("pad", "stride", "dilation"))
-    zeros = _zero_points(graph, op, 3)
+    zeros = zero_points(graph, op, 3)
     around = [(0, 0), *zip(pad[::2], pad[1::2], strict=True), (0, 0)]
     kind = element_of(source)
     zero = zeros[0] or (FloatAttr(0.0, cast(Any, kind)) if is_float(kind) else IntegerAttr(0, cast(Any, kind)))
@@ -406,14 +406,14 @@ def _conv(graph: Graph, op: Operation) -> None:
         for axis, letter in enumerate(letters)
     }
     shapes = (sizes, kernel)
-    _product_of(graph, op, notation, (image, weight), shapes, zeros, outs, strides, dilations)
+    product_of(graph, op, notation, (image, weight), shapes, zeros, outs, strides, dilations)
     if op.name == "tosa.depthwise_conv2d":
         dims = graph.dims(op.results[0])
         reshaped(graph, op, graph.tensor(op.results[0]), [*dims[:3], dims[3] * dims[4]])
-    _add_bias(graph, op, bias)
+    add_bias(graph, op, bias)
 
 
-def _add_bias(graph: Graph, op: Operation, bias: SSAValue) -> None:
+def add_bias(graph: Graph, op: Operation, bias: SSAValue) -> None:
     made, kind = graph.tensor(op.results[0]), element_of(op.results[0])
     known = graph.values[bias]
     if isinstance(known, Filled) and known.value is not None and known.value.value.data == 0:

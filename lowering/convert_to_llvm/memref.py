@@ -27,7 +27,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects.quick import make
-from ...dialects.xdsl_extras import llvm_extras
+from ...dialects.xdsl_extras import llvm_extras, memref_extras
 from ...dialects.xdsl_extras.type_guards import element_type, is_integer_attr, with_element
 from .core import NSW, Lowerer, Rules, known_integer
 from .floats import from_narrow_bits, narrow_bits
@@ -274,4 +274,7 @@ RULES: Rules = {
     memref.ReinterpretCastOp: _reinterpret_cast,
     memref.ViewOp: _view,
     memref.CopyOp: _copy,
+    memref_extras.CastOp: _same_pointer,
+    memref_extras.MemorySpaceCastOp: _same_pointer,
+    memref_extras.CopyOp: _copy,
 }

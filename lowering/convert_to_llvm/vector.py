@@ -15,7 +15,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects.quick import make
-from ...dialects.xdsl_extras import llvm_extras
+from ...dialects.xdsl_extras import llvm_extras, vector_extras
 from ...dialects.xdsl_extras.type_guards import element_type, is_vector, with_element
 from .core import Lowerer, Rules, dense_i32, fastmath_of
 from .floats import extend, from_narrow_bits, is_narrow, narrow_bits, through_f32, truncate
@@ -203,5 +203,6 @@ RULES: Rules = {
     vector.ExtractOp: _extract,
     vector.InsertOp: _insert,
     vector.ShuffleOp: _shuffle,
+    vector_extras.ShuffleOp: _shuffle,
     vector.BitcastOp: _bitcast,
 }

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import tirax
 from tirax.dev.fuzz.workloads import WORKLOADS
 from tirax.dev.upstream.judges import iree_opt, judged_by_iree, judged_by_jaxlib
+from tirax.dev.upstream.operations import REASONS, is_read, names, page
 from tirax.dev.upstream.stages import UPSTREAM, stages
 from tirax.lowering.host.convert import host_data
 from tirax.script import parse_mlir, parse_source
@@ -40,3 +44,10 @@ def test_mlir_reads_it(jaxlib: object, name: str, generic: bool) -> None:
     for stage, text in stages(parse_source(PROGRAMS[name]), generic=generic):
         assert judged_by_jaxlib(text) is None, stage
         assert iree_opt() is None or judged_by_iree(text) is None, stage
+
+
+def test_each_operation_of_mlir_is_read_or_refused_for_a_reason() -> None:
+    for name in names():
+        assert is_read(name) != (name in REASONS), name
+    assert set(REASONS) <= set(names())
+    assert (Path(tirax.__file__).parent / "docs" / "mlir_operations.md").read_text() == page()

@@ -1,0 +1,12 @@
+"""Functions on memrefs, and loops over tensors, become tensor functions, statement by statement.
+
+Memrefs are places in buffers; vectors and tensors, which are values, are buffers that only they use.
+"""
+
+from . import branches, loops, memory, tensors, vectors
+from .core import STATEMENTS
+from .function import inplace_function_of, kernel_of, region_of, statements_of
+
+STATEMENTS |= loops.STATEMENTS | memory.STATEMENTS | tensors.STATEMENTS | vectors.STATEMENTS | branches.STATEMENTS
+
+__all__ = ["STATEMENTS", "inplace_function_of", "kernel_of", "region_of", "statements_of"]
