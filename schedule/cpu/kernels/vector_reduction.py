@@ -131,7 +131,7 @@ class _Tile(mk.Tile[SSAValue]):
 
     def start(self, acc: SSAValue) -> None:
         """Fill all lanes with the neutral element."""
-        self._elements(lambda where, at: self._fill(at, acc))
+        self._elements(lambda where, at: self._fill(where, at, acc))
 
     def reduce(self, acc: SSAValue) -> None:
         """Emit the reduction along the vectors, inside of all other loops of the reduction."""
@@ -184,7 +184,7 @@ class _Tile(mk.Tile[SSAValue]):
 
         self._elements(column, [columns])
 
-    def _fill(self, at: list[SSAValue], acc: SSAValue) -> None:
+    def _fill(self, where: Bindings, at: list[SSAValue], acc: SSAValue) -> None:
         """Initialize each lane with the neutral element: 0 for sums; for maxima the init value, which is combined
         again.
         """
@@ -194,7 +194,7 @@ class _Tile(mk.Tile[SSAValue]):
 
         def lane(c: SSAValue) -> None:
             known = None if nothing is None else tir.ConstOp(nothing, element_type(plan.stage.buffer))
-            value = loops.cloner()(init.value) if known is None else loops.op(known)
+            value = loops.cloner(where)(init.value) if known is None else loops.op(known)
             loops.store(value, acc, [*at, c])
 
         loops.vectors(plan.lane, plan.width, lane)

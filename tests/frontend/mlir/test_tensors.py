@@ -199,3 +199,23 @@ func.func @main(%a: tensor<2x3xf32>, %b: tensor<4x5xf32>, %c: tensor<2x5xf32>) -
 }"""
     with pytest.raises(ShapeError, match="do not fit together"):
         from_mlir(parse_mlir(text))
+
+
+def test_a_minimum_that_begins_with_another_tensor() -> None:
+    """Each lane of the schedule begins with the element of its own place."""
+    a, first = draw(37), draw(3, 4)
+    check(
+        """
+func.func @main(%a: tensor<37xf32>, %o: tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %r = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0)>, affine_map<(d0, d1, d2) -> (d2, d1)>],
+    iterator_types = ["reduction", "parallel", "parallel"]} ins(%a : tensor<37xf32>) outs(%o : tensor<3x4xf32>) {
+  ^bb0(%x: f32, %p: f32):
+    %v = arith.minimumf %p, %x : f32
+    linalg.yield %v : f32
+  } -> tensor<3x4xf32>
+  return %r : tensor<3x4xf32>
+}""",
+        np.minimum(first, a.min()),
+        a,
+        first,
+    )
