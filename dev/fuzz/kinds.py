@@ -29,6 +29,7 @@ from ...tvm_api.script import from_source
 from ...universe import TIRAX_UNIVERSE
 from . import checks, sequences
 from .files import check_database, check_executable, check_gguf, draw_database, draw_executable, draw_gguf
+from .linalg_programs import check_linalg, linalg_program
 from .mutations import mutated_text
 from .nnsmith_graphs import check_model, draw_model
 from .onnx_graphs import check_graph, check_malformed, draw_graph, draw_malformed
@@ -282,6 +283,7 @@ KINDS = {
     "onnx": Kind("random ONNX graphs beside ONNX Runtime", draw_graph, check_graph, ("onnx", "onnxruntime")),
     "nnsmith": Kind("models of NNSmith beside PyTorch", draw_model, check_model, ("nnsmith", "torch")),
     "onnx-files": Kind("ONNX models with wrong bytes or fields", draw_malformed, check_malformed, ("onnx",)),
+    "linalg": Kind("random functions of linalg.generic beside numpy", linalg_program, check_linalg),
     "mlir": Kind("MLIR with mistakes", _draw_mlir, _check_text(lambda t: parse_mlir(t))),
     "tvmscript": Kind("TVMScript with mistakes", _draw_script, _check_text(parse_source)),
     "executables": Kind("saved executables with wrong bytes or metadata", draw_executable, check_executable),
