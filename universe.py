@@ -217,6 +217,9 @@ _TVM_PASSES: dict[str, str] = {
     "hoist-if-then-else": "tvm_api.passes.tir.hoist_expression:HoistIfThenElse",
     "simplify": "tvm_api.passes.tir.simplify:Simplify",
     "storage-rewrite": "tvm_api.passes.tir.storage_rewrite:StorageRewrite",
+    "thread-sync": "tvm_api.passes.tir.thread_sync:ThreadSync",
+    "inject-double-buffer": "tvm_api.passes.tir.inject_double_buffer:InjectDoubleBuffer",
+    "inject-software-pipeline": "tvm_api.passes.tir.inject_software_pipeline:InjectSoftwarePipeline",
     "pointer-value-type-rewrite": "tvm_api.passes.tir.pointer_value_type_rewrite:PointerValueTypeRewrite",
 }
 """Passes of TVM's API that no pipeline of tirax runs."""

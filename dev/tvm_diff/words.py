@@ -13,7 +13,7 @@ _NEWER = (
     (r"\bT\.alloc_buffer\(", "T.sblock_alloc_buffer("),
     (r"\bT\.block\(", "T.sblock("),
     (r"\bT\.block_attr\(", "T.sblock_attr("),
-    (r"\bT\.decl_buffer\(\(\)", "T.decl_buffer(()"),
+    (r"\bT\.decl_buffer\((?!.*data=)(?=.*scope=)", "T.alloc_buffer("),
 )
 _OLDER = (
     (r', annotations=\{"buffer_allocated_addr": \[\], "buffer_data_alignment": 64\}', ""),
@@ -23,7 +23,6 @@ _OLDER = (
     (r"\bT\.sblock\(", "T.block("),
     (r"\bT\.sblock_attr\(", "T.block_attr("),
     (r"@T\.prim_func\(([^)]*)\)", lambda m: "@T.prim_func(private=True)" if "private=True" in m[1] else "@T.prim_func"),
-    (r'T\.attr\(\{("[\w.]+"): ([^{}]*)\}\)', r"T.attr(0, \1, \2)"),
     (r'"reduce_scope", 0\)', '"reduce_scope", T.reinterpret("handle", T.uint64(0)))'),
     (r"tirx\.", "tir."),
     (r"\"s_tir\.", '"tir.'),
@@ -37,8 +36,19 @@ def newer(text: str) -> str:
     return text
 
 
+def _attributes(match: re.Match[str]) -> str:
+    """Return several attributes of a body, `T.attr({"a": 1, "b": 2})`, as one in the other."""
+    indent, start, end = match[1], match[2], match[4]
+    pairs = re.findall(r'("[\w.]+"): ((?:[^,()]|\([^()]*(?:\([^()]*\)[^()]*)*\))+)', match[3])
+    calls = [f"T.attr(0, {key}, {value})" for key, value in pairs]
+    if start:
+        return f"{indent}{start}{', '.join(calls)}{end}"
+    return "\n".join(indent + call for call in calls)
+
+
 def older(text: str) -> str:
     """Return a program of TVM 0.27 in the words of 0.20."""
+    text = re.sub(r"(?m)^( *)(with |)T\.attr\(\{(.*)\}\)(:?)$", _attributes, text)
     for pattern, word in _OLDER:
         text = re.sub(pattern, word, text)
     return text

@@ -159,6 +159,7 @@ class Analyzer:
 
     def bind_range(self, var: Var, first: SymExpr, extent: SymExpr) -> None:
         """Bound a variable to the range from `first` to below `first + extent`, which may be symbolic."""
+        first, extent = self.facts.resolved(first), self.facts.resolved(extent)
         last = first + extent - 1
         self.bind(var, self.bounds(first).low, self.bounds(last).high)
         if first.constant is None or last.constant is None:

@@ -129,6 +129,8 @@ class Simplifier:
 
     EXPRESSIONS: ClassVar[tuple[type[Operation], ...]] = (tir.BinaryExpr, tir.NotOp)
     """The operations whose values are simplified at their uses."""
+    learns_predicates: ClassVar[bool] = True
+    """True if the predicate of a block is known in its body."""
 
     def __init__(self, func: tir.FuncOp) -> None:
         self.analyzer = Analyzer()
@@ -228,7 +230,7 @@ class Simplifier:
         for var, first, extent in zip(op.iter_vars, op.mins, op.extents, strict=True):
             self.analyzer.bind_range(Var(var, cast(IntegerType, var.type)), first, extent)
         with self.analyzer.scope():
-            if op.predicate is not None:
+            if op.predicate is not None and self.learns_predicates:
                 self._learn(sym_expr_of(op.predicate))
             self.bodies(op)
 

@@ -71,6 +71,7 @@ class _Normalizer(Simplifier):
     """Simplifies one function, with conditions in normal form."""
 
     EXPRESSIONS: ClassVar[tuple[type[Operation], ...]] = (*Simplifier.EXPRESSIONS, ValueOp)
+    learns_predicates = False
 
     def __init__(self, func: tir.FuncOp, options: Simplify) -> None:
         super().__init__(func)
