@@ -110,6 +110,10 @@ class Result(StrEnum):
         return TYPES[self.value.removesuffix("s")]
 
 
+_KEPT_LISTS = frozenset({"ann_val", "consumer_blocks", "target"})
+"""Inputs that TVM writes as lists."""
+
+
 @dataclass(frozen=True)
 class Spec:
     """An instruction: `inputs` may be values, `attrs` are constants.
@@ -130,6 +134,14 @@ class Spec:
     @property
     def params(self) -> tuple[str, ...]:
         return self.order or (*self.inputs, *self.attrs)
+
+    def flat(self, inputs: list[Any]) -> list[Any]:
+        """Return the inputs as TVM writes them: the elements of a trailing list are written individually."""
+        if inputs and inputs[-1] is None:
+            inputs = [*inputs[:-1], []]
+        if not inputs or not isinstance(inputs[-1], list) or self.inputs[-1] in _KEPT_LISTS:
+            return inputs
+        return [*inputs[:-1], *inputs[-1]]
 
     @property
     def only_names(self) -> bool:
@@ -389,9 +401,9 @@ class Instruction(IRDLOperation):
 
     @property
     def inputs(self) -> list[Argument]:
-        """The arguments that may be values, in order."""
+        """The arguments that may be values, in order; the elements of a trailing list one by one, as in TVM."""
         args = self.args
-        return [args[k] for k in self.SPEC.inputs if k in args]
+        return self.SPEC.flat([args[k] for k in self.SPEC.inputs if k in args])
 
     @property
     def attrs(self) -> list[Argument]:

@@ -108,6 +108,8 @@ class Target(_cpu.Target):
             raise self._wrong
         if name == "features":
             return Features({"is_test": True} if self.kind.name == "test" else {})
+        if name in (limits := _LIMITS.get(self.kind.name, {})):
+            return limits[name]
         if name in _UNKNOWN:
             return _UNKNOWN[name]
         raise AttributeError(f"a target of kind {self.kind} has no '{name}'")
@@ -125,8 +127,8 @@ class Target(_cpu.Target):
         return str(self.attrs.get("device", ""))
 
     def get_attr(self, name: str) -> Any:
-        """Return an option, or None if it is not set."""
-        return self.attrs.get(name)
+        """Return an option, or the default of its kind; None if there is neither."""
+        return self.attrs.get(name, _LIMITS.get(self.kind.name, {}).get(name))
 
     def with_host(self, host: Any = None) -> Target:
         """Return the target with another host."""
@@ -201,6 +203,21 @@ class Target(_cpu.Target):
         return {Target(t, chosen): value for t, value in target_map.items()}, chosen
 
 
+def _limits(threads: int, warp: int | None = None, memory: int | None = None, **more: int) -> dict[str, int]:
+    known = {"max_num_threads": threads, "thread_warp_size": warp, "max_shared_memory_per_block": memory, **more}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+_LIMITS = {
+    "cuda": _limits(1024, 32),
+    "nvptx": _limits(1024, 32),
+    "rocm": _limits(256, 64, 65536, max_threads_per_block=256),
+    "opencl": _limits(256, 1, 16384, max_threads_per_block=256),
+    "metal": _limits(256, 16, 32768, max_threads_per_block=256),
+    "vulkan": _limits(256, 1, max_threads_per_block=256),
+    "webgpu": _limits(256),
+}
+"""The limits of devices of a kind, where a target has none of its own."""
 _UNKNOWN: dict[str, Any] = {
     "libs": [], "model": "unknown", "tag": "", "mcpu": "", "mattr": [], "max_num_threads": -1, "thread_warp_size": -1,
     "max_block_size_x": -1, "max_block_size_y": -1, "max_shared_memory_per_block": -1, "arch": "", "mabi": "",
@@ -251,6 +268,44 @@ def _named(kind: str, fixed: str = "") -> Callable[..., Target]:
 rocm = _named("rocm")
 mali, intel_graphics, bifrost = (_named("opencl", f"-device={d}") for d in ("mali", "intel_graphics", "bifrost"))
 arm_cpu = _named("llvm", "-keys=arm_cpu,cpu -device=arm_cpu")
+
+
+_HEXAGON = ("v65", "v66", "v67", "v67t", "v68", "v69", "v71", "v73", "v75")
+_MIB = 2**20
+_CLOSE_MEMORY = {
+    "v65": _MIB // 4, "v66": _MIB // 4, "v68": 4 * _MIB, "v69": 8 * _MIB, "v73": 8 * _MIB, "v75": 8 * _MIB
+}  # fmt: skip
+"""The bytes of tightly coupled memory, by version."""
+
+
+def hexagon(cpu_ver: str = "v68", **kwargs: Any) -> Target:
+    """The target `hexagon` of a version; options are `hvx` (bytes of a vector), `llvm_options`, `use_qfloat`,
+    `use_ieee_fp`, `num_cores` and `vtcm_capacity`. Raises `TargetError` for other versions and vectors.
+    """
+    version = cpu_ver[max(cpu_ver.find("v"), 0) :].lower()
+    if version not in _HEXAGON:
+        raise TargetError(f"{cpu_ver} is not a valid Hexagon version", expected=", ".join(_HEXAGON))
+    number = int(version[1:3])
+    lanes = int(kwargs.get("hvx", 128))
+    if lanes not in (0, 64, 128):
+        raise TargetError("Invalid hvx value", expected="0, 64 or 128", found=str(lanes))
+    features = [f"+hvx{version}", f"+hvx-length{lanes}b"] if lanes else ["-hvx"]
+    if number >= 68:
+        signs = {"hvx-qfloat": kwargs.get("use_qfloat", True), "hvx-ieee-fp": kwargs.get("use_ieee_fp", False)}
+        features += ["-+"[bool(on)] + name for name, on in signs.items()]
+    options = (kwargs.get("llvm_options") or "") + (" -force-hvx-float" if number == 68 else "")
+    listed = ",".join(option.replace("=", "@") for option in options.split())
+    return Target(
+        {
+            "kind": "hexagon",
+            "mtriple": "hexagon",
+            "mcpu": f"hexagon{version}",
+            "mattr": features,
+            **({"llvm-options": listed.split(",")} if listed else {}),
+            "num-cores": int(kwargs.get("num_cores", 4)),
+            "vtcm-capacity": int(kwargs.get("vtcm_capacity", _CLOSE_MEMORY.get(version, 0))),
+        }
+    )
 
 
 def create(target: Any) -> Target:

@@ -213,7 +213,7 @@ class Trace:
             args = inst.args
             inputs = [_quoted(args.get(p), names) for p in inst.SPEC.inputs]
             attrs = [a for p in inst.SPEC.attrs for a in _written(p, _plain(args.get(p), names))]
-            rows.append([inst.SPEC.kind, _flat(inst, inputs), attrs, [names[o] for o in inst.outputs]])
+            rows.append([inst.SPEC.kind, inst.SPEC.flat(inputs), attrs, [names[o] for o in inst.outputs]])
             if inst.decision is not None:
                 decisions.append([k, _plain(inst.decision, names)])
         return [rows, decisions]
@@ -241,19 +241,6 @@ def map_leaves(value: Any, leaf: Callable[[Any], Any]) -> Any:
 def mapped(value: Argument, values: Mapping[SSAValue, Any]) -> Any:
     """Return an argument of an instruction with the trace's values replaced."""
     return map_leaves(value, lambda v: values[v] if isinstance(v, SSAValue) else v)
-
-
-def _flat(inst: Instruction, inputs: list[Any]) -> list[Any]:
-    """Return the inputs as TVM writes them: the elements of a trailing list are written individually."""
-    if inputs and inputs[-1] is None:
-        inputs = [*inputs[:-1], []]
-    if not inputs or not isinstance(inputs[-1], list) or inst.SPEC.inputs[-1] in _KEPT_LISTS:
-        return inputs
-    return [*inputs[:-1], *inputs[-1]]
-
-
-_KEPT_LISTS = frozenset({"ann_val", "consumer_blocks", "target"})
-"""Inputs that TVM writes as lists."""
 
 
 def _quoted(value: Argument, names: Mapping[SSAValue, str]) -> Any:

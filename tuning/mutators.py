@@ -13,7 +13,7 @@ from ..schedule.primitives.sampling import prime_factors
 from ..schedule.random import Random
 from ..transforms.tir.walk import functions
 from . import analysis
-from .defaults import intrinsics_of
+from .defaults import device_kind, intrinsics_of
 from .postprocessors import Marks, iterations_of, marks_of, parallel_loops
 from .types import Task
 
@@ -26,6 +26,9 @@ class Mutator:
         """Return the mutators of a kind with their probabilities; the kinds and errors are those of
         `ScheduleRule.create`.
         """
+        device = device_kind(kind)
+        if device is not None:
+            return device.mutators()
         intrinsics_of("mutators", kind)
         return default_mutators()
 

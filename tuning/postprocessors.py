@@ -21,7 +21,7 @@ from ..transforms.layout.attributes import layout_free
 from ..transforms.layout.split_layout_rewrite_preproc import MARK
 from ..transforms.tir.walk import functions
 from . import analysis
-from .defaults import intrinsics_of
+from .defaults import device_kind, intrinsics_of
 from .movement import Movement
 from .types import Task
 
@@ -32,6 +32,9 @@ class Postproc:
     @staticmethod
     def create(kind: str) -> list[Postproc]:
         """Return the postprocessors of a kind; the kinds and errors are those of `ScheduleRule.create`."""
+        device = device_kind(kind)
+        if device is not None:
+            return device.postprocessors()
         intrinsics_of("postprocessors", kind)
         return default_postprocessors()
 

@@ -22,7 +22,7 @@ from ..tables import Table
 from ..transforms.layout.attributes import layout_free
 from ..transforms.layout.split_layout_rewrite_preproc import MARK
 from . import analysis
-from .defaults import intrinsics_of
+from .defaults import device_kind, intrinsics_of
 from .types import Task
 
 
@@ -35,6 +35,9 @@ class ScheduleRule:
     @staticmethod
     def create(kind: str) -> list[ScheduleRule]:
         """Return the rules of `llvm`, `avx512`, `vnni` or `bf16`. Raises `NameLookupError`, `UnsupportedError`."""
+        device = device_kind(kind)
+        if device is not None:
+            return device.rules()
         return default_rules(intrinsics_of("schedule rules", kind))
 
     def initialize(self, context: Task) -> None:

@@ -13,7 +13,7 @@ from ..handles.module import IRModule
 from ..schedule import BlockRV, Schedule
 from ..transforms.tir.walk import functions
 from . import analysis
-from .defaults import KINDS, intrinsics_for
+from .defaults import DEVICE_KINDS, KINDS, device_kind_for, intrinsics_for
 from .mutators import Mutator, default_mutators
 from .postprocessors import Postproc, default_postprocessors
 from .schedule_rules import ScheduleRule, default_rules
@@ -48,7 +48,7 @@ class SpaceGenerator:
         }
         if kind in kinds:
             return kinds[kind](*args, **options)
-        if kind not in KINDS:
+        if kind not in KINDS and kind not in DEVICE_KINDS:
             raise unknown_name("design space", str(kind), [*kinds, *KINDS])
         return PostOrderApply(sch_rules=kind, postprocs=kind, mutator_probs=kind)
 
@@ -64,10 +64,15 @@ class SpaceGenerator:
         """Bind the generator to a task: choose the rules and initialize them."""
         self.context = context
         sch_rules, postprocs, mutator_probs = self._choices
-        for_target = partial(default_rules, intrinsics_for(context.target))
-        self.sch_rules = list(_chosen(sch_rules, for_target, ScheduleRule.create))
-        self.postprocs = list(_chosen(postprocs, default_postprocessors, Postproc.create))
-        self.mutator_probs = dict(_chosen(mutator_probs, default_mutators, Mutator.create))
+        device = device_kind_for(context.target)
+        if device is None:
+            for_target = partial(default_rules, intrinsics_for(context.target))
+            own = (for_target, default_postprocessors, default_mutators)
+        else:
+            own = (device.rules, device.postprocessors, device.mutators)
+        self.sch_rules = list(_chosen(sch_rules, own[0], ScheduleRule.create))
+        self.postprocs = list(_chosen(postprocs, own[1], Postproc.create))
+        self.mutator_probs = dict(_chosen(mutator_probs, own[2], Mutator.create))
         for part in (*self.sch_rules, *self.postprocs, *self.mutator_probs):
             part.initialize(context)
 

@@ -194,8 +194,10 @@ provide(
             """
         },
         "runtime.container": {"tvm_api.ir": "Array Map String", "runtime": "ShapeTuple"},
-        "target": {"handles.target": "Target TargetKind arm_cpu bifrost create cuda intel_graphics mali rocm"},
-        "target.target": {"handles.target": "Target TargetKind arm_cpu bifrost create cuda intel_graphics mali rocm"},
+        "target": {"handles.target": "Target TargetKind arm_cpu bifrost create cuda hexagon intel_graphics mali rocm"},
+        "target.target": {
+            "handles.target": "Target TargetKind arm_cpu bifrost create cuda hexagon intel_graphics mali rocm"
+        },
         "te": {
             "handles.tir.intrinsics": "ceildiv",
             "handles.tir.prim_expr": "add multiply subtract",

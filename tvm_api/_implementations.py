@@ -18,15 +18,17 @@ IMPLEMENTATIONS = {
     """,
     "meta_schedule.feature_extractor": "feature_extractor per_store_feature random_feature_extractor",
     "meta_schedule.measure_callback": "add_to_database measure_callback remove_build_artifact update_cost_model",
-    "meta_schedule.mutator": "mutate_compute_location mutate_parallel mutate_tile_size mutate_unroll mutator",
+    "meta_schedule.mutator": """
+        mutate_compute_location mutate_parallel mutate_thread_binding mutate_tile_size mutate_unroll mutator
+    """,
     "meta_schedule.postproc": """
-        disallow_dynamic_loop postproc rewrite_layout rewrite_parallel_vectorize_unroll rewrite_reduction_block
-        rewrite_tensorize
+        disallow_dynamic_loop postproc rewrite_cooperative_fetch rewrite_layout rewrite_parallel_vectorize_unroll
+        rewrite_reduction_block rewrite_tensorize rewrite_unbound_block verify_gpu_code
     """,
     "meta_schedule.runner": "config local_runner runner",
     "meta_schedule.schedule_rule": """
-        add_rfactor apply_custom_rule auto_inline multi_level_tiling parallel_vectorize_unroll random_compute_location
-        schedule_rule
+        add_rfactor apply_custom_rule auto_bind auto_inline cross_thread_reduction multi_level_tiling
+        parallel_vectorize_unroll random_compute_location schedule_rule
     """,
     "meta_schedule.search_strategy": "evolutionary_search replay_func replay_trace search_strategy",
     "meta_schedule.space_generator": "post_order_apply schedule_fn space_generator space_generator_union",

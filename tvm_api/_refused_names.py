@@ -49,7 +49,7 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
         **dict.fromkeys(("system_lib", "load_static_library"), _NO_LINKER),
     },
     "target": {
-        **dict.fromkeys(("adreno", "hexagon", "rasp", "riscv_cpu", "stm32"), _OTHER_TARGETS),
+        **dict.fromkeys(("adreno", "rasp", "riscv_cpu", "stm32"), _OTHER_TARGETS),
         "VirtualDevice": "a virtual device is a relax.VDevice",
         "codegen": "what LLVM knows of a machine is asked by Target.features",
         "datatype": "data types of users are not registered: DataType names all that there are",

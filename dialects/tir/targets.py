@@ -19,6 +19,7 @@ from xdsl.irdl import irdl_attr_definition
 from ...diagnostics import unknown_name
 from ...target import TargetError, host_triple, text_of, words_of
 from ..attributes import from_attr, to_attr
+from .target_tags import TAGS
 
 Config = dict[str, Any]
 
@@ -61,32 +62,6 @@ KINDS = {
 """The target kinds by name."""
 
 
-def _nvidia(arch: str, registers: int = 65536, **more: Any) -> Config:
-    limits = {"max_shared_memory_per_block": 49152, "max_threads_per_block": 1024, "thread_warp_size": 32}
-    return {"kind": "cuda", "keys": ["cuda", "gpu"], "arch": arch, **limits, "registers_per_block": registers, **more}
-
-
-def _server(cpu: str, cores: int) -> Config:
-    return {"kind": "llvm", "mcpu": cpu, "num-cores": cores}
-
-
-TAGS: dict[str, Config] = {
-    "nvidia/geforce-rtx-2080-ti": _nvidia("sm_75"),
-    "nvidia/geforce-rtx-3070": _nvidia("sm_86"),
-    "nvidia/geforce-rtx-3090": _nvidia("sm_86"),
-    "nvidia/geforce-rtx-3090-ti": _nvidia("sm_86"),
-    "nvidia/geforce-rtx-4090": _nvidia("sm_89", l2_cache_size_bytes=75497472),
-    "nvidia/jetson-nano": _nvidia("sm_53", 32768),
-    "nvidia/nvidia-a100": _nvidia("sm_80", l2_cache_size_bytes=41943040),
-    "nvidia/nvidia-h100": _nvidia("sm_90", l2_cache_size_bytes=52428800),
-    "nvidia/nvidia-v100": _nvidia("sm_70"),
-    "nvidia/tesla-t4": _nvidia("sm_75"),
-    "aws/cpu/c5.large": _server("skylake-avx512", 1),
-    "aws/cpu/c5.9xlarge": _server("skylake-avx512", 18),
-    "aws/cpu/c5.12xlarge": _server("cascadelake", 24),
-    "aws/cpu/c5.24xlarge": _server("cascadelake", 48),
-}
-"""Well-known devices: their limits come from the makers' data sheets."""
 _LISTS = frozenset(("keys", "libs", "mattr", "cl-opt", "devices"))
 
 

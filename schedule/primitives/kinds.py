@@ -59,11 +59,11 @@ def unroll(state: State, loop: tir.ForOp) -> None:
 def bind(state: State, loop: tir.ForOp, thread_axis: str) -> None:
     """Bind `loop` to a thread axis, for instance `threadIdx.x`.
 
-    Raises `ScheduleError` under the same conditions as `parallel`.
+    Raises `ScheduleError` under the same conditions as `parallel`, but the threads of a block may share a reduction.
     """
     if not _THREAD.fullmatch(thread_axis):
         fail("there is no such axis of threads", loop, expected="threadIdx.x", found=thread_axis)
-    _check_parallel(loop)
+    _check_parallel(loop, {tir.IterKind.REDUCE} if thread_axis.startswith("threadIdx") else set())
     loop.properties["kind_attr"] = StringAttr(ForKind.THREAD_BINDING.value)
     loop.properties["thread"] = StringAttr(thread_axis)
 
@@ -73,11 +73,16 @@ def _kind(loop: tir.ForOp, kind: ForKind) -> None:
     loop.properties.pop("thread", None)
 
 
-def _check_parallel(loop: tir.ForOp) -> None:
-    """Reject a loop whose iterations might access the same element concurrently."""
+def _check_parallel(loop: tir.ForOp, shared: set[tir.IterKind] | None = None) -> None:
+    """Reject a loop whose iterations might access the same element concurrently, other than by iterators of kinds
+    that are `shared`.
+    """
     for block in st.blocks_below(loop):
-        for kind in sorted(checks.kinds_driven(block, loop) - {tir.IterKind.SPATIAL}, key=lambda k: k.value):
+        driven = checks.kinds_driven(block, loop)
+        for kind in sorted(driven - {tir.IterKind.SPATIAL} - (shared or set()), key=lambda k: k.value):
             fail(f"an iterator of kind {kind.value} depends on the loop", loop, block)
+        if driven & (shared or set()):
+            continue
         if any(_is_used_outside(buffer, loop) for buffer in st.buffers_written(block)):
             around = st.loops_above(block)
             checks.require_not_repeated(block, around[around.index(loop) :])

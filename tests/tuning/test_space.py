@@ -80,8 +80,8 @@ def test_rules_are_explicit_or_the_targets() -> None:
     (sch,) = context_of(SMALL, space=space).generate_design_space()
     assert sch.mod.script().count('"seen": 1') == 2
     assert (space.postprocs, space.mutator_probs) == ([], {})
-    with pytest.raises(UnsupportedError, match="schedule rules of kind 'cuda'"):
-        context_of(SMALL, space=PostOrderApply(sch_rules="cuda"))
+    with pytest.raises(UnsupportedError, match="schedule rules of kind 'adreno'"):
+        context_of(SMALL, space=PostOrderApply(sch_rules="adreno"))
 
 
 def test_a_block_asks_for_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:

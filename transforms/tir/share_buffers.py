@@ -32,6 +32,22 @@ from .walk import bound_expr, erase_with_tree, functions, integer_type, memory_b
 _CONCURRENT = (ForKind.PARALLEL, ForKind.THREAD_BINDING)
 
 
+def _is_concurrent(op: Operation | None) -> bool:
+    """Return whether a body runs several times at once: each run has its own memory, or each block of threads."""
+    if isinstance(op, tir.LaunchThreadOp):
+        return not op.virtual and not _is_launched(op.parent_op())
+    return isinstance(op, tir.ForOp) and op.kind in _CONCURRENT
+
+
+def _is_launched(op: Operation | None) -> bool:
+    """Return whether an operation is a statement that launches threads, or inside of one."""
+    while op is not None:
+        if isinstance(op, tir.LaunchThreadOp) and not op.virtual:
+            return True
+        op = op.parent_op()
+    return False
+
+
 @dataclass(frozen=True)
 class ShareBuffers(Pass):
     """Share allocations of constant size, drop unused memory, and hoist all. Run it after `flatten-buffer`.
@@ -162,7 +178,7 @@ def _share_below(block: Block) -> list[_Life]:
     lives = _lives([op for op in statements if isinstance(op, tir.AllocateOp)], block)
     for place, op in enumerate(statements):
         inner = [life for region in op.regions for b in region.blocks for life in _share_below(b)]
-        if not (isinstance(op, tir.ForOp) and op.kind in _CONCURRENT):
+        if not _is_concurrent(op):
             lives += [_Life(life.alloc, life.buffers, place, place) for life in inner]
     return _share(lives, statements)
 
@@ -293,7 +309,7 @@ def _hoist(allocs: Sequence[Operation]) -> None:
         target = cast(Block, alloc.parent)
         parent = target.parent_op()
         while not isinstance(parent, tir.FuncOp | None):
-            if isinstance(parent, tir.ForOp) and parent.kind in _CONCURRENT:
+            if _is_concurrent(parent):
                 break
             target = cast(Block, parent.parent)
             parent = target.parent_op()

@@ -22,7 +22,7 @@ from ...tuning.tir_integration import compile_tir, tune_tir
 from ...tuning.tune import tune_tasks
 from ...tuning.types import MeasureCandidate, TuningRecord
 from .._names import provide, refusing
-from .scheduling import attach
+from . import device_kinds, scheduling
 
 arg_info: ModuleType
 builder: ModuleType
@@ -82,13 +82,15 @@ provide(
         "mutator": {
             "tuning.mutators": """
                 MutateComputeLocation MutateParallel MutateTileSize MutateUnroll Mutator PyMutator=Mutator
-            """
+            """,
+            "tvm_api.meta_schedule.device_postprocs": "MutateThreadBinding",
         },
         "postproc": {
             "tuning.postprocessors": """
                 DisallowDynamicLoop Postproc PyPostproc=Postproc RewriteLayout RewriteParallelVectorizeUnroll
                 RewriteReductionBlock RewriteTensorize VerifyOnCPU
-            """
+            """,
+            "tvm_api.meta_schedule.device_postprocs": "RewriteCooperativeFetch RewriteUnboundBlock VerifyGPUCode",
         },
         "profiler": {"tuning.profiler": "Profiler"},
         "relax_integration": {"tuning.relax_integration": "ExtractedTask compile_relax extract_tasks tune_relax"},
@@ -98,9 +100,12 @@ provide(
         },
         "schedule_rule": {
             "tuning.schedule_rules": """
-                AddRFactor ApplyCustomRule AutoInline InlineConstantScalars MultiLevelTiling MultiLevelTilingWithIntrin
+                AddRFactor ApplyCustomRule AutoInline InlineConstantScalars MultiLevelTilingWithIntrin
                 ParallelizeVectorizeUnroll PyScheduleRule=ScheduleRule RandomComputeLocation ReuseType ScheduleRule
-            """
+            """,
+            "tvm_api.meta_schedule.device_kinds": "MultiLevelTilingTensorCore",
+            "tvm_api.meta_schedule.threads": "AutoBind CrossThreadReduction",
+            "tvm_api.meta_schedule.tiling": "MultiLevelTiling MultiLevelTilingWideVector",
         },
         "search_strategy": {
             "tuning.search": """
@@ -137,7 +142,8 @@ provide(
 )
 
 __getattr__ = refusing(__name__)
-attach()
+device_kinds.attach()
+scheduling.attach()
 
 
 def derived_object(cls: type) -> type:

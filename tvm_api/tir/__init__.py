@@ -72,6 +72,7 @@ provide(
             "handles.tir.domains": "BufferRegion",
             "tvm_api.passes.tir.buffer_access_lca": "detect_buffer_access_lca",
             "tvm_api.passes.tir.out_of_bounds": "OOBChecker=oob_checker",
+            "tvm_api.tir.gpu_limits": "verify_gpu_code",
             "transforms.tir.analysis": """
                 assert_pure_function calculate_allocated_bytes calculate_workspace_bytes
                 estimate_tir_flops expr_deep_equal find_anchor_block get_block_access_region

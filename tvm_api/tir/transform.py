@@ -52,6 +52,7 @@ LEFT_OUT: dict[str, str] = {
     "LowerDeviceStorageAccessInfo": _THREADS,
     "InferFragment": _THREADS,
     "DefaultGPUSchedule": _THREADS,
+    "MergeSharedMemoryAllocations": _THREADS,
     "ManifestSharedMemoryLocalStage": _THREADS,
     "TransformMmaBufferLayout": _THREADS,
     "InjectPermutedLayout": _THREADS,
