@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,6 +49,9 @@ class SearchStrategy:
     Call `pre_tuning`, then `generate_measure_candidates` and `notify_runner_results` alternately until there
     are no candidates (None), then `post_tuning`.
     """
+
+    may_repeat: ClassVar[bool] = False
+    """True if a candidate may be proposed again."""
 
     def __init__(self) -> None:
         self.context: Task | None = None
@@ -146,12 +149,14 @@ class SearchStrategy:
         return sch if fits else None
 
     def collect(self, count: int, max_fail_count: int, make: Callable[[], Schedule]) -> list[Schedule]:
-        """Return up to `count` new schedules, stopping after `max_fail_count` failures in a row."""
+        """Return up to `count` schedules, stopping after `max_fail_count` failures in a row; one that is known counts
+        as a failure, unless the strategy `may_repeat` them.
+        """
         schedules: list[Schedule] = []
         failures = 0
         while len(schedules) < count and failures < max_fail_count:
             sch = self.postprocessed(make)
-            if sch is not None and self.trials.is_new(sch):
+            if sch is not None and (self.may_repeat or self.trials.is_new(sch)):
                 schedules.append(sch)
                 failures = 0
             else:

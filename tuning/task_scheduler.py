@@ -105,7 +105,10 @@ class TaskScheduler:
         database: Database | None = None,
         cost_model: Any = None,
     ) -> None:
-        """Tune until the trials are used up, or no task has candidates left."""
+        """Tune until the trials are used up, or no task has candidates left.
+
+        A round is measured in full: the last one may exceed `max_trials_global`, as in TVM.
+        """
         if len(tasks) != len(task_weights):
             raise TiraxError("each task has a weight", expected=len(tasks), found=len(task_weights))
         self.database, self.cost_model, self.max_trials = database, cost_model, max_trials_global
@@ -151,7 +154,7 @@ class TaskScheduler:
         self._tell(f"searching {task.context.task_name}")
         with Profiler.timeit("search"):
             proposed = strategy.generate_measure_candidates()
-        room = min(self.max_trials - self.trials, self._limits[0] - task.trials)
+        room = self._limits[0] - task.trials
         if proposed is None or room <= 0:
             task.terminated = True
             self._tell(f"{task.context.task_name} is done")
