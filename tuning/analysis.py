@@ -135,8 +135,12 @@ def is_there(sch: Schedule, rv: RV) -> bool:
 
 def is_all_spatial(sch: Schedule, root: BlockRV) -> bool:
     """Return whether all blocks of a function have spatial iterators only."""
-    func = st.function_around(sch.operation(root))
-    return all(is_spatial(op) for op in func.walk() if isinstance(op, tir.BlockOp))
+    return is_in_spatial_function(sch.operation(root))
+
+
+def is_in_spatial_function(block: tir.BlockOp) -> bool:
+    """Return whether all blocks of the function around a block have spatial iterators only."""
+    return all(is_spatial(op) for op in st.function_around(block).walk() if isinstance(op, tir.BlockOp))
 
 
 def iter_kind_of(loop: tir.ForOp) -> IterKind:

@@ -91,23 +91,24 @@ class AutoInline(ScheduleRule):
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         op = sch.operation(block)
-        if isinstance(op, tir.BlockOp):
-            if self.into_consumer and self._fits_consumer(op):
-                _try(sch, "compute_inline", block)
-            elif self.into_producer and self._fits(op):
-                _try(sch, "reverse_compute_inline", block)
+        if isinstance(op, tir.BlockOp) and len(op.writes) == 1:
+            self._inline(sch, block, op)
         return [sch]
 
-    def _fits_consumer(self, block: tir.BlockOp) -> bool:
-        if not st.consumers(block) or not analysis.is_complete(block):
-            return False
-        if self.inline_const_tensor and not block.reads:
+    def _inline(self, sch: Schedule, block: BlockRV, op: tir.BlockOp) -> bool:
+        """Inline a block into its consumers or its producer, if one of these is possible."""
+        has_consumers = bool(st.consumers(op))
+        if self.inline_const_tensor and not op.reads and has_consumers and _try(sch, "compute_inline", block):
             return True
-        return self._fits(block)
+        if not self._fits(op) or analysis.annotation(op, "meta_schedule.inline_rule") == "disable":
+            return False
+        if self.into_consumer and has_consumers and _try(sch, "compute_inline", block):
+            return True
+        return self.into_producer and _has_spatial_producer(op) and _try(sch, "reverse_compute_inline", block)
 
     def _fits(self, block: tir.BlockOp) -> bool:
-        if not analysis.is_spatial(block) or len(block.writes) != 1:
-            return False
+        if analysis.is_in_spatial_function(block):
+            return True
         if self.disallow_if_then_else and any(isinstance(op, tir.IfThenElseOp | tir.IfOp) for op in block.walk()):
             return False
         if any(isinstance(op, tir.CallIntrinOp) and f"tir.{op.func.data}" in self.disallow_op for op in block.walk()):
@@ -144,12 +145,21 @@ class InlineConstantScalars(ScheduleRule):
         return [sch]
 
 
-def _try(sch: Schedule, primitive: str, block: BlockRV) -> Any:
-    """Apply a primitive that may fail; on failure the schedule is unchanged."""
+def _has_spatial_producer(block: tir.BlockOp) -> bool:
+    """Return whether a block has one producer, which is complete and no intrinsic."""
+    producers = st.producers(block)
+    if len(producers) != 1 or not analysis.is_complete(producers[0]):
+        return False
+    return analysis.annotation(producers[0], analysis.AUTO_TENSORIZE) is None
+
+
+def _try(sch: Schedule, primitive: str, block: BlockRV) -> bool:
+    """Apply a primitive that may fail, and return whether it did not; on failure the schedule is unchanged."""
     try:
-        return getattr(sch, primitive)(block)
+        getattr(sch, primitive)(block)
     except ScheduleError:
-        return None
+        return False
+    return True
 
 
 # Partial results for reductions with too little parallelism.

@@ -100,7 +100,8 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     if any(load.parent is not final.parent for load in loads):
         fail("the block reads the buffer only where a condition holds", block)
     _check_stored(block, indices, [sym_expr_of(i) for i in store.indices], producer)
-    values = _inverse(block, indices, [sym_expr_of(i) for i in store.indices], producer)
+    stored = [sym_expr_of(i) for i in store.indices]
+    values = _inverse(block, indices, stored, producer) | _of_extent_1(block, indices, stored, store.buffer)
     build = Materializer(rw.before(store))
     mapping = {v: build(values[checks.iter_expr(v)], cast(IntegerType, v.type)) for v in block.iter_vars} | {
         load.result: store.value for load in loads
@@ -114,6 +115,17 @@ def reverse_compute_inline(state: State, block: tir.BlockOp) -> None:
     rw.remove(block)
     rw.erase_if_unread(buffer)
     remove_dead(func)
+
+
+def _of_extent_1(
+    block: tir.BlockOp, indices: Sequence[SymExpr], stored: Sequence[SymExpr], buffer: SSAValue
+) -> dict[Var, SymExpr]:
+    """Return the producer's index for iterators of extent 1 that are indices into dimensions of extent 1: it is 0,
+    and remains in the program as it is written.
+    """
+    own = {checks.iter_expr(v) for v, e in zip(block.iter_vars, block.extents, strict=True) if e.constant == 1}
+    rows = zip(indices, stored, cast(tir.BufferType, buffer.type).dims, strict=True)
+    return {index: place for index, place, dim in rows if isinstance(index, Var) and index in own and dim.constant == 1}
 
 
 def _only_producer(block: tir.BlockOp) -> tir.BlockOp:
