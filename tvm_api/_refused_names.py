@@ -32,9 +32,6 @@ _TOPI_NN = """
 """
 _TOPI_UTILS = "const_matrix get_shape make_idx traverse_inline within_index"
 
-_SREF = (
-    "a schedule's handles point at operations: Schedule.get_child_blocks, get_producers, get_consumers tell the rest"
-)
 
 REFUSED_NAMES: dict[str, dict[str, str]] = {
     "": {
@@ -92,7 +89,6 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
     },
     "tir": {
         **dict.fromkeys(("DataProducer", "BufferRealize"), _TE_SCHEDULE),
-        "BlockDependenceInfo": _SREF,
         "trace": "a value of a tensor function is printed by call_packed of a function that prints it",
         **dict.fromkeys(("get_vscale_expr", "get_active_lane_mask"), "vectors have known lengths"),
         **dict.fromkeys(("get_tir_pipeline", "get_default_tir_pipeline"), "relax.get_pipeline names all pipelines"),

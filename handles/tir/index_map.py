@@ -116,8 +116,10 @@ class IndexMap:
         return None if self.mapping.inverse_map is None else IndexMap.of(self.mapping.inverse_map)
 
     def is_equivalent_to(self, other_map: IndexMap) -> bool:
-        """Return whether both are provably the same function."""
-        return self.mapping.equivalent(other_map.mapping)
+        """Return whether both are provably the same function, of integers of this map's types."""
+        if len(self.initial_indices) != len(other_map.initial_indices):
+            return False
+        return self.mapping.equivalent(other_map._typed(self.initial_indices))
 
     def map_indices(self, indices: Sequence[Any]) -> Array[PrimExpr]:
         """Return the new indices for old ones. Raises `ShapeError` if their number is wrong."""

@@ -241,7 +241,18 @@ def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
         low, high = integer_range(element)
         if not low <= int(value) <= high:
             raise DTypeError("the constant does not fit its dtype", expected=dtype_name(element), found=value)
+    most = _LARGEST.get(dtype_name(element), math.inf)
+    if isinstance(value, int | float) and math.isfinite(value) and abs(value) > most:
+        raise DTypeError(
+            f"the constant does not fit its dtype: its magnitude is above {most}",
+            expected=dtype_name(element),
+            found=value,
+        )
     return PrimExpr(tir.ConstOp(value, element).result)
+
+
+_LARGEST = {"float16": 65504.0, "float32": float(np.finfo(np.float32).max)}
+"""The largest finite values; others would silently become infinite."""
 
 
 def _default_dtype(value: Number) -> str:

@@ -87,9 +87,10 @@ provide(
         },
         "postproc": {
             "tuning.postprocessors": """
-                DisallowDynamicLoop Postproc PyPostproc=Postproc RewriteLayout RewriteParallelVectorizeUnroll
-                RewriteReductionBlock RewriteTensorize VerifyOnCPU
+                DisallowDynamicLoop Postproc PyPostproc=Postproc RewriteParallelVectorizeUnroll RewriteReductionBlock
+                RewriteTensorize VerifyOnCPU
             """,
+            "tvm_api.meta_schedule.rewrite_layout": "RewriteLayout",
             "tvm_api.meta_schedule.device_postprocs": "RewriteCooperativeFetch RewriteUnboundBlock VerifyGPUCode",
         },
         "profiler": {"tuning.profiler": "Profiler"},
@@ -109,9 +110,9 @@ provide(
         },
         "search_strategy": {
             "tuning.search": """
-                EvolutionarySearch PySearchStrategy=SearchStrategy ReplayFunc ReplayTrace SearchStrategy
-                create=SearchStrategy.create
+                EvolutionarySearch PySearchStrategy=SearchStrategy SearchStrategy create=SearchStrategy.create
             """,
+            "tvm_api.meta_schedule.replay": "ReplayFunc ReplayTrace",
             "tuning.types": "MeasureCandidate",
         },
         "space_generator": {

@@ -60,6 +60,7 @@ _NAMES = NamesOnly(
         "schedule.state": "ScheduleError",
         "schedule.tensor_intrin": "TensorIntrin",
         "schedule.trace": "ExprRV StmtSRef",
+        "tvm_api.handles.block_dependence": "BlockDependenceInfo",
         "tvm_api.handles.comm_reducer": "CommReducer",
         "tvm_api.handles.traces": "BlockRV LoopRV",
     },
@@ -79,6 +80,7 @@ provide(
                 get_block_read_write_region is_pure_function undefined_vars verify_memory verify_ssa verify_well_formed
             """,
         },
+        "block_dependence_info": {"tvm_api.handles.block_dependence": "BlockDependenceInfo"},
         "buffer": {"handles.tir.buffers": "Buffer decl_buffer"},
         "data_layout": {"tvm_api.handles.data_layout": "BijectiveLayout Layout bijective_layout layout"},
         "expr": {
@@ -104,7 +106,10 @@ provide(
             "schedule.trace": "ExprRV StmtSRef",
             "tvm_api.handles.traces": "BlockRV Instruction LoopRV ScheduleDebugMask Trace",
         },
-        "schedule.analysis": {"tvm_api.handles.traces": "has_block is_output_block"},
+        "schedule.analysis": {
+            "tvm_api.handles.suggested_layout": "suggest_index_map",
+            "tvm_api.handles.traces": "has_block is_output_block",
+        },
         "schedule.instruction": {"dialects.sched": "InstructionKind", "tvm_api.handles.traces": "Instruction"},
         "schedule.schedule": {
             "schedule.schedule": "Schedule",

@@ -16,6 +16,7 @@ from ...handles.tir.control_flow import AssertStmt as AssertStmt
 from ...handles.tir.control_flow import AttrStmt as AttrStmt
 from ...tvm_api.handles.data_layout import BijectiveLayout as BijectiveLayout
 from ...handles.tir.block_views import Block as Block
+from ...tvm_api.handles.block_dependence import BlockDependenceInfo as BlockDependenceInfo
 from ...tvm_api.handles.traces import BlockRV as BlockRV
 from ...handles.tir.block_views import BlockRealize as BlockRealize
 from ...schedule.block_scope import BlockScope as BlockScope
