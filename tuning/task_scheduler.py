@@ -120,6 +120,7 @@ class TaskScheduler:
             self._rounds(builder, runner)
         finally:
             for task in self.tasks:
+                task.terminated = True
                 task.strategy.post_tuning()
                 if task.reference is not None:
                     remove_artifact(task.reference)

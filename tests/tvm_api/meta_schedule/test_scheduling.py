@@ -41,7 +41,7 @@ def test_a_scheduler_of_the_program():
         [ms.measure_callback.AddToDatabase()], database, None,
     )  # fmt: skip
     (task,) = scheduler.tasks_
-    assert len(database) == 1 and scheduler.remaining_tasks_ == 0 and scheduler.database_ is database
+    assert len(database) == 2 and scheduler.remaining_tasks_ == 0 and scheduler.database_ is database
     assert task.ctx is context and task.task_weight == 1.0
     assert (task.build_error_count, task.run_error_count, task.runner_futures) == (0, 0, None)
     assert scheduler.join_running_task(0) == [] and scheduler.cost_model_ is None
