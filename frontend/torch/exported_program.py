@@ -22,9 +22,10 @@ from .arguments import dtype_name
 from .expansion import expanded
 from .fallback import as_pairs
 from .graph import CustomConverter, GraphReader
-from .guards import emit_guards
+from .guards import Guards
 from .pairs import Pairs
-from .symbols import finite_bounds
+from .quotients import Quotients
+from .symbols import finite_bounds, is_symbolic
 from .tensors import array_of, constant
 
 
@@ -244,13 +245,15 @@ class _Importer:
         inputs, bb = self._inputs, self._builder
         variables = [*inputs.variables.values(), *self._random.params]
         with bb.function("main", [*variables, *inputs.weights.values()], attrs=self._attributes(len(variables))):
-            self._enter(inputs)
             with self._reader.blocks():
-                emit_guards(bb, self._reader.symbols, self._program)
+                guards = Guards(self._reader.symbols, self._program)
+                quotients = Quotients(bb, self._reader.symbols, guards)
+                self._enter(inputs, quotients.inputs(inputs.variables))
+                guards.emit(bb, quotients.equal)
                 self._reader.read(n for n in self._program.graph.nodes if n.op in ("call_function", "get_attr"))
                 self._reader.coverage.require_supported(hint=_HINT)
                 warn_of_fallbacks(self._reader.coverage, "torch")
-                output = self._emit_output(unwrap, no_bind)
+                output = self._emit_output([quotients.output(v) for v in self._outputs()], unwrap, no_bind)
             bb.emit_func_output(output)
         mod = bb.get()
         if self._keep_params:
@@ -268,16 +271,19 @@ class _Importer:
                 attrs[attr] = known
         return attrs or None
 
-    def _enter(self, inputs: _Inputs) -> None:
-        known = {**inputs.variables, **inputs.weights, **inputs.values}
+    def _enter(self, inputs: _Inputs, multiples: Mapping[str, Var]) -> None:
+        known = {**inputs.variables, **inputs.weights, **inputs.values, **multiples}
         for name, node in self._placeholders.items():
-            value = known[name]
+            size = node.meta.get("val")
+            value = self._reader.symbols.extent(size) if is_symbolic(size) else known[name]
             self._reader.env[node] = Pairs(whole=value) if name in self._complex_inputs else value
 
     # Outputs.
 
-    def _emit_output(self, unwrap: bool, no_bind: bool) -> Any:
-        outputs = [self._output(v) for v in self._results()]
+    def _outputs(self) -> list[Expr]:
+        return [self._output(v) for v in self._results()]
+
+    def _emit_output(self, outputs: list[Expr], unwrap: bool, no_bind: bool) -> Any:
         if unwrap and len(outputs) == 1:
             return self._builder.emit_output(outputs[0])
         if no_bind:

@@ -13,7 +13,7 @@ from functools import reduce
 from typing import Any
 
 from ...diagnostics import UnsupportedError
-from ...dialects.sym.expr import SymExpr, as_expr, floordiv
+from ...dialects.sym.expr import SymExpr, Var, as_expr, floordiv, floormod
 from ...dialects.sym.operators import (
     eq,
     le,
@@ -33,20 +33,38 @@ from .ratios import Ratio, difference, exact, extremum, floor_quotient, modulo, 
 from .symbols import Symbols
 
 
-def emit_guards(builder: BlockBuilder, symbols: Symbols, program: Any) -> None:
-    """Check the conditions of an exported program at run time, where its declared ranges do not say them.
+class Guards:
+    """The conditions of an exported program on the sizes of its inputs.
 
     Raises `UnsupportedError` for a condition on sizes that is not understood.
     """
-    codes = [code for code in getattr(program, "_guards_code", None) or () if _is_of_sizes(code)]
-    if not codes:
-        return
-    values = dict(_inputs(program))
-    for code in codes:
-        condition = _Guard(symbols, values).condition(code)
-        if condition.constant != 1:
-            flag = select(condition, as_expr(1), as_expr(0))
-            builder.match_cast(ShapeExpr([flag]), ShapeStructInfo([1]), "traced_for_these_sizes")
+
+    def __init__(self, symbols: Symbols, program: Any):
+        codes = [code for code in getattr(program, "_guards_code", None) or () if _is_of_sizes(code)]
+        reader = _Guard(symbols, dict(_inputs(program)) if codes else {})
+        self._conditions = [reader.condition(code) for code in codes]
+        self._divisions = reader.divisions
+
+    def multiples(self) -> Iterator[tuple[Var, int]]:
+        """Yield each size, and a number, whose multiple it is by the conditions."""
+        conditions = set(self._conditions)
+        for size, divisor in self._divisions:
+            part = floordiv(size, divisor)
+            known = (
+                [eq(floormod(size, divisor), 0)],
+                [eq(part * divisor, size)],
+                [eq(floordiv(size, part), divisor), eq(floormod(size, part), 0)],
+            )
+            if any(conditions.issuperset(all_of) for all_of in known):
+                yield size, divisor
+
+    def emit(self, builder: BlockBuilder, equal: Mapping[Var, SymExpr]) -> None:
+        """Check the conditions at run time, where the declared ranges do not say them; sizes are as in `equal`."""
+        for each in self._conditions:
+            condition = each.substitute(equal)
+            if condition.constant != 1:
+                flag = select(condition, as_expr(1), as_expr(0))
+                builder.match_cast(ShapeExpr([flag]), ShapeStructInfo([1]), "traced_for_these_sizes")
 
 
 def _is_of_sizes(code: str) -> bool:
@@ -127,6 +145,8 @@ class _Guard:
 
     def __init__(self, symbols: Symbols, values: Mapping[str, Any]):
         self._symbols, self._values = symbols, values
+        self.divisions: dict[tuple[Var, int], None] = {}
+        """The divisions of sizes by numbers, in order."""
 
     def condition(self, code: str) -> SymExpr:
         """Return a condition. Raises `UnsupportedError` if it is not understood."""
@@ -157,7 +177,10 @@ class _Guard:
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             return exact(node.value)
         if isinstance(node, ast.BinOp):
-            return _BINARY[type(node.op)](self._number(node.left), self._number(node.right))
+            left, right = self._number(node.left), self._number(node.right)
+            if isinstance(node.op, ast.FloorDiv | ast.Mod):
+                self._note_division(left, right)
+            return _BINARY[type(node.op)](left, right)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             value = self._number(node.operand)
             return Ratio(-value.numerator, value.denominator)
@@ -166,6 +189,11 @@ class _Guard:
         if isinstance(node, ast.Call):
             return _CALLS[ast.unparse(node.func)](*map(self._number, node.args))
         raise UnsupportedError(type(node).__name__)
+
+    def _note_division(self, left: Ratio, right: Ratio) -> None:
+        size, divisor = left.numerator, right.numerator.constant
+        if isinstance(size, Var) and left.denominator == right.denominator == 1 and divisor is not None and divisor > 1:
+            self.divisions[size, divisor] = None
 
     def _size(self, node: ast.Subscript) -> Ratio:
         """`L['x'].size()[1]` or `L['x'].shape[1]`"""

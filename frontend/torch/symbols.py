@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any
 
 from ...diagnostics import UnsupportedError
-from ...dialects.sym.expr import Var, as_expr, floordiv, floormod
+from ...dialects.sym.expr import SymExpr, Var, as_expr, floordiv, floormod
 from ...dialects.sym.operators import eq, ge, gt, le, lt, maximum, minimum, ne, select, truncdiv
 from .emitter import Extent, count_of, plain
 from .ratios import Ratio, exact, product, quotient, rounded, total
@@ -60,6 +60,8 @@ class Symbols:
         self._values: dict[Any, Extent] = {}
         self.names: dict[str, str] = {}
         """Names of users for symbols, by PyTorch's: `s77` -> `batch`."""
+        self.multiples: dict[Var, tuple[str, int, int]] = {}
+        """Sizes a * n + b of inputs that are variables of their own: the name of n, a and b."""
 
     def name(self, symbol: Any) -> str:
         """Return the name of a symbol's variable."""
@@ -81,13 +83,20 @@ class Symbols:
                 if len(missing) == 1 and self._solve(size, next(iter(missing)), extent):
                     known |= missing
 
-    def _solve(self, size: Any, symbol: Any, extent: Extent) -> bool:
+    def _solve(self, size: Any, symbol: Any, extent: Var) -> bool:
         """Define n as (s - b) // a if the size s is a * n + b; return False otherwise."""
         slope, offset = size.coeff(symbol, 1), size.coeff(symbol, 0)
         if not (slope.is_Integer and size == slope * symbol + offset):
             return False
         self._values[symbol] = floordiv(extent - self.of(offset), int(slope))
+        self.multiples[extent] = self.name(symbol), int(slope), int(offset)
         return True
+
+    def replace(self, mapping: Mapping[Var, SymExpr]) -> None:
+        """Replace variables by expressions of the same value."""
+        for symbol, extent in self._values.items():
+            if isinstance(extent, SymExpr):
+                self._values[symbol] = plain(extent.substitute(mapping))
 
     def extent(self, size: Any) -> Extent:
         """Convert an `int` or `torch.SymInt` to an extent. Raises `UnsupportedError` for unsupported arithmetic."""

@@ -30,7 +30,7 @@ from tirax.frontend.torch.exported_program import from_exported_program
 
 FIXED, TOO_LARGE = "fixed by PyTorch", "of one size"
 
-_BOUNDS = ("out of its bounds", "traced_for_these_sizes")
+_BOUNDS = ("out of its bounds", "traced_for_these_sizes", "wrong extent")
 """Of errors for sizes that PyTorch has not traced the program for."""
 
 
