@@ -22,7 +22,8 @@ def read_function(model: Any, options: Options) -> tuple[IRModule, Signature]:
         raise ArgumentError(
             "a function of JAX is compiled for example arguments",
             expected="the arguments of a call",
-            hint="tirax.compile(f, (x,)); dynamic_shapes=({0: 'batch'},) for sizes that vary",
+            hint="tirax.compile(f, (x,)), dynamic_shapes=({0: 'batch'},) for sizes that vary; of PyTorch's tensors: "
+            "a torch.nn.Module whose forward calls the function",
         )
     args, kwargs = options.args or (), dict(options.kwargs or {})
     names = _names(model, len(args))
