@@ -28,6 +28,7 @@ from . import (
     elementwise,
     indexing,
     linear_algebra,
+    normalization,
     quantization,
     random_bits,
     reductions,
@@ -40,7 +41,7 @@ from .values import Pair, Value, element_of, is_complex, tensor_type
 
 _RULES = (
     *(contractions, control_flow, elementwise, indexing, linear_algebra, quantization, random_bits, reductions),
-    *(sorting, structural),
+    *(normalization, sorting, structural),
 )
 """Files that register rules."""
 
