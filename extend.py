@@ -82,6 +82,8 @@ NAMES: dict[str, str] = {
     "print_script": "script",
     "interpret": "interpreter",
     "assert_same_meaning": "interpreter",
+    "assert_proved": "proof",
+    "Proofs": "proof",
     "build": "driver.build",
 }
 """The module of each name."""

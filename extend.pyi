@@ -30,6 +30,8 @@ from .ir.rewriting.edit import erase as erase
 from .ir.rewriting.edit import inline_before as inline_before
 from .ir.rewriting.edit import insert_before as insert_before
 from .ir.rewriting.edit import inserter as inserter
+from .proof import Proofs as Proofs
+from .proof import assert_proved as assert_proved
 from .runtime.registry import register_func as register_func
 from .schedule import Schedule as Schedule
 from .schedule import ScheduleError as ScheduleError

@@ -24,6 +24,7 @@ def compile(
     pipeline: Any = "default-cpu",
     function: str | None = None,
     fallback: str = "auto",
+    validate: str | None = None,
 ) -> Any:
     """Compile a model for this machine (or for `target`).
 
@@ -44,13 +45,15 @@ def compile(
     the names of parameters of `main`. `pipeline` is that of `tirax.driver.build.build`. `function` is the function to
     call, by default `main` or the only one. `fallback`: operators that tirax has no code for run in PyTorch, or
     in the reference implementation of ONNX ("auto", with a `FallbackWarning` that lists them), or are an error
-    ("error").
+    ("error"). `validate="proof"` proves each pass, as `build` does, whose findings are `f.executable.proofs`.
 
     Returns a `Compiled`. Raises `ArgumentError` for a model of an unknown kind, `MissingPackage` with the pip line,
     `UnsupportedOperators` with all operators that cannot be imported, `OSError`, and what `build` raises.
     """
     args = (inputs, *more) if more else _arguments(inputs)
-    options = Options(args, kwargs, dynamic_shapes, input_shapes, params, target, pipeline, function, fallback)
+    options = Options(
+        args, kwargs, dynamic_shapes, input_shapes, params, target, pipeline, function, fallback, validate
+    )
     source = read(model, options)
     return _compiled(source, options) if isinstance(source, Program) else source
 
@@ -61,7 +64,7 @@ def _arguments(inputs: Any) -> tuple[Any, ...] | None:
 
 def _compiled(program: Program, options: Options) -> Compiled:
     def built() -> Executable:
-        return build(program.module, options.target, options.params, options.pipeline)
+        return build(program.module, options.target, options.params, options.pipeline, validate=options.validate)
 
     executable = built()
     return Compiled(executable, callable_function(executable, options.function), program.signature, built)

@@ -22,6 +22,7 @@ class Options:
     pipeline: Any = "default-cpu"
     function: str | None = None
     fallback: str = "auto"
+    validate: str | None = None
 
     def fallback_in(self, framework: str) -> str:
         """Return the option `fallback` of an importer. Raises `ArgumentError` for an unknown one."""

@@ -36,6 +36,7 @@ def build(
     *,
     opt_level: int = 3,
     in_subprocess: bool = False,
+    validate: str | None = None,
 ) -> Executable:
     """Compile a module (an `IRModule` or `ModuleOp`); the module is not modified.
 
@@ -43,7 +44,9 @@ def build(
     `pipelines.PIPELINES`, a pass, a list of passes or their names, or None; relax and tir functions that remain after
     it are lowered by `lower-cpu`. `exec_mode` is accepted for compatibility with TVM: code is always native.
     `opt_level` is LLVM's. With `in_subprocess`, a program that the cache of executables can hold is compiled in another
-    process (`subprocess_build.py`).
+    process (`subprocess_build.py`). With `validate="proof"`, each pass down to the lowering of tir is proved to keep
+    what the functions compute ([proofs.md](proofs.md)): `Executable.proofs` has the findings, and a pass that is wrong
+    raises `MeaningError` with the counterexample.
 
     Raises `NameLookupError` (pipeline, pass), `UnsupportedError` (ops without native code), `ShapeError`, `DTypeError`,
     `VerifyError`, `TargetError`.
@@ -51,6 +54,8 @@ def build(
     if exec_mode not in _EXEC_MODES:
         raise TiraxError(f"unknown exec_mode '{exec_mode}'", expected=" or ".join(_EXEC_MODES))
     resolved = target if isinstance(target, Target) else Target.host() if target is None else Target(_described(target))
+    if validate is not None:
+        return _validated(validate, _copy(mod, params), pipeline, resolved, opt_level)
     with no_gc(), traced() as watch:
         op = _copy(mod, params)
         entry = entry_of(op, PIPELINES.get(pipeline, ()) if isinstance(pipeline, str) else (), resolved, opt_level)
@@ -68,6 +73,20 @@ def build(
             executable.instrument = lambda: _profiled(op, pipeline, resolved, opt_level)
         executable.watch = watch
         return executable
+
+
+def _validated(
+    validate: str, op: ModuleOp, pipeline: str | Sequence[Any] | Any | None, target: Target, opt_level: int
+) -> Executable:
+    """Return the executable of a module, which is consumed, with a proof of each pass."""
+    from ..proof.steps import Proofs, require_validation
+
+    require_validation(validate)
+    current, proofs = PassContext.current(), Proofs()
+    with no_gc(), current.quietly(instruments=[*(current.instruments or ()), proofs]):
+        executable = _build(op, pipeline, target, opt_level)
+    executable.proofs = proofs
+    return executable
 
 
 def _described(target: Any) -> Any:

@@ -358,8 +358,16 @@ def same_values(a: Any, b: Any, least: float = 0.0) -> bool:
     return bool(np.allclose(*wide, rtol=tolerance, atol=tolerance, equal_nan=True))
 
 
-def assert_same_meaning(before: Any, after: Any, **options: Any) -> None:
-    """Raise `MeaningError`, which shows the inputs, if `first_disagreement(before, after, **options)` returns some."""
+def assert_same_meaning(before: Any, after: Any, *, proof: bool = False, **options: Any) -> None:
+    """Raise `MeaningError`, which shows the inputs, if `first_disagreement(before, after, **options)` returns some.
+
+    With `proof`, raise it unless the functions are proved equal for all inputs: it says why one is not covered.
+    """
+    if proof:
+        from .. import extend  # the package `proof` is based on this one, so that it is loaded by its name
+
+        extend.assert_proved(before, after, **options)
+        return
     disagreement = first_disagreement(before, after, **options)
     if disagreement is not None:
         raise MeaningError("the programs do not mean the same", notes=str(disagreement).split("\n"))

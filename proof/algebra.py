@@ -15,6 +15,7 @@ import ml_dtypes
 import numpy as np
 
 from . import fingerprints as fp
+from .history import History
 
 Array = Any
 
@@ -233,7 +234,7 @@ class Algebra:
     """The kinds of a level, and facts on terms, as 64-bit words.
 
     `bounds` are the least and the greatest values of indices where they are known, `assumed` the conditions that are
-    asserted.
+    asserted, `history` records how terms come about.
     """
 
     level: Level
@@ -241,6 +242,7 @@ class Algebra:
     integers: Kind = field(default_factory=Ring)
     bounds: dict[int, tuple[float, float]] = field(default_factory=dict[int, tuple[float, float]], compare=False)
     assumed: set[int] = field(default_factory=set[int], compare=False)
+    history: History | None = field(default=None, compare=False)
 
     def kind(self, dtype: np.dtype[Any]) -> Kind:
         return self.integers if dtype.kind in "iub" else self.floats
@@ -249,6 +251,6 @@ class Algebra:
 _FLOATS: dict[Level, type[Kind]] = {Level.BITS: Bits, Level.REASSOCIATED: Reassociated, Level.REAL: Real}
 
 
-def algebra_of(level: Level) -> Algebra:
-    """Return a new algebra; programs are compared in one."""
-    return Algebra(level, _FLOATS[level]())
+def algebra_of(level: Level, history: History | None = None) -> Algebra:
+    """Return a new algebra; programs are compared in one. A `history` records how terms come about."""
+    return Algebra(level, _FLOATS[level](), history=history)

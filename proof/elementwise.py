@@ -48,7 +48,15 @@ def compute(name: str, *inputs: Any) -> Any:
     result = _neutral(name, algebra, result, operands)
     if name in ("maximum", "minimum") and dtype.kind in "iu":
         _bound(name, result, *operands)
-    return marked(folded(result, getattr(np, name, None) or CONCRETE[name], *operands), *operands)
+    return _noted(
+        name, marked(folded(result, getattr(np, name, None) or CONCRETE[name], *operands), *operands), *operands
+    )
+
+
+def _noted(name: str, result: Terms, *operands: Terms) -> Terms:
+    if result.algebra.history is not None:
+        result.algebra.history.note(name, result, *operands)
+    return result
 
 
 def _bound(name: str, result: Terms, x: Terms, limit: Terms) -> None:
@@ -185,7 +193,8 @@ def _plain(name: str, algebra: Algebra, *inputs: Any) -> Terms:
     operands = [t.with_data(np.broadcast_to(t.data, shape)) for t in operands]
     words = (fp.packed(t.data["term"][..., 0, :]) for t in operands)
     result = Terms.of(algebra, operands[0].dtype, algebra.kind(operands[0].dtype).opaque(name, *words))
-    return marked(folded(result, getattr(np, name, None) or CONCRETE[name], *operands), *operands)
+    result = marked(folded(result, getattr(np, name, None) or CONCRETE[name], *operands), *operands)
+    return _noted(name, result, *operands)
 
 
 def _only_real(name: str, definition: Callable[..., Any]) -> Callable[..., Any]:

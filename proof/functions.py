@@ -66,6 +66,8 @@ def _sums(x: Terms) -> Terms:
         values = Terms.lift(x.algebra, x.data["value"].sum(axis=-1).astype(x.dtype))
         result = result.with_data(np.where(known, values.data, result.data))
     result.data["unwritten"] |= x.data["unwritten"].any(axis=-1)
+    if x.algebra.history is not None:
+        x.algebra.history.gather("sum", result, x)
     return result
 
 
@@ -129,7 +131,10 @@ def _where(algebra: Algebra, condition: Any, a: Any, b: Any) -> Any:
     term = kind.select(c.data["term"], x.data["term"], y.data["term"])
     result = Terms.of(algebra, x.dtype, term)
     picked = np.where(c.data["value"].astype(bool), x.data, y.data)
-    return result.with_data(np.where(c.data["known"], picked, marked(result, c, x, y).data))
+    result = result.with_data(np.where(c.data["known"], picked, marked(result, c, x, y).data))
+    if algebra.history is not None:
+        algebra.history.note("where", result, c, x, y)
+    return result
 
 
 def _pad(algebra: Algebra, x: Terms, widths: Any, mode: str = "constant", **options: Any) -> Terms:
@@ -189,6 +194,8 @@ def load(buffer: Any, indices: Sequence[Any]) -> Terms:
         contents = fp.mix((fp.mix(words) * order).sum(dtype=np.uint64))
     result = Terms.of(algebra, buffer.dtype, algebra.kind(buffer.dtype).opaque("load", contents, at))
     result.data["unwritten"] = buffer.data["unwritten"].any()
+    if algebra.history is not None:
+        algebra.history.note("element at", result, place)
     return marked(result, place)
 
 

@@ -29,6 +29,7 @@ from . import fingerprints as fp
 from .algebra import Algebra
 from .elementwise import CONCRETE, compute
 from .functions import FUNCTIONS, load
+from .history import History
 from .terms import NotCoveredError, Terms, is_unknown
 
 CONCRETE.update(
@@ -321,6 +322,19 @@ RELAX: dict[str, Callable[..., Any]] = {
 """Operators whose implementation in the interpreter needs numbers."""
 
 
+def _placed(table: Mapping[type[Operation], Implementation], history: History) -> dict[type[Operation], Implementation]:
+    """Return implementations that set the place of what they record."""
+
+    def placed(function: Implementation) -> Implementation:
+        def run(i: Machine, op: Operation, args: PythonValues) -> Any:
+            history.place = op
+            return function(i, op, args)
+
+        return run
+
+    return {cls: placed(function) for cls, function in table.items()}
+
+
 def make_machine(
     module: Any, algebra: Algebra, side: str, packed: Mapping[str, Callable[..., Any]] | None = None
 ) -> tuple[Machine, SymbolicRelax]:
@@ -329,7 +343,9 @@ def make_machine(
     functions = SymbolicRelax(env, SymbolicTir(env))
     machine = Machine(module)
     table = {**functions.tir.table(), **functions.table(), **dict.fromkeys(OPERATORS.values(), functions.operator)}
-    machine.register_implementations(TableFunctions(table))
+    machine.register_implementations(
+        TableFunctions(table if algebra.history is None else _placed(table, algebra.history))
+    )
     return machine, functions
 
 

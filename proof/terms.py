@@ -68,7 +68,10 @@ class Terms(NDArrayOperatorsMixin):
         """Return an array of different unknown numbers; those of the same name are the same."""
         count = int(np.prod(shape, dtype=np.int64))
         words = fp.hashed(f"atom {name}", np.arange(count, dtype=np.uint64).reshape(tuple(shape)))
-        return cls.of(algebra, dtype, algebra.kind(np.dtype(dtype)).of(fp.drawn(words)))
+        result = cls.of(algebra, dtype, algebra.kind(np.dtype(dtype)).of(fp.drawn(words)))
+        if algebra.history is not None:
+            algebra.history.atoms(name, result)
+        return result
 
     @classmethod
     def lift(cls, algebra: Algebra, x: Any, dtype: Any = None) -> Terms:
@@ -211,6 +214,8 @@ class Terms(NDArrayOperatorsMixin):
         term = self.algebra.kind(dtype).opaque(name, words)
         result = marked(folded(Terms.of(self.algebra, dtype, term), lambda x: x.astype(dtype), self), self)
         result.source = self if self.dtype.kind == "b" else None
+        if self.algebra.history is not None:
+            self.algebra.history.note(str(dtype), result, self)
         return result
 
     def widened(self) -> Terms:
@@ -277,8 +282,12 @@ class Terms(NDArrayOperatorsMixin):
         """Return the results of a function of which nothing is known, in this dtype."""
         operands = [self, *(Terms.lift(self.algebra, x) for x in others)]
         words = [fp.packed(t.data["term"][..., 0, :]) for t in operands]
-        result = Terms.of(self.algebra, self.dtype, self.algebra.kind(self.dtype).opaque(name, *words))
-        return marked(result, *operands)
+        result = marked(
+            Terms.of(self.algebra, self.dtype, self.algebra.kind(self.dtype).opaque(name, *words)), *operands
+        )
+        if self.algebra.history is not None:
+            self.algebra.history.note(name, result, *operands)
+        return result
 
 
 def _key(key: Any) -> Any:

@@ -8,10 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.utils.exceptions import InterpretationError
 
-from ..diagnostics import nesting_checked
-from ..dialects import relax
 from ..dialects.names import name_of
 from ..interpreter.compare import (
     SIZES,
@@ -31,8 +28,32 @@ from ..interpreter.scalars import InterpreterError
 from ..ir.passes.limits import limit
 from ..ir.passes.transform import module_op
 from .algebra import Algebra, Level, algebra_of
-from .semantics import make_machine
+from .counterexample import Counterexample, explained, parameter_names
+from .execution import run, same_terms
 from .terms import NotCoveredError, Terms
+
+Inputs = Callable[[Function, Mapping[str, int], int], list[Any]]
+
+
+def whole_inputs(func: Function, sizes: Mapping[str, int], seed: int) -> list[Any]:
+    """Return random inputs whose floats are small whole numbers, and whose integers have signs and reach their limits.
+
+    Sums and products of small whole numbers are exact, so that their order does not show.
+    """
+    rng = np.random.default_rng(seed)
+
+    def widened(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(widened, value))
+        if not isinstance(value, np.ndarray):
+            return value
+        if value.dtype.kind in "iu":
+            info = np.iinfo(value.dtype)
+            low, high = (info.min, info.max) if info.bits == 8 else (max(info.min, -100), 100)
+            return rng.integers(low, high, value.shape, endpoint=True).astype(value.dtype)
+        return value if value.dtype.kind == "b" else rng.integers(-4, 5, value.shape).astype(value.dtype)
+
+    return [widened(v) for v in random_inputs(func, sizes, seed)]
 
 
 class Verdict(enum.Enum):
@@ -48,7 +69,8 @@ class Finding:
     """The verdict on one function.
 
     `level` is the weakest algebra that a proof needed, at any of `sizes`, the values of the symbolic variables and of
-    integer arguments; without these the proof covers all inputs. `reason` says why a function is not covered.
+    integer arguments; without these the proof covers all inputs. `reason` says why a function is not covered,
+    `counterexample` on which inputs it is wrong.
     """
 
     function: str
@@ -56,7 +78,12 @@ class Finding:
     level: Level | None = None
     sizes: tuple[Mapping[str, int], ...] = ()
     reason: str = ""
-    disagreement: Disagreement | None = None
+    counterexample: Counterexample | None = None
+
+    @property
+    def disagreement(self) -> Disagreement | None:
+        """The inputs of the counterexample, and both results."""
+        return None if self.counterexample is None else self.counterexample.disagreement
 
     def __str__(self) -> str:
         if self.verdict is Verdict.PROVED:
@@ -65,7 +92,7 @@ class Finding:
             sizes = f", at the sizes {'; '.join(where)}" if where else ""
             return f"proved @{self.function} for all inputs{sizes} (level: {self.level.value})"
         if self.verdict is Verdict.WRONG:
-            return f"wrong @{self.function}: {self.disagreement}"
+            return f"wrong @{self.function} {self.counterexample}"
         return f"not covered @{self.function}: {self.reason}"
 
 
@@ -107,7 +134,8 @@ def validate(
     theirs, result = functions_of(after), Validation()
     for name, func in functions_of(before).items():
         if is_compared(func, functions, private):
-            pair = _Pair(before, after, func, theirs.get(name), packed)
+            fixed = sizes if isinstance(sizes, Mapping) else {}
+            pair = _Pair(before, after, func, theirs.get(name), packed, fixed)
             result.findings.append(pair.finding(list(symbolic_sizes(func, sizes))))
     return result
 
@@ -121,6 +149,7 @@ class _Pair:
     func: Function
     other: Function | None
     packed: Mapping[str, Callable[..., Any]] | None
+    fixed: Mapping[str, int]
 
     @property
     def name(self) -> str:
@@ -191,55 +220,21 @@ class _Pair:
     def _unproved(self, sizes: Mapping[str, int], reason: str) -> Finding:
         """Return the finding of a function whose terms differ: inputs on which the results do, or not covered."""
         for seed in range(3):
-            wrong = self._sample(sizes, seed)
-            if wrong is not None:
-                return wrong
+            for inputs in (random_inputs, whole_inputs):
+                wrong = self._sample(sizes, seed, inputs)
+                if wrong is not None:
+                    return wrong
         return Finding(self.name, Verdict.NOT_COVERED, reason=reason)
 
-    def _sample(self, sizes: Mapping[str, int], seed: int) -> Finding | None:
+    def _sample(self, sizes: Mapping[str, int], seed: int, inputs: Inputs = random_inputs) -> Finding | None:
+        both = self.before, self.after
         tried = compare(
-            self.before, self.after, functions=[self.name], sizes=dict(sizes), seed=seed, packed=self.packed
-        )
-        return tried.disagreement and Finding(self.name, Verdict.WRONG, disagreement=tried.disagreement)
-
-
-def symbolic(algebra: Algebra, value: Any, name: str) -> Any:
-    """Return an input whose numbers are unknown; integers and shapes, which may decide control, stay."""
-    if isinstance(value, tuple):
-        return tuple(symbolic(algebra, v, f"{name}.{i}") for i, v in enumerate(value))
-    is_data = isinstance(value, np.ndarray) or (isinstance(value, np.generic) and value.dtype.kind not in "iub")
-    return Terms.atoms(algebra, value.dtype, name, value.shape) if is_data else value
-
-
-@nesting_checked()
-def run(
-    module: Any,
-    func: Function,
-    algebra: Algebra,
-    inputs: Sequence[Any],
-    side: str,
-    packed: Mapping[str, Callable[..., Any]] | None = None,
-) -> tuple[Any, set[int]]:
-    """Return the terms of a function's results, and the conditions on data that it asserts.
-
-    The results of a tensor function include its buffers after the call. `inputs` are arrays of the shapes and dtypes
-    to take; their numbers become unknown. Raises `NotCoveredError`, and `InterpreterError` where the function is
-    undefined.
-    """
-    machine, functions = make_machine(module, algebra, side, packed)
-    args = tuple(symbolic(algebra, v, f"input {i}") for i, v in enumerate(inputs))
-    try:
-        with np.errstate(all="ignore"):
-            if isinstance(func, relax.FuncOp):
-                result = machine.drive(functions.call(machine, func, args))
-            else:
-                results = machine.drive(functions.tir.call(machine, func, args))
-                result = (results[0] if results else None, list(args))
-            return result, functions.env.assertions
-    except InterpretationError as error:
-        raise NotCoveredError(str(error)) from error
-    except (TypeError, AttributeError) as error:
-        raise NotCoveredError(f"numbers are needed: {error}") from error
+            *both, functions=[self.name], sizes=dict(sizes), seed=seed, packed=self.packed, inputs=inputs
+        ).disagreement
+        if tried is None:
+            return None
+        shown = explained(*both, tried, parameter_names(self.func), self.packed, self.fixed)
+        return Finding(self.name, Verdict.WRONG, counterexample=shown)
 
 
 def _without_status(expected: Any, actual: Any) -> tuple[Any, Any]:
@@ -251,21 +246,6 @@ def _without_status(expected: Any, actual: Any) -> tuple[Any, Any]:
             return expected, (None, arrays)
         case _:
             return expected, actual
-
-
-def same_terms(algebra: Algebra, pair: tuple[Any, Any]) -> bool:
-    """Return whether two results have the same structure, dtypes, shapes and terms."""
-    a, b = pair
-    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
-        return len(a) == len(b) and all(same_terms(algebra, p) for p in zip(a, b, strict=True))
-    if a is None or b is None or isinstance(a, str) or isinstance(b, str):
-        return a is b or (type(a) is type(b) and a == b)
-    x, y = (Terms.lift(algebra, v) for v in (a, b))
-    if x.shape != y.shape or x.dtype != y.dtype:
-        return False
-    if x.data["unwritten"].any() or y.data["unwritten"].any():
-        return False
-    return bool((x.data["term"][..., 0, :] == y.data["term"][..., 0, :]).all())
 
 
 def assert_proved(before: Any, after: Any, **options: Any) -> Validation:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from xdsl.context import Context
@@ -35,6 +35,7 @@ from .state import ScheduleError, State, function_of
 from .trace import RV, BlockRV, ExprRV, Location, LoopRV, StmtSRef, Trace, handle_on, map_leaves, mapped
 
 if TYPE_CHECKING:
+    from ..proof.steps import Proofs
     from ._steps import Steps  # pyright: ignore[reportMissingModuleSource]
 else:
     Steps = object
@@ -52,7 +53,9 @@ class Schedule(Steps):
     reproducible. `debug_mask="all"` verifies the full module after each step. `error_render_level`: `detail` shows
     the IR in errors, `fast` the message with the expected and the actual value, `none` only the violated rule.
     Without `restore`, which is faster, a failed step leaves the module partially changed; this is for searches that
-    discard such schedules. The module must only be changed by steps, as other changes may be lost if a step fails.
+    discard such schedules. With `validate="proof"`, each step is proved to keep what the functions compute: `proofs`
+    has the findings, and a step that is wrong raises `MeaningError` with the counterexample. The module must only be
+    changed by steps, as other changes may be lost if a step fails.
     """
 
     def __init__(
@@ -64,6 +67,7 @@ class Schedule(Steps):
         error_render_level: str = "detail",
         enable_check: bool = True,
         restore: bool = True,
+        validate: str | None = None,
     ):
         if error_render_level not in LEVELS:
             raise unknown_name("error_render_level", error_render_level, LEVELS)
@@ -76,6 +80,8 @@ class Schedule(Steps):
         self._level = error_render_level
         self._restore = restore
         self._checkpoint: Checkpoint | None = None
+        self.proofs: Proofs | None = _proofs(validate)
+        """What was proved of each step."""
 
     def get_sblock(self, name: str, func_name: str | None = None) -> BlockRV:
         """Return `get_block`, under TVM's name since 0.22."""
@@ -142,6 +148,7 @@ class Schedule(Steps):
         """Return an independent schedule in the same state; handles are valid for both."""
         out = Schedule(self._state.module, error_render_level=self._level, restore=self._restore)
         out._check = self._check
+        out.proofs = None if self.proofs is None else replace(self.proofs, steps=[*self.proofs.steps])
         out._state.working_on = self._state.working_on
         out._state.random = Random(self._state.random.fork())
         twins = dict(zip(self._state.module.walk(), out._state.module.walk(), strict=True))
@@ -198,7 +205,7 @@ class Schedule(Steps):
             raise unknown_name("primitive", name, PRIMITIVES)
         targets = self._targets(primitive, arguments)
         if primitive.spec.only_names or not self._restore:
-            outputs, decision = self._run(primitive, targets, decision)
+            outputs, decision = self._proved(primitive, targets, decision)
         else:
             outputs, decision = self._guarded(primitive, targets, decision)
         recorded = {k: self._recorded(v) for k, v in arguments.items()}
@@ -213,11 +220,20 @@ class Schedule(Steps):
         if self._checkpoint is None or not self._checkpoint.serves(targets):
             self._checkpoint = Checkpoint(targets, self._values)
         try:
-            return self._run(primitive, targets, decision)
+            return self._proved(primitive, targets, decision)
         except Exception:
             self._state.replaced.clear()
             self._restore_state(self._checkpoint)
             raise
+
+    def _proved(self, primitive: Primitive, targets: dict[str, Any], decision: Any) -> tuple[list[Any], Any]:
+        """Run a primitive and, if steps are validated, prove that it changes nothing that the functions compute."""
+        if self.proofs is None or primitive.spec.only_names:
+            return self._run(primitive, targets, decision)
+        before = clone(self._state.module)
+        results = self._run(primitive, targets, decision)
+        self.proofs.check(before, self._state.module, f"step {len(self._trace.insts) + 1}, '{primitive.spec.name}',")
+        return results
 
     def _restore_state(self, checkpoint: Checkpoint) -> None:
         """Restore the state after the last step: restore the checkpoint, and replay the steps since then."""
@@ -286,6 +302,15 @@ class Schedule(Steps):
 
     def __repr__(self) -> str:
         return f"Schedule(\n{self.mod.script()}\n)"
+
+
+def _proofs(validate: str | None) -> Proofs | None:
+    if validate is None:
+        return None
+    from ..proof.steps import Proofs, require_validation
+
+    require_validation(validate)
+    return Proofs()
 
 
 def _module(mod: Any) -> ModuleOp:

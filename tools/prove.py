@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
 from ..diagnostics import unknown_name
+from ..interpreter.compare import functions_of
 from ..ir.passes.transform import naming_pass
 from ..ir.verification.verify import Verifier
-from ..proof import Finding, Validation, Verdict, validate
+from ..proof import Finding, Validation, Verdict, validate, validate_step
+from ..proof.counterexample import parameter_names
+from ..proof.steps import summary_of
 from ..script.mlir_text import reading_context
 from ..universe import full_universe
 from .checking import interpreted, rename_as, save_reproducer
@@ -34,9 +39,10 @@ def prove(options: Namespace) -> int:
         return _prove_passes(before, options, functions)
     after = program_of(options.after, options.format)
     result = validate(before, after, functions=functions, sizes=options.sizes)
-    print(result)
     for finding in result.findings:
-        _save(before, finding, f"tirax prove {options.file} {options.after}")
+        print(finding)
+        _save(before, after, finding)
+    print(f"{result.verdict.value}: {_summary(result) if result.findings else result}")
     return _STATUS[result.verdict]
 
 
@@ -58,12 +64,12 @@ def _prove_passes(module: ModuleOp, options: Namespace, functions: Sequence[str]
         if not kept:
             ended = f", down to '{name}', which lowers them further: --check-each tests what follows"
             break
-        result = validate(before, after, functions=kept, private=True, sizes=options.sizes)
+        result = validate_step(before, after, functions=kept, sizes=options.sizes)
         print(f"pass {number}, '{name}': {_summary(result)}")
         for finding in result.findings:
             if finding.verdict is not Verdict.PROVED:
                 print(f"  {finding}")
-            _save(before, finding, f"tirax bisect {options.file}")
+            _save(before, after, finding)
         findings += result.findings
         if result.verdict is Verdict.WRONG:
             break
@@ -86,12 +92,35 @@ def _steps(module: ModuleOp, steps: Sequence[Any]) -> Iterator[tuple[int, str, M
 
 
 def _summary(result: Validation) -> str:
-    counts = Counter(f"proved ({f.level.value})" if f.level is not None else f.verdict.value for f in result.findings)
+    counts = Counter(map(summary_of, result.findings))
     return ", ".join(f"{count} {kind}" for kind, count in counts.items()) or "no function"
 
 
-def _save(module: ModuleOp, finding: Finding, command: str) -> None:
-    """Write the inputs of a counterexample beside the program."""
-    if finding.disagreement is not None:
-        folder = save_reproducer(str(module), finding.disagreement.inputs, command)
-        print(f"  counterexample: {folder}")
+def _save(before: ModuleOp, after: ModuleOp, finding: Finding) -> None:
+    """Write both programs and the inputs of a counterexample to a folder, with the commands that run them."""
+    found = finding.disagreement
+    if found is None:
+        return
+    folder = save_reproducer(str(before), found.inputs, f"tirax prove before.mlir after.mlir --func {found.function}")
+    options = [f"--func {shlex.quote(found.function)}"]
+    for number, (name, value) in enumerate(zip(_parameters(before, found.function), found.inputs, strict=True)):
+        if isinstance(value, np.ndarray):
+            np.save(folder / f"input{number}.npy", value)
+            options.append(f"--input {shlex.quote(name)}=input{number}.npy")
+    commands = []
+    for name, module in (("before", before), ("after", after)):
+        (folder / f"{name}.mlir").write_text(str(_with_public(module, found.function)) + "\n", encoding="utf-8")
+        commands.append(f"tirax run {name}.mlir {' '.join(options)} --output {name}.npz\n")
+    (folder / "command.txt").write_text("".join(commands), encoding="utf-8")
+    print(f"  counterexample: {folder}, where the lines of command.txt run both programs")
+
+
+def _parameters(module: ModuleOp, name: str) -> list[str]:
+    return parameter_names(functions_of(module)[name])
+
+
+def _with_public(module: ModuleOp, name: str) -> ModuleOp:
+    """Return a module whose function `name` is public, so that it can be called."""
+    copy = module.clone()
+    functions_of(copy)[name].properties.pop("sym_visibility", None)
+    return copy

@@ -45,15 +45,18 @@ def build_relax(
     *,
     pipeline: Any = None,
     system_lib: bool | None = None,
+    validate: str | None = None,
 ) -> Executable:
     """Compile a module (or a single function) to an executable. Raises the errors of `tirax.driver.build`.
 
     `target` is by default the current one (`with Target(…):`), or this machine. `relax_pipeline` (or
     `pipeline`) is the name of a pipeline, a pass or a list of passes. `tir_pipeline`, `exec_mode` and
-    `system_lib` are accepted for compatibility with TVM.
+    `system_lib` are accepted for compatibility with TVM. With `validate="proof"`, each pass is proved to keep what the
+    functions compute (`tirax.driver.build.build`).
     """
     chosen = relax_pipeline if pipeline is None else pipeline
-    return _build(_module(mod), target or Target.current(), params, _pipeline(chosen), exec_mode)
+    own = _module(mod), target or Target.current(), params, _pipeline(chosen), exec_mode
+    return _build(*own, validate=validate)
 
 
 def compile(mod: Any, target: Any = None, **options: Any) -> Executable:

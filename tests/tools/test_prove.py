@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -42,14 +45,26 @@ def programs(tmp_path):
 )
 def test_two_programs(programs, capsys, one, other, status, word):
     assert main(["prove", *programs(one=one, other=other), "--sizes", "n=2"]) == status
-    assert word in capsys.readouterr().out
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(word) and lines[-1].startswith(word.removesuffix(" @main") + ": 1 ")
 
 
-def test_a_counterexample_is_saved(programs, capsys):
-    assert main(["prove", *programs(one="R.subtract(x, y)", other="R.subtract(y, x)"), "--sizes", "n=2"]) == 1
-    folder = capsys.readouterr().out.strip().split("counterexample: ")[1]
-    with np.load(f"{folder}/inputs.npz") as inputs:
-        assert inputs["input0"].shape == (2, 3) and not np.allclose(inputs["input0"], inputs["input1"])
+def test_a_counterexample_runs(programs, capsys, monkeypatch):
+    """The folder has both programs and inputs, with which `tirax run` shows the numbers of the finding."""
+    assert main(["prove", *programs(one="R.subtract(x, y)", other="R.subtract(y, x)")]) == 1
+    out = capsys.readouterr().out
+    assert "at n=1\n" in out and "before: (x[0, 0] - y[0, 0])" in out and "after:  (y[0, 0] - x[0, 0])" in out
+    assert "computed by relax.subtract" in out and "other.py:10:" in out
+    folder = Path(out.split("counterexample: ")[1].split(",")[0])
+    with np.load(folder / "inputs.npz") as inputs:
+        expected = inputs["input0"] - inputs["input1"]
+    monkeypatch.chdir(folder)
+    results = []
+    for command in (folder / "command.txt").read_text().splitlines():
+        assert main(shlex.split(command)[1:]) == 0
+        with np.load(shlex.split(command)[-1]) as saved:
+            results += saved.values()
+    np.testing.assert_allclose(results, [expected, -expected])
 
 
 def test_passes(programs, capsys):
