@@ -58,7 +58,9 @@ def validate_step(
     kernels = [n for n in names if n in own or (n in below and isinstance(functions_of(before)[n], tir.FuncOp))]
     if kernels:
         result.findings += validate(before, after, functions=kernels, **options).findings
-    proved = {f.function: f for f in result.findings if f.verdict is Verdict.PROVED and not any(f.sizes)}
+    proved = {
+        f.function: f for f in result.findings if f.verdict is Verdict.PROVED and (f.all_sizes or not any(f.sizes))
+    }
     for name in (n for n in names if n not in kernels and n in below):
         level = _by_congruence(functions_of(after)[name], own | below, proved)
         if level is None:

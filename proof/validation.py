@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from ..dialects import tir
 from ..dialects.names import name_of
 from ..interpreter.compare import (
     SIZES,
@@ -30,7 +31,12 @@ from ..ir.passes.transform import module_op
 from .algebra import Algebra, Level, algebra_of
 from .counterexample import Counterexample, explained, parameter_names
 from .execution import run, same_terms
+from .sizes import prove_sizes
 from .terms import NotCoveredError, Terms
+
+_MORE_SIZES = (7, 16, 17, 64)
+"""Sizes of tensor functions that are not proved for all sizes: around the factors of loops."""
+_MOST_ITERATIONS = 1 << 14
 
 Inputs = Callable[[Function, Mapping[str, int], int], list[Any]]
 
@@ -69,14 +75,15 @@ class Finding:
     """The verdict on one function.
 
     `level` is the weakest algebra that a proof needed, at any of `sizes`, the values of the symbolic variables and of
-    integer arguments; without these the proof covers all inputs. `reason` says why a function is not covered,
-    `counterexample` on which inputs it is wrong.
+    integer arguments; without these, or with `all_sizes`, the proof covers all inputs. `reason` says why a function is
+    not covered, or not for all sizes, `counterexample` on which inputs it is wrong.
     """
 
     function: str
     verdict: Verdict
     level: Level | None = None
     sizes: tuple[Mapping[str, int], ...] = ()
+    all_sizes: bool = False
     reason: str = ""
     counterexample: Counterexample | None = None
 
@@ -89,8 +96,9 @@ class Finding:
         if self.verdict is Verdict.PROVED:
             assert self.level is not None
             where = [", ".join(f"{n}={v}" for n, v in s.items()) for s in self.sizes if s]
-            sizes = f", at the sizes {'; '.join(where)}" if where else ""
-            return f"proved @{self.function} for all inputs{sizes} (level: {self.level.value})"
+            sizes = " and sizes" if self.all_sizes else f", at the sizes {'; '.join(where)}" if where else ""
+            reason = f"; not for all sizes: {self.reason}" if self.reason else ""
+            return f"proved @{self.function} for all inputs{sizes} (level: {self.level.value}){reason}"
         if self.verdict is Verdict.WRONG:
             return f"wrong @{self.function} {self.counterexample}"
         return f"not covered @{self.function}: {self.reason}"
@@ -159,6 +167,12 @@ class _Pair:
         why = difference_of_signatures(self.func, self.other)
         if why is not None:
             return Finding(self.name, Verdict.NOT_COVERED, reason=why)
+        finding = self._at_each(sizes)
+        if finding.verdict is not Verdict.PROVED or not any(finding.sizes) or not isinstance(self.func, tir.FuncOp):
+            return finding
+        return self._at_all_sizes(finding, self.func, sizes)
+
+    def _at_each(self, sizes: Sequence[Mapping[str, int]]) -> Finding:
         weakest, proved = Level.BITS, list[Mapping[str, int]]()
         for chosen in sizes:
             try:
@@ -176,6 +190,23 @@ class _Pair:
                 self.name, Verdict.NOT_COVERED, reason="it has no meaning, or too many iterations, at these sizes"
             )
         return Finding(self.name, Verdict.PROVED, weakest, tuple(proved))
+
+    def _at_all_sizes(self, finding: Finding, func: tir.FuncOp, sizes: Sequence[Mapping[str, int]]) -> Finding:
+        """Return the finding of a function that is proved at some sizes: for all, or at more sizes, and why not all."""
+        assert isinstance(self.other, tir.FuncOp)
+        outcome = prove_sizes(func, self.other)
+        if outcome.is_proved:
+            reordered = outcome.reduces and finding.level is not Level.REAL
+            return replace(finding, level=Level.REASSOCIATED if reordered else finding.level, all_sizes=True)
+        if sizes == list(symbolic_sizes(func)):
+            more = [s for s in symbolic_sizes(func, _MORE_SIZES) if iterations_of(func, s) < _MOST_ITERATIONS]
+            further = self._at_each(more) if more else finding
+            if further.verdict is not Verdict.PROVED:
+                return further
+            assert finding.level is not None and further.level is not None
+            weakest = max(finding.level, further.level, key=list(Level).index)
+            finding = replace(finding, level=weakest, sizes=(*finding.sizes, *further.sizes))
+        return replace(finding, reason=outcome.reason)
 
     def _integers(self, inputs: Sequence[Any]) -> dict[str, int]:
         """Return the arguments that are integers, which are numbers in a proof, by the names of their parameters."""
