@@ -30,6 +30,7 @@ from .algebra import Algebra
 from .elementwise import CONCRETE, compute
 from .functions import FUNCTIONS, load
 from .history import History
+from .host import SymbolicHost
 from .terms import NotCoveredError, Terms, is_unknown
 
 CONCRETE.update(
@@ -82,7 +83,7 @@ class SymbolicTir(TirSemantics):
             tir.BINARY["max"]: _extremum("maximum"),
             tir.BINARY["min"]: _extremum("minimum"),
             tir.CallIntrinOp: self._intrinsic,
-            tir.ReinterpretOp: _not_covered("bits of numbers are read as another dtype"),
+            tir.ReinterpretOp: self._reinterpret,
             **dict.fromkeys(
                 (tir.CallExternOp, tir.CallPureExternOp, tir.CallPackedOp), _not_covered("a foreign function")
             ),
@@ -149,6 +150,16 @@ class SymbolicTir(TirSemantics):
         lanes[mask] = self._load(i, op, (buffer, np.asarray(_number(index))[mask]))[0]  # pyright: ignore[reportArgumentType]
         return (lanes,)
 
+    def _reinterpret(self, i: Machine, op: tir.ReinterpretOp, args: PythonValues) -> PythonValues:
+        """Read bits as another dtype: of integers, a function of which nothing is known."""
+        (value,) = args
+        dtype = numpy_dtype(scalar_of(op.result.type))
+        if not is_unknown(value):
+            return self._implementation(tir.ReinterpretOp)(i, op, (_number(value),))
+        if value.dtype.kind not in "iu" or dtype.kind not in "iu" or value.dtype.itemsize != dtype.itemsize:
+            raise NotCoveredError("bits of numbers are read as another dtype (tir.reinterpret)")
+        return (value.call(f"bits as {dtype}").as_dtype(dtype),)
+
     def _intrinsic(self, i: Machine, op: tir.CallIntrinOp, args: PythonValues) -> PythonValues:
         if not any(map(is_unknown, args)):
             return self._implementation(tir.CallIntrinOp)(i, op, tuple(map(_number, args)))
@@ -174,9 +185,9 @@ def _written(op: tir.IfOp) -> list[SSAValue]:
     """Return the buffers from outside that the branches write. Raises `NotCoveredError` for other effects."""
     written = dict[SSAValue, None]()
     for inner in op.walk():
-        if isinstance(inner, tir.StoreOp):
+        if isinstance(inner, tir.StoreOp | tir.MaskedStoreOp):
             written[inner.buffer] = None
-        elif isinstance(inner, tir.ReturnOp | tir.WhileOp | tir.MaskedStoreOp | tir.CallOp | tir.CallPackedOp):
+        elif isinstance(inner, tir.ReturnOp | tir.WhileOp | tir.CallOp | tir.CallPackedOp):
             raise NotCoveredError(f"data decide whether {inner.name} runs")
         elif isinstance(inner, tir.MatchBufferOp | tir.DeclBufferOp):
             raise NotCoveredError(f"data decide whether a buffer of {inner.name} is written")
@@ -236,6 +247,8 @@ _FUNCTIONS = (
 )
 _TIR_NAMES = {
     "rint": ("nearbyint",),
+    "left_shift": ("left_shift", "shift_left"),
+    "right_shift": ("right_shift", "shift_right"),
     "power": ("pow",),
     "absolute": ("fabs", "abs"),
     "invert": ("bitwise_not",),
@@ -304,7 +317,7 @@ def _take(op: Any, x: Any, indices: Any) -> Any:
 
 RELAX: dict[str, Callable[..., Any]] = {
     "take": _take,
-    "astype": lambda op, x: x.astype(numpy_dtype(op.element())),
+    "astype": lambda op, x: x.astype(numpy_dtype(op.result_type.element)),
     "maximum": lambda _op, a, b: compute("maximum", a, b),
     "minimum": lambda _op, a, b: compute("minimum", a, b),
     "nn.relu": lambda _op, x: compute("maximum", x, x.dtype.type(0)),
@@ -342,7 +355,9 @@ def make_machine(
     env = SymbolicEnvironment(algebra, side, packed)
     functions = SymbolicRelax(env, SymbolicTir(env))
     machine = Machine(module)
-    table = {**functions.tir.table(), **functions.table(), **dict.fromkeys(OPERATORS.values(), functions.operator)}
+    host = SymbolicHost(functions)
+    table = {**functions.tir.table(), **functions.table(), **host.table()}
+    table |= dict.fromkeys(OPERATORS.values(), functions.operator)
     machine.register_implementations(
         TableFunctions(table if algebra.history is None else _placed(table, algebra.history))
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..diagnostics import UnsupportedError
 from ..dialects import tir
 from ..dialects.names import name_of
 from ..interpreter.compare import (
@@ -259,9 +260,12 @@ class _Pair:
 
     def _sample(self, sizes: Mapping[str, int], seed: int, inputs: Inputs = random_inputs) -> Finding | None:
         both = self.before, self.after
-        tried = compare(
-            *both, functions=[self.name], sizes=dict(sizes), seed=seed, packed=self.packed, inputs=inputs
-        ).disagreement
+        try:
+            tried = compare(
+                *both, functions=[self.name], sizes=dict(sizes), seed=seed, packed=self.packed, inputs=inputs
+            ).disagreement
+        except UnsupportedError:  # the interpreter does not run functions of the host dialect
+            return None
         if tried is None:
             return None
         shown = explained(*both, tried, parameter_names(self.func), self.packed, self.fixed)

@@ -17,7 +17,7 @@ from ..ir.passes.transform import naming_pass
 from ..ir.verification.verify import Verifier
 from ..proof import Finding, Validation, Verdict, validate, validate_step
 from ..proof.counterexample import parameter_names
-from ..proof.steps import summary_of
+from ..proof.steps import UNTIL, Lowerings, summary_of
 from ..script.mlir_text import reading_context
 from ..universe import full_universe
 from .checking import interpreted, rename_as, save_reproducer
@@ -58,13 +58,13 @@ def _functions(module: ModuleOp, name: str | None) -> list[str] | None:
 
 def _prove_passes(module: ModuleOp, options: Namespace, functions: Sequence[str] | None) -> int:
     """Validate each pass; the last line sums up. Functions that the interpreter does not run end it."""
-    findings, ended = list[Finding](), ""
+    findings, ended, lowerings = list[Finding](), "", Lowerings(options.sizes)
     for number, name, before, after in _steps(module, options.steps or [_PIPELINE]):
-        kept = [n for n in interpreted(before) if n in interpreted(after) and n in (functions or [n])]
-        if not kept:
-            ended = f", down to '{name}', which lowers them further: --check-each tests what follows"
+        if name in UNTIL:
+            ended = f", down to '{name}', below which results are rounded: --check-each tests what follows"
             break
-        result = validate_step(before, after, functions=kept, sizes=options.sizes)
+        result = validate_step(before, after, functions=functions, sizes=options.sizes)
+        result.findings += lowerings.validate(before, after, functions).findings
         print(f"pass {number}, '{name}': {_summary(result)}")
         for finding in result.findings:
             if finding.verdict is not Verdict.PROVED:

@@ -1,0 +1,1 @@
+"""How far proofs go: `python -m tirax.dev.proofs coverage|faults|alarms` (docs/proofs.md)."""

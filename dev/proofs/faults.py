@@ -1,0 +1,199 @@
+"""Seeded faults: how many the proof and how many random inputs find, in the results of passes and primitives."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.utils.exceptions import VerifyException
+
+from ...diagnostics import TiraxError
+from ...dialects import tir
+from ...driver.pipelines import PIPELINES, make_passes
+from ...interpreter import compare
+from ...interpreter.compare import functions_of
+from ...ir.passes.transform import module_op, new_context
+from ...ir.verification.verify import verify_module
+from ...proof import Verdict, validate
+from ...schedule import Schedule
+from ...script import parse_source
+from ...tools.checking import rename_as
+from .mutants import mutants
+
+_GRAPH = """
+@I.ir_module
+class Module:
+    @R.function
+    def main({parameters}):
+        with R.dataflow():
+            y = {expression}
+            R.output(y)
+        return y
+"""
+_PROGRAMS = (
+    ('x: R.Tensor((3, 5), "float32"), w: R.Tensor((5, 4), "float32"), b: R.Tensor((4,), "float32")',
+     "R.nn.relu(R.add(R.matmul(x, w), b))"),
+    ('x: R.Tensor((2, 7), "float32")', "R.nn.softmax(R.subtract(x, R.exp(x)), axis=-1)"),
+    ('x: R.Tensor((2, 6), "float32"), g: R.Tensor((6,), "float32")', "R.nn.rms_norm(x, g, axes=[-1], epsilon=1e-5)"),
+    ('x: R.Tensor((1, 2, 5, 5), "float32"), w: R.Tensor((2, 2, 3, 3), "float32")', "R.nn.conv2d(x, w, padding=1)"),
+    ('x: R.Tensor((3, 4), "int8"), w: R.Tensor((4, 3), "int8")',
+     'R.astype(R.clip(R.matmul(x, w, out_dtype="int32"), -128, 127), "int8")'),
+    ('x: R.Tensor(("n", 4), "float32")', "R.permute_dims(R.strided_slice(R.concat([x, x], axis=1), [1], [1], [7]))"),
+    ('i: R.Tensor((4,), "int64"), t: R.Tensor((6, 3), "float32")', "R.sum(R.take(t, i, axis=0), axis=0)"),
+    ('x: R.Tensor(("n", 17), "float32")', "R.clip(R.mean(x, axis=1), -0.5, 20)"),
+)  # fmt: skip
+
+_PRODUCT = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(a: T.handle, b: T.handle, d: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n, 6), "float32")
+        B = T.match_buffer(b, (6, 9), "float32")
+        D = T.match_buffer(d, (n, 9), "float32")
+        C = T.alloc_buffer((n, 9), "float32")
+        for i, j, r in T.grid(n, 9, 6):
+            with T.block("C"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, r])
+                with T.init():
+                    C[vi, vj] = T.float32(0)
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+        for i, j in T.grid(n, 9):
+            with T.block("D"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                D[vi, vj] = T.max(C[vi, vj] - B[0, vj], T.float32(0))
+"""
+
+
+def _c(s: Schedule) -> list:
+    return s.get_loops(s.get_block("C"))
+
+
+def _tile(s: Schedule) -> None:
+    i, j, k = _c(s)
+    io, ii = s.split(i, [None, 4])
+    jo, ji = s.split(j, [None, 4])
+    s.reorder(io, jo, k, ii, ji)
+
+
+def _compute_at(s: Schedule) -> None:
+    i, _ = s.get_loops(s.get_block("D"))
+    io, _ = s.split(i, [None, 4])
+    s.compute_at(s.get_block("C"), io)
+
+
+def _decompose(s: Schedule) -> None:
+    s.decompose_reduction(s.get_block("C"), _c(s)[2])
+
+
+PRIMITIVES: dict[str, Callable[[Schedule], object]] = {
+    "split": lambda s: s.split(_c(s)[0], [None, 4]),
+    "reorder": lambda s: s.reorder(*_c(s)[::-1]),
+    "fuse": lambda s: s.split(s.fuse(*s.get_loops(s.get_block("D"))), [None, 4]),
+    "tile": _tile,
+    "compute_at": _compute_at,
+    "reverse_compute_at": lambda s: s.reverse_compute_at(s.get_block("D"), s.split(_c(s)[0], [None, 4])[0]),
+    "decompose_reduction": _decompose,
+    "cache_read": lambda s: s.compute_at(s.cache_read(s.get_block("C"), 0, "global"), _c(s)[0]),
+    "cache_write": lambda s: s.reverse_compute_at(s.cache_write(s.get_block("C"), 0, "global"), _c(s)[0]),
+    "rfactor": lambda s: s.rfactor(s.split(_c(s)[2], [None, 3])[1], 0),
+    "transform_layout": lambda s: s.transform_layout("C", ("write", 0), lambda i, j: (j, i)),
+    "vectorize": lambda s: s.vectorize(s.split(_c(s)[1], [None, 3])[1]),
+    "unroll": lambda s: s.unroll(_c(s)[2]),
+    "pad_einsum": lambda s: s.pad_einsum(s.get_block("C"), [4, 4, 4]),
+    "blockize": lambda s: s.blockize(_c(s)[1]),
+    "reindex": lambda s: s.reindex(s.get_block("C"), ("read", 1)),
+}
+
+
+@dataclass(frozen=True)
+class Base:
+    """A transformation: a module before and after it."""
+
+    name: str
+    before: ModuleOp
+    after: ModuleOp
+
+
+def bases() -> Iterator[Base]:
+    """Yield the passes of `default-cpu` that change tensor functions of small programs, and primitives."""
+    for name, step in PRIMITIVES.items():
+        schedule = Schedule(parse_source(_PRODUCT))
+        step(schedule)
+        yield Base(name, module_op(parse_source(_PRODUCT)), schedule.mod.op)
+    names = PIPELINES["default-cpu"]
+    for parameters, expression in _PROGRAMS:
+        module = module_op(parse_source(_GRAPH.format(parameters=parameters, expression=expression)))
+        for each in make_passes(names[: names.index("convert-tir-to-scf")], "llvm -mcpu=x86-64-v3 -num-cores=2"):
+            before = module.clone()
+            each.apply(new_context(), module)
+            if not before.is_structurally_equivalent(module) and any(isinstance(f, tir.FuncOp) for f in before.ops):
+                rename_as(before, module)
+                yield Base(each.name, before, module.clone())
+
+
+def faults(count: int, seed: int) -> int:
+    """Print what is found of `count` faults, as many of each kind; return 1 if the proof passes a real one."""
+    rng, found = random.Random(seed), dict[str, Counter[str]]()
+    candidates = [
+        (base, *row) for base in bases() for row in mutants(base.after) if row[1] in functions_of(base.before)
+    ]
+    rng.shuffle(candidates)
+    kinds = Counter[str]()
+    most = -(-count // len({c[1] for c in candidates}))
+    passed = 0
+    for base, kind, function, make in _fairly(candidates, most):
+        mutant = make()
+        if mutant is None or kinds[kind] >= most or not _is_valid(mutant):
+            continue
+        kinds[kind] += 1
+        outcome = _outcome(base, function, mutant)
+        if outcome.startswith(("passed", "refused", "found by the proof only")):
+            print(f"{base.name}, {kind} in @{function}: {outcome}", flush=True)
+        passed += outcome == "passed by the proof, found by random inputs"
+        found.setdefault(kind, Counter())[outcome] += 1
+    total = sum(found.values(), Counter[str]())
+    for kind, counts in found.items():
+        print(f"{kind}: {dict(counts)}")
+    print(f"{total.total()} faults: {dict(total)}")
+    return int(passed > 0)
+
+
+def _fairly(candidates: list, most: int) -> Iterator[tuple]:
+    """Yield candidates of kinds that are not full, at most a few times as many as are needed."""
+    tried = Counter[str]()
+    for candidate in candidates:
+        tried[candidate[1]] += 1
+        if tried[candidate[1]] <= 400 * most:
+            yield candidate
+
+
+def _is_valid(module: ModuleOp) -> bool:
+    try:
+        verify_module(module)
+    except (TiraxError, VerifyException):
+        return False
+    return True
+
+
+def _outcome(base: Base, function: str, mutant: ModuleOp) -> str:
+    oracle = compare(base.before, mutant, functions=[function])
+    verdict = validate(base.before, mutant, functions=[function]).verdict
+    by_samples = oracle.disagreement is not None
+    match verdict, by_samples:
+        case Verdict.WRONG, True:
+            return "found by both"
+        case Verdict.WRONG, False:
+            return "found by the proof only"
+        case Verdict.PROVED, True:
+            return "passed by the proof, found by random inputs"
+        case Verdict.PROVED, False:
+            return "no fault: proved equal"
+        case _, True:
+            return "refused by the proof, found by random inputs"
+        case _:
+            return "refused by the proof only"
