@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, i1
+from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, VectorType, i1
 from xdsl.ir import Operation
 
 from ...dialects import tir
@@ -95,6 +95,8 @@ def _broadcast(op: Operation) -> bool:
     """Read the first element of a dimension."""
     if not isinstance(op, tir.LoadOp) or not op.indices or op.parent is None:
         return False
+    if not isinstance(op.indices[-1].type, IntegerType):
+        return False
     zero = tir.ConstOp(0, op.indices[-1].type)
     op.parent.insert_op_before(zero, op)
     op.operands = [*op.operands[:-1], zero.result]
@@ -137,7 +139,7 @@ def _swapped_operands(op: Operation) -> bool:
 
 def _constant(op: Operation) -> bool:
     """Change a constant: integers by one, floats by a part in a thousand, or from 0 to a small number."""
-    if not isinstance(op, tir.ConstOp) or op.parent is None:
+    if not isinstance(op, tir.ConstOp) or op.parent is None or isinstance(op.result.type, VectorType):
         return False
     value = op.value.value.data
     if isinstance(op.value, FloatAttr):

@@ -68,10 +68,17 @@ class _ToSolver(Algebra[Any]):
         self.divisions[key] = q, r
         return q, r
 
+    def truncated(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Return the quotient that is rounded to 0, of a positive divisor, and its remainder."""
+        (up, over), (down, under) = self.quotient(a, b), self.quotient(-a, b)
+        return self.z3.If(a >= 0, up, -down), self.z3.If(a >= 0, over, -under)
+
 
 _Z3: dict[str, Any] = {
     "floordiv": lambda s, a, b: s.quotient(a, b)[0],
     "floormod": lambda s, a, b: s.quotient(a, b)[1],
+    "truncdiv": lambda s, a, b: s.truncated(a, b)[0],
+    "truncmod": lambda s, a, b: s.truncated(a, b)[1],
     "min": lambda s, a, b: s.z3.If(a <= b, a, b),
     "max": lambda s, a, b: s.z3.If(a >= b, a, b),
     "select": lambda s, c, a, b: s.z3.If(c, a, b),
