@@ -74,7 +74,8 @@ def _cmpf(op: Any, a: Value, b: Value) -> Value:
     if at in _NEGATED:
         return evaluated("logical_not", evaluated(_NEGATED[at], a, b))
     if at in (7, 14):
-        nan = evaluated("logical_or", *(evaluated("isnan", v) for v in (a, b)))
+        one, other = (evaluated("isnan", v) for v in (a, b))
+        nan = one if is_unknown(a) and is_unknown(b) and _same(a, b) else evaluated("logical_or", one, other)
         return nan if at == 14 else evaluated("logical_not", nan)
     raise NotCoveredError(f"the predicate {at} of arith.cmpf")
 
@@ -88,10 +89,15 @@ def _select(_op: Any, condition: Value, a: Value, b: Value) -> Value:
 
 
 def _extremum(condition: Terms, a: Value, b: Value) -> Value | None:
-    """Return the maximum of `a > b ? a : b`, and minima: for floats above bits, which are not NaN there."""
+    """Return the maximum of `a > b ? a : b`, and minima: for floats above bits, which are not NaN there.
+
+    A NaN that is kept, `a != a ? a : b`, is `b` then.
+    """
     algebra = condition.algebra
     if a.dtype.kind not in "iu" and (algebra.level is Level.BITS or a.dtype.kind == "b"):
         return None
+    if is_unknown(a) and a.dtype.kind not in "iu" and _same(evaluated("isnan", a), condition):
+        return b
     for name, orders in (("maximum", ("greater", "greater_equal")), ("minimum", ("less", "less_equal"))):
         for order in orders:
             if not (is_unknown(a) or is_unknown(b)):

@@ -39,6 +39,11 @@ PROGRAMS = {
     ),
     "gather": ('i: R.Tensor((3,), "int64"), t: R.Tensor((9, 4), "float32")', "R.take(t, i, axis=0)", Level.BITS),
     "booleans": (X, "R.logical_and(R.greater(x, R.const(0.5)), R.less(x, R.const(0.75)))", Level.BITS),
+    "pool": (
+        'x: R.Tensor((1, 1, 4, 4), "float32")',
+        "R.nn.max_pool2d(x, pool_size=[2, 2], strides=[2, 2])",
+        Level.REASSOCIATED,
+    ),
     "parallel": (
         'x: R.Tensor(("n", 256), "float32"), w: R.Tensor((256, 16), "float32")',
         "R.matmul(x, w)",
