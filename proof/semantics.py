@@ -303,6 +303,13 @@ def _result(algebra: Algebra, value: Any, t: Any) -> Any:
     return (value.astype(dtype) if narrow else value.as_dtype(dtype)).copy()
 
 
+def _clip(_op: Any, x: Any, low: Any, high: Any) -> Any:
+    """Return clamped numbers, in the order of the operator's loops; of limits in order, the order does not matter."""
+    if not is_unknown(low) and not is_unknown(high) and np.all(_number(low) <= _number(high)):
+        return compute("maximum", compute("minimum", x, high), low)
+    return compute("minimum", compute("maximum", x, low), high)
+
+
 def _take(op: Any, x: Any, indices: Any) -> Any:
     mode, axis = op.attr("mode"), op.attr("axis") or 0
     if not is_unknown(indices):
@@ -321,7 +328,7 @@ RELAX: dict[str, Callable[..., Any]] = {
     "maximum": lambda _op, a, b: compute("maximum", a, b),
     "minimum": lambda _op, a, b: compute("minimum", a, b),
     "nn.relu": lambda _op, x: compute("maximum", x, x.dtype.type(0)),
-    "clip": lambda _op, x, low, high: compute("minimum", compute("maximum", x, low), high),
+    "clip": _clip,
     "erf": lambda _op, x: compute("erf", x),
     "sigmoid": lambda _op, x: compute("sigmoid", x),
     "nn.silu": lambda _op, x: x * compute("sigmoid", x),
