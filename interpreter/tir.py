@@ -307,6 +307,9 @@ def _is_outside(index: Any, extent: int) -> bool:
 def _index(op: Operation, buffer: Any, indices: PythonValues) -> tuple[Any, ...]:
     for axis, (i, extent) in enumerate(zip(indices, buffer.shape, strict=False)):
         if _is_outside(i, extent):
+            lanes = _lanes_beyond_rows(buffer, indices, axis)
+            if lanes is not None:
+                return lanes
             raise InterpreterError(
                 f"{op.name}: index out of bounds in dimension {axis}",
                 location=location_of(op),
@@ -314,6 +317,22 @@ def _index(op: Operation, buffer: Any, indices: PythonValues) -> tuple[Any, ...]
                 found=i,
             )
     return tuple(indices)
+
+
+def _lanes_beyond_rows(buffer: Any, indices: PythonValues, axis: int) -> tuple[Any, ...] | None:
+    """Return the elements of a vector that leaves its row, or None for other indices.
+
+    A vector is a part of memory, which goes on in the next rows: the default schedule stores several rows at once.
+    """
+    lanes = indices[axis]
+    is_vector = isinstance(lanes, np.ndarray) and lanes.ndim == 1 and axis == buffer.ndim - 1 > 0
+    if not is_vector or len(indices) != buffer.ndim or any(np.ndim(i) for i in indices[:axis]):
+        return None
+    row = 0
+    for i, extent in zip(indices[:axis], buffer.shape, strict=False):
+        row = row * extent + int(i)
+    places = row * buffer.shape[axis] + lanes
+    return None if _is_outside(places, buffer.size) else tuple(np.unravel_index(places, buffer.shape))
 
 
 def _load(_i: Interpreter, op: tir.LoadOp, args: PythonValues) -> PythonValues:

@@ -247,6 +247,8 @@ class _Pair:
             return False
         if not asserted <= still_asserted:
             raise NotCoveredError("an assertion on data is not there after")
+        if not still_asserted <= asserted:
+            raise NotCoveredError("an assertion on data is only there after")
         return same_terms(algebra, _without_status(expected, actual))
 
     def _unproved(self, sizes: Mapping[str, int], reason: str) -> Finding:

@@ -37,7 +37,6 @@ PROGRAMS = {
         'R.astype(R.clip(R.right_shift(R.matmul(x, w, out_dtype="int32"), R.const(4, "int32")), -128, 127), "int8")',
         Level.BITS,
     ),
-    "gather": ('i: R.Tensor((3,), "int64"), t: R.Tensor((9, 4), "float32")', "R.take(t, i, axis=0)", Level.BITS),
     "booleans": (X, "R.logical_and(R.greater(x, R.const(0.5)), R.less(x, R.const(0.75)))", Level.BITS),
     "pool": (
         'x: R.Tensor((1, 1, 4, 4), "float32")',

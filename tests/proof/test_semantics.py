@@ -100,3 +100,38 @@ def test_control_by_data_is_refused_with_the_reason():
     loop = function("while A[0] > T.float32(0):\n    A[0] = A[0] - T.float32(1)")
     result = validate(loop, loop)
     assert result.verdict is Verdict.NOT_COVERED and "data" in result.findings[0].reason
+
+
+ROWS = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(A: T.Buffer((8,), "float32"), B: T.Buffer((4, 2), "float32")):
+        {body}
+"""
+
+
+def test_a_vector_goes_on_in_the_next_row():
+    """As memory does, within the buffer."""
+    loop = parse_source(ROWS.format(body="for i, j in T.grid(4, 2):\n            B[i, j] = A[i * 2 + j]"))
+    vectors = "B[0, T.Ramp(0, 1, 4)] = A[T.Ramp(0, 1, 4)]; B[0, T.Ramp(4, 1, 4)] = A[T.Ramp(4, 1, 4)]"
+    assert validate(loop, parse_source(ROWS.format(body=vectors))).verdict is Verdict.PROVED
+    beyond = parse_source(ROWS.format(body=vectors.replace("B[0, T.Ramp(4", "B[1, T.Ramp(4")))
+    assert validate(loop, beyond).verdict is Verdict.WRONG
+
+
+CHECKED = """
+T.evaluate(T.int32(0))
+for i in range(8):
+    assert A[i] < T.float32(2), "too large"
+    B[i] = A[i]
+"""
+
+
+def test_assertions_must_be_the_same():
+    plain = function("for i in range(8):\n    B[i] = A[i]")
+    checked = function(CHECKED)
+    assert validate(checked, checked).verdict is Verdict.PROVED
+    for before, after in ((plain, checked), (checked, plain)):
+        result = validate(before, after)
+        assert result.verdict is Verdict.NOT_COVERED and "assertion" in result.findings[0].reason
