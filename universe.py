@@ -218,6 +218,7 @@ _TVM_PASSES: dict[str, str] = {
     "simplify": "tvm_api.passes.tir.simplify:Simplify",
     "storage-rewrite": "tvm_api.passes.tir.storage_rewrite:StorageRewrite",
     "thread-sync": "tvm_api.passes.tir.thread_sync:ThreadSync",
+    "default-gpu-schedule": "tvm_api.passes.tir.default_gpu_schedule:DefaultGPUSchedule",
     "inject-double-buffer": "tvm_api.passes.tir.inject_double_buffer:InjectDoubleBuffer",
     "inject-software-pipeline": "tvm_api.passes.tir.inject_software_pipeline:InjectSoftwarePipeline",
     "pointer-value-type-rewrite": "tvm_api.passes.tir.pointer_value_type_rewrite:PointerValueTypeRewrite",

@@ -51,7 +51,6 @@ LEFT_OUT: dict[str, str] = {
     "LowerWarpMemory": _THREADS,
     "LowerDeviceStorageAccessInfo": _THREADS,
     "InferFragment": _THREADS,
-    "DefaultGPUSchedule": _THREADS,
     "MergeSharedMemoryAllocations": _THREADS,
     "ManifestSharedMemoryLocalStage": _THREADS,
     "TransformMmaBufferLayout": _THREADS,
