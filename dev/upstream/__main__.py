@@ -1,6 +1,6 @@
 """Compile programs, and have MLIR read what is printed of them:
 
-python -m tirax.dev.upstream              # each operator, and the programs that benchmarks and tests have
+python -m tirax.dev.upstream              # each operator, the programs that benchmarks and tests have, models
 python -m tirax.dev.upstream layer.py     # these programs
 """
 
@@ -19,6 +19,7 @@ from ...script import parse_mlir, parse_source
 from ..fuzz.operator_cases import CASES, function
 from ..fuzz.workloads import WORKLOADS
 from .judges import Judge, judges
+from .models import models
 from .stages import OWN, UPSTREAM, stages
 
 
@@ -36,6 +37,7 @@ def programs(files: list[Path]) -> Iterator[tuple[str, ModuleOp]]:
         yield f"{group[0][0]} to {group[-1][0]}", together(dict(group))
     for name, text in WORKLOADS.items():
         yield name, parse_source(text)
+    yield from models()
 
 
 _TOGETHER = 8
