@@ -25,6 +25,9 @@ _OLDER = (
     (r"@T\.prim_func\(([^)]*)\)", lambda m: "@T.prim_func(private=True)" if "private=True" in m[1] else "@T.prim_func"),
     (r'"reduce_scope", 0\)', '"reduce_scope", T.reinterpret("handle", T.uint64(0)))'),
     (r"tirx\.", "tir."),
+    (r', mode="fast"', ""),
+    (r'"tir\.noalias": True', '"tir.noalias": T.bool(True)'),
+    (r"ir\.GenericConst", "relax.expr.Constant"),
     (r"\"s_tir\.", '"tir.'),
 )
 
@@ -51,7 +54,38 @@ def older(text: str) -> str:
     text = re.sub(r"(?m)^( *)(with |)T\.attr\(\{(.*)\}\)(:?)$", _attributes, text)
     for pattern, word in _OLDER:
         text = re.sub(pattern, word, text)
-    return text
+    return _own_variables(text) if "TypeVar(" in text else text
+
+
+def _own_variables(text: str) -> str:
+    """Return a module whose symbolic variables belong to its functions, as in 0.20, instead of to the module."""
+    tree = ast.parse(text)
+    names = {
+        node.targets[0].id
+        for node in tree.body
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and "TypeVar(" in ast.unparse(node)
+    }
+    tree.body = [node for node in tree.body if not isinstance(node, ast.Assign)]
+    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
+        if "R.function" not in ast.unparse(function.decorator_list[0]):
+            continue
+        inside = [*([] if function.returns is None else _in_order(function.returns)), *_in_order(function)]
+        used = dict.fromkeys(n.id for n in inside if isinstance(n, ast.Name) and n.id in names)
+        for annotation in [*(a.annotation for a in function.args.args), function.returns]:
+            _quote_extents(annotation)
+        function.body[:0] = ast.parse("\n".join(f"{name} = T.int64()" for name in used)).body
+    return ast.unparse(tree)
+
+
+def _quote_extents(annotation: ast.expr | None) -> None:
+    """Turn the symbolic extents of struct info in a signature into strings."""
+    for call in ast.walk(annotation or ast.Constant(None)):
+        if isinstance(call, ast.Call) and call.args and isinstance(call.args[0], ast.Tuple | ast.List):
+            shape = call.args[0]
+            named = ast.unparse(call.func) in ("R.Tensor", "R.Shape")
+            shape.elts = [
+                ast.Constant(ast.unparse(e)) if named and not isinstance(e, ast.Constant) else e for e in shape.elts
+            ]
 
 
 class _Renamer(ast.NodeTransformer):

@@ -23,7 +23,7 @@ from .to_non_dataflow import flatten_dataflow
 class ConvertToDataflow(Pass):
     """Turn each run of at least `min_size` pure bindings into a dataflow block, merging adjacent blocks.
 
-    Aliases are removed as in `canonicalize-bindings`.
+    A dataflow block stays one, however short it is. Then aliases are removed as in `canonicalize-bindings`.
 
     y = exp(x); z = abs(y)  ->  z = dataflow { y = exp(x); z = abs(y); output(z) }
 
@@ -43,12 +43,13 @@ class ConvertToDataflow(Pass):
 
 def gather_dataflow(func: relax.FuncOp, table: Mapping[str, FunctionOp], min_size: int = 2) -> None:
     """Turn the runs of pure bindings in a function into dataflow blocks, in place; `table`: the module's functions."""
+    gathered = {op for block in func.walk() if isinstance(block, relax.DataflowOp) for op in block.body.block.ops}
     flatten_dataflow(func)
-    canonicalize_function(func)
     for block in list(binding_blocks(func)):
         for run in list(_runs(block, table)):
-            if sum(not relax.is_inline(o) for o in run) >= min_size:
+            if sum(not relax.is_inline(o) for o in run) >= min_size or any(o in gathered for o in run):
                 _gather(run)
+    canonicalize_function(func)
 
 
 def _is_pure(op: Operation, table: Mapping[str, FunctionOp]) -> bool:

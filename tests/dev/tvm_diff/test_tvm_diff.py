@@ -36,3 +36,17 @@ def test_names_of_local_variables_are_no_difference():
 def test_words_are_translated_both_ways(word):
     assert newer(word) != word
     assert older(newer(word)) == word
+
+
+def test_symbolic_variables_of_a_module_become_those_of_its_functions():
+    module = """
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((n, 4), "float32"), s: R.Shape([n * 2])) -> R.Tensor((n, 4), "float32"):
+        return x
+"""
+    text = older(module)
+    assert "TypeVar" not in text and "n = T.int64()" in text
+    assert "R.Tensor(('n', 4), 'float32')" in text and "R.Shape(['n * 2'])" in text

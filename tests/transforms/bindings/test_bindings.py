@@ -211,7 +211,46 @@ def test_what_is_there_twice(parse, kind):
         return ops_named(EliminateCommonSubexpr(call_only)(parse(head + body)), name)
 
     assert (left("%0", "%1"), left("%a", "%b")) == (unnamed, named)
-    assert left("%a", "%b", True) == (2 if kind in ("tuples", "fields") else named)
+    assert left("%a", "%b", True) == (2 if kind in ("leaves", "tuples", "fields") else named)
+
+
+def test_common_subexpressions_become_aliases(parse):
+    after = EliminateCommonSubexpr()(
+        parse(f"""relax.func @f(%x: {T4}) -> {T4} {{
+      %c = relax.dataflow {{
+        %a = relax.exp %x : {T4}
+        %b = relax.exp %x : {T4}
+        %c = relax.add %a, %b : {T4}
+        relax.output %c : {T4}
+      }}
+      %d = relax.add %c, %x : {T4}
+      %e = relax.add %c, %x : {T4}
+      relax.return %e : {T4} }}""")
+    )
+    aliases = [op for op in after.walk() if isinstance(op, relax.BindOp)]
+    assert [(name_of(op.result), name_of(op.value)) for op in aliases] == [("b", "a"), ("e", "d")]
+    add, *_ = (op for op in after.walk() if op.name == "relax.add")
+    assert [name_of(v) for v in add.operands] == ["a", "a"]
+    last, *_ = (op for op in after.walk() if isinstance(op, relax.ReturnOp))
+    assert name_of(last.operands[0]) == "d"
+
+
+def test_an_output_that_occurred_before_stays_an_output_and_is_known_after_its_block(parse):
+    after = EliminateCommonSubexpr()(
+        parse(f"""relax.func @f(%x: {T4}) -> {T4} {{
+      %a, %b = relax.dataflow {{
+        %a = relax.exp %x : {T4}
+        %b = relax.exp %x : {T4}
+        relax.output %a, %b : {T4}, {T4}
+      }}
+      %c = relax.exp %x : {T4}
+      %d = relax.add %b, %c : {T4}
+      relax.return %d : {T4} }}""")
+    )
+    block, *_ = (op for op in after.walk() if isinstance(op, relax.DataflowOp))
+    assert [name_of(v) for v in block.output_op.values_] == ["a", "b"]
+    add, *_ = (op for op in after.walk() if op.name == "relax.add")
+    assert list(add.operands) == [block.outputs[1], block.outputs[0]]
 
 
 def test_common_subexpressions(parse):
