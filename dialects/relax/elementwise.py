@@ -313,7 +313,7 @@ class Where(Operator):
         dtype = a.element if b.element is not None else None
         ranks = [t.rank for t in (c, a, b)]
         rank = None if None in ranks else max(r or 0 for r in ranks)
-        shapes = [t.extents for t in (c, a, b)]
+        shapes = [t.dims for t in (c, a, b)]
         known = [shape for shape in shapes if shape is not None]
         if len(known) < len(shapes):
             variables = {c.shape_var, a.shape_var, b.shape_var}

@@ -47,6 +47,7 @@ ROWS = [
     ("squeeze", [x(ONES)], {"axis": [0]}, 'R.Tensor(dtype="float32", ndim=1)'),
     ("squeeze", [x()], {}, NAMED),
     ("add", [x(), x(ONES)], {}, 'R.Tensor((2, 3), dtype="float32")'),
+    ("where", [x(dtype="bool"), x(), x(ONES)], {}, RANK2),
     ("strided_slice", [x(), [1], [0], [2]], {}, 'R.Tensor((2, 2), dtype="float32")'),
     ("strided_slice", [x(), [], [], []], {}, 'R.Tensor((2, 3), dtype="float32")'),
     ("collapse_sum_to", [x(), (1, 3)], {}, 'R.Tensor((1, 3), dtype="float32")'),
