@@ -275,8 +275,10 @@ class _Importer:
         known = {**inputs.variables, **inputs.weights, **inputs.values, **multiples}
         for name, node in self._placeholders.items():
             size = node.meta.get("val")
-            value = self._reader.symbols.extent(size) if is_symbolic(size) else known[name]
-            self._reader.env[node] = Pairs(whole=value) if name in self._complex_inputs else value
+            if is_symbolic(size):
+                self._reader.env[node] = self._reader.symbols.extent(size)
+            else:
+                self._reader.env[node] = Pairs(whole=known[name]) if name in self._complex_inputs else known[name]
 
     # Outputs.
 
