@@ -85,9 +85,9 @@ class _Maker:
         fixed = {index for _, indices in inputs for index in indices}
         missing = [d for d in range(len(extents)) if reduced[d] and f"d{d}" not in fixed]
         if missing or not inputs:
-            wanted = missing or [0]
-            sizes = [extents[d] for d in wanted]
-            inputs.append((self.param(sizes, [True] * len(sizes), self.element()), [f"d{d}" for d in wanted]))
+            chosen = missing or [0]
+            sizes = [extents[d] for d in chosen]
+            inputs.append((self.param(sizes, [True] * len(sizes), self.element()), [f"d{d}" for d in chosen]))
         element = self.element()
         init = self.param([extents[d] for d in kept], [True] * len(kept), element)
         self.emit(extents, reduced, inputs, init, [f"d{d}" for d in kept])

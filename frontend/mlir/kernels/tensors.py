@@ -1,4 +1,4 @@
-"""Tensors in kernels: each result is a buffer, written anew or over an operand that has no further use."""
+"""Tensors in kernels: each result is a buffer: a new one, or that of an operand that has no further use."""
 
 from __future__ import annotations
 

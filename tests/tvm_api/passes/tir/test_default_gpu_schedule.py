@@ -1,4 +1,4 @@
-"""DefaultGPUSchedule: spatial loops run on threads, programs mean what they meant, what is scheduled stays."""
+"""DefaultGPUSchedule: spatial loops run on threads, results stay the same, and so do functions that are scheduled."""
 
 import pytest
 
