@@ -7,6 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="models are PyTorch's")
 
+from torch_models import exported  # noqa: E402
+
 import tirax  # noqa: E402
 from tirax.diagnostics import ShapeError  # noqa: E402
 from tirax.frontend.torch.exported_program import from_exported_program  # noqa: E402
@@ -41,24 +43,15 @@ CASES = {
 }
 
 
-class Model(torch.nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
-
-
-def exported(name):
+def program(name):
     function, shape, sizes, _ = CASES[name]
-    return torch.export.export(Model(function), (torch.randn(shape),), dynamic_shapes=(sizes,))
+    return exported(function, (torch.randn(shape),), dynamic_shapes=((sizes,),))
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_results(name):
     function, shape, _, others = CASES[name]
-    compiled = tirax.compile(exported(name))
+    compiled = tirax.compile(program(name))
     for sizes in (shape, *others):
         x = torch.randn(sizes)
         expected, results = function(x), compiled(x)
@@ -69,19 +62,19 @@ def test_results(name):
 
 @pytest.mark.parametrize("name", ["a remainder", "a quotient of the size", "a declared multiple"])
 def test_sizes_are_products_of_variables(name):
-    text = from_exported_program(exported(name)).script()
+    text = from_exported_program(program(name)).script()
     reshapes = [line for line in text.splitlines() if "R.reshape(" in line]
     assert reshapes and not any("//" in line for line in reshapes)
 
 
 @pytest.mark.parametrize("name", ["a remainder", "a quotient of the size", "a declared multiple"])
 def test_the_result_has_sizes_of_the_inputs(name):
-    mod = from_exported_program(exported(name), unwrap_unit_return_tuple=True)
+    mod = from_exported_program(program(name), unwrap_unit_return_tuple=True)
     assert "ndim=" not in mod.script().split("->")[1].split(":")[0]
 
 
 @pytest.mark.parametrize(("name", "shape"), [("a remainder", (2, 9, 6, 6)), ("a declared multiple", (2, 9, 12, 3))])
 def test_another_size_is_refused(name, shape):
-    compiled = tirax.compile(exported(name))
+    compiled = tirax.compile(program(name))
     with pytest.raises(ShapeError, match="dimension 1"):
         compiled(torch.randn(shape))
