@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, cast
 
-from xdsl.dialects.builtin import IntegerType, TupleType, i1, i64
+from xdsl.dialects.builtin import IntegerType, TupleType, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ..sym.analyzer import Analyzer
@@ -167,8 +167,6 @@ class GatherElements(Operator):
 
     def infer(self) -> Attribute:
         data, indices = self.tensor("data"), integer_tensor(self, "indices")
-        if indices.element == i1:
-            self.fail_dtype("argument indices must be of an integer type", "int64", indices.element)
         if data.rank is None or indices.rank is None:
             return TensorType.of(None, data.element)
         normalize_axis(self, self.attr("axis"), data.rank)
@@ -184,8 +182,6 @@ class GatherND(Operator):
 
     def infer(self) -> Attribute:
         data, indices, batch = self.tensor("data"), integer_tensor(self, "indices"), self.attr("batch_dims")
-        if indices.element == i1:
-            self.fail_dtype("argument indices must be of an integer type", "int64", indices.element)
         if data.rank is None or indices.rank is None:
             return TensorType.of(None, data.element)
         if not 0 <= batch <= min(data.rank, indices.rank - 1):

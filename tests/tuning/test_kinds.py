@@ -7,6 +7,7 @@ from tuning_workloads import matmul, tiled
 from tirax import tvm_api as tvm
 from tirax.diagnostics import NameLookupError, UnsupportedError
 from tirax.target import Target, TargetError
+from tirax.tuning import search
 from tirax.tuning.defaults import intrinsics_for
 from tirax.tuning.space import PostOrderApply, ScheduleFn, SpaceGeneratorUnion
 from tirax.tuning.task_scheduler import UpdateCostModel
@@ -67,7 +68,7 @@ def test_spaces_by_name() -> None:
 
 def test_a_task_takes_names() -> None:
     context = ms.TuneContext(matmul(8), target="llvm", space_generator="llvm", search_strategy="replay-trace")
-    assert isinstance(context.search_strategy, ms.search_strategy.ReplayTrace)
+    assert isinstance(context.search_strategy, search.ReplayTrace)
     assert len(context.generate_design_space()) == 3
     assert ms.TuneContext(matmul(8)).space_generator is None
 

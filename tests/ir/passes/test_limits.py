@@ -29,7 +29,7 @@ SIZES = "\n    ".join(
     [
         f"@R.function\ndef main(x: R.Tensor({NAMES}, 'float32')):",
         *(f"{name} = T.int64()" for name in NAMES),
-        "y = R.reshape(x, ({},))".format(" * ".join(f"({name} + 1)" for name in NAMES)),
+        'y = R.zeros(R.shape([{}]), dtype="float32")'.format(" * ".join(f"({name} + 1)" for name in NAMES)),
         "return y",
     ]
 )
