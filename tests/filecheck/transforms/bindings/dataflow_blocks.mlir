@@ -5,7 +5,9 @@
 
 // BAD: a dataflow block has at least one binding
 // PLAIN-LABEL: @main
-// LARGE-NOT: relax.dataflow
+// A block stays one, however short.
+// LARGE-LABEL: @main
+// LARGE: relax.dataflow
 relax.func @main(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
   // PLAIN-NEXT: %a = relax.exp %x
   // PLAIN-NEXT: %gv = relax.bind %a
@@ -19,5 +21,15 @@ relax.func @main(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
     relax.output %a : !relax.tensor<[n], f32>
   }
   %b = relax.abs %gv : !relax.tensor<[n], f32>
+  relax.return %b : !relax.tensor<[n], f32>
+}
+
+// LARGE-LABEL: @plain
+// LARGE-NOT: relax.dataflow
+// BLOCK-LABEL: @plain
+// BLOCK: relax.dataflow
+relax.func @plain(%x: !relax.tensor<[n], f32>) -> !relax.tensor<[n], f32> {
+  %a = relax.exp %x : !relax.tensor<[n], f32>
+  %b = relax.abs %a : !relax.tensor<[n], f32>
   relax.return %b : !relax.tensor<[n], f32>
 }
