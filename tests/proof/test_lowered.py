@@ -130,10 +130,15 @@ def ancestors(op):
 
 @thinned("name", ["elementwise", "integers", "softmax"], 1)
 def test_faults_are_found(name):
-    """Nearly all change a result; the others, such as a bound that a guard repeats, are rare."""
+    """Most are shown to be wrong. Not so an access beyond a buffer, a branch that data choose, a bound that a guard
+    repeats; and the maximum of a softmax may be any number by the laws of real numbers.
+    """
     source, right = lowered(name)
-    verdicts = [validate_kernels(source, mutant).verdict for _, mutant in mutants(right)]
-    assert len(verdicts) > 5 and verdicts.count(Verdict.WRONG) >= 0.9 * len(verdicts)
+    results = [validate_kernels(source, mutant) for _, mutant in mutants(right)]
+    verdicts = [r.verdict for r in results]
+    passed = [r for r in results if r.verdict is Verdict.PROVED and all(f.level is not Level.REAL for f in r.findings)]
+    assert len(verdicts) > 5 and verdicts.count(Verdict.WRONG) >= 0.5 * len(verdicts)
+    assert len(passed) <= 0.1 * len(verdicts)
 
 
 def test_the_counterexample_has_the_inputs():
