@@ -62,10 +62,11 @@ def passes_keep_meaning(module: ModuleOp, passes: Sequence[str]) -> ModuleOp:
 
 
 def binding_passes(module: ModuleOp) -> None:
-    """Check each pass on bindings alone, and that it is idempotent."""
+    """Check each pass on bindings alone, and that it is idempotent but for aliases of aliases, as in TVM."""
+    (without_aliases,) = make_passes(["canonicalize-bindings"])
     for name in BINDING_PASSES:
         once = passes_keep_meaning(module, [name])
-        assert_structural_equal(once, make_passes([name])[0](once))
+        assert_structural_equal(without_aliases(once), without_aliases(make_passes([name])[0](once)))
 
 
 def optimize(module: ModuleOp) -> None:
