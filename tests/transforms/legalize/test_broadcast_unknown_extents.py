@@ -103,7 +103,7 @@ KINDS = {
     ),
     "masked_fill": Kind("R.masked_fill(a, R.greater(b, R.const(0.5)), 1.0)", "f3x4", "f3x4"),
     "dynamic_strided_slice": Kind(
-        "R.dynamic_strided_slice(a, b, c, R.add(d, R.const(1, 'int64')))", "f5x6", "i2", "i2", "i2", free="a0 a1",
+        "R.dynamic_strided_slice(a, b, c, R.add(d, R.const(1, 'int64')))", "f5x6", "i2c", "i2c", "i2c", free="a0 a1",
     ),
     "slice_scatter": Kind(
         "R.slice_scatter(a, b, R.prim_value(T.int64(0)), R.prim_value(T.int64(2)), R.prim_value(T.int64(1)), axis=0)",
