@@ -60,7 +60,7 @@ class LayoutTransform(Operator):
         if (extents := x.extents) is None:
             return TensorType.of(None, x.element, rank)
         try:
-            mapping.padded_inverse(extents)  # no two elements stand at one place
+            mapping.padded_inverse(extents)  # no two elements have one position
             return TensorType.of(mapping.shape(extents), x.element)
         except ShapeError as error:
             self.fail_shape(error.message, error.expected, error.found)

@@ -76,7 +76,7 @@ def _access(parser: Parser) -> tuple[UnresolvedOperand, AffineMapAttr, list[SSAV
 
 
 def _load(cls: Any, parser: Parser, vector: bool) -> Any:
-    """Parse `%m[%i + 1] {…} : memref<…>`, with the type of a vector behind it for one."""
+    """Parse `%m[%i + 1] {…} : memref<…>`; a vector's type follows that of the memref."""
     target, data, indices = _access(parser)
     attributes = parser.parse_optional_attr_dict()
     parser.parse_punctuation(":")
@@ -92,7 +92,7 @@ def _load(cls: Any, parser: Parser, vector: bool) -> Any:
 
 
 def _store(cls: Any, parser: Parser, vector: bool) -> Any:
-    """Parse `%v, %m[%i + 1] {…} : memref<…>`, with the type of a vector behind it for one."""
+    """Parse `%v, %m[%i + 1] {…} : memref<…>`; a vector's type follows that of the memref."""
     value = parser.parse_unresolved_operand()
     parser.parse_punctuation(",")
     target, data, indices = _access(parser)

@@ -19,7 +19,7 @@ The words of a form:
 | `R`, `R*`, `=R`, `RR` | the type of a result; of some; the last type once more, or twice |
 | `F` | the type of a function: of the operands without a type, and of the results |
 
-Other words stand for themselves. `segments` at the end notes how many operands each part of the form has.
+Other words are keywords of the text. `segments` at the end notes how many operands each part of the form has.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a tensor function in the making knows, and how values become expressions and variables of tir."""
+"""The state of a translation to a tensor function: the values, sizes and buffers so far."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def place_of(value: SSAValue) -> Any:
 
 
 class Kernel:
-    """A tensor function in the making."""
+    """Translates the body of a function to a tensor function."""
 
     def __init__(self, functions: dict[str, func.FuncOp], globals_: dict[str, Operation] | None = None):
         self.functions, self.globals = functions, globals_ or {}
@@ -214,8 +214,10 @@ class Kernel:
     def inside(self, block: Block) -> Iterator[None]:
         """Append to a block."""
         outer, self.e = self.e, Expressions(block)
-        yield
-        self.e = outer
+        try:
+            yield
+        finally:
+            self.e = outer
 
     def run(self, block: Block) -> list[SSAValue]:
         """Translate the operations of a block without successors; return what its terminator takes."""

@@ -120,7 +120,7 @@ def inplace_function_of(
 
 
 def _scalars_last(body: Block) -> None:
-    """Move scalar parameters behind the buffers, as calls from Relax pass them."""
+    """Move scalar parameters after the buffers, as calls from Relax pass them."""
     scalars = [a for a in body.args if not isinstance(a.type, tir.BufferType)]
     for old in scalars:
         new = body.insert_arg(old.type, len(body.args))
