@@ -21,7 +21,8 @@ from ..graph import Filled, Graph
 from ..scalars import number, scalar_type
 from ..structured import element_of
 from .branches import run_region
-from .core import Kernel, is_array, place_of
+from .core import Kernel
+from .values import is_array, place_of
 
 
 def _parameters(k: Kernel, function: func.FuncOp, labels: Sequence[str]) -> None:

@@ -29,7 +29,8 @@ from ..payload import affine_index
 from ..scalars import RULES, scalar_type
 from ..structured import attribute, integers
 from .branches import run_region
-from .core import Bound, Kernel, Variable, is_array
+from .core import Kernel, Variable
+from .values import Bound, is_array
 
 
 def _for(k: Kernel, op: scf.ForOp) -> None:

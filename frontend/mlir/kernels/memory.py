@@ -28,8 +28,9 @@ from ..payload import affine_index
 from ..scalars import RULES, Expressions
 from ..sizes import kept_dimensions
 from ..structured import attribute, element_of, integers
-from .core import Bound, Kernel
+from .core import Kernel
 from .loops import ATOMIC_KINDS
+from .values import Bound
 
 
 def _load(k: Kernel, op: memref.LoadOp) -> None:

@@ -18,8 +18,9 @@ from ..elements import ELEMENTS, Access
 from ..scalars import Expressions
 from ..sizes import kept_dimensions
 from ..structured import attribute, element_of, integers
-from .core import Kernel, is_array
+from .core import Kernel
 from .memory import collapsed, expanded, groups, part, slices
+from .values import is_array
 
 
 def access_of(k: Kernel) -> Access:
