@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 
-from ..diagnostics import unknown_name
+from ..diagnostics import TiraxError, unknown_name
 from ..interpreter.compare import functions_of
 from ..ir.passes.transform import naming_pass
 from ..ir.verification.verify import Verifier
@@ -22,7 +22,7 @@ from ..script.mlir_text import reading_context
 from ..universe import full_universe
 from .checking import interpreted, rename_as, save_reproducer
 from .driver import all_passes
-from .guard import UsageError, as_usage
+from .guard import UsageError, as_usage, report
 from .models import program_of
 
 _STATUS = {Verdict.PROVED: 0, Verdict.WRONG: 1, Verdict.NOT_COVERED: 2}
@@ -30,7 +30,16 @@ _PIPELINE = ("pipeline", "default-cpu")
 
 
 def prove(options: Namespace) -> int:
-    """Run `tirax prove` and return the exit status: 0 proved, 1 wrong, 2 not covered."""
+    """Run `tirax prove` and return the exit status: 0 proved, 1 wrong, 2 not covered, or not a program."""
+    try:
+        return _prove(options)
+    except (TiraxError, OSError, RecursionError) as error:  # status 1 is for counterexamples only
+        report(error)
+        print(f"{Verdict.NOT_COVERED.value}: the error above")
+        return _STATUS[Verdict.NOT_COVERED]
+
+
+def _prove(options: Namespace) -> int:
     before = program_of(options.file, options.format)
     functions = _functions(before, options.func)
     if options.after is not None and options.steps:
@@ -42,7 +51,7 @@ def prove(options: Namespace) -> int:
     for finding in result.findings:
         print(finding)
         _save(before, after, finding)
-    print(f"{result.verdict.value}: {_summary(result) if result.findings else result}")
+    print(f"{result.verdict.value}: {_summary(result)}" if result.findings else result)
     return _STATUS[result.verdict]
 
 

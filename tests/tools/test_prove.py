@@ -49,6 +49,26 @@ def test_two_programs(programs, capsys, one, other, status, word):
     assert lines[0].startswith(word) and lines[-1].startswith(word.removesuffix(" @main") + ": 1 ")
 
 
+@pytest.mark.parametrize("text", [None, "this is no program", "builtin.module {}", "builtin.module { foo }"])
+def test_what_is_no_program_is_not_covered(programs, tmp_path, capsys, text):
+    """Status 1 is for counterexamples only; where nothing is compared nothing is proved."""
+    (one,), other = programs(one="R.add(x, y)"), tmp_path / "other.mlir"
+    if text is not None:
+        other.write_text(text)
+    for command in (["prove", one, str(other)], ["prove", str(other), one], ["prove", str(other)]):
+        assert main(command) == 2
+        assert capsys.readouterr().out.splitlines()[-1].startswith("not covered: ")
+
+
+def test_a_model_of_onnx(tmp_path, capsys):
+    onnx = pytest.importorskip("onnx", reason="the extra onnx")
+    x, y = (onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, ["n", 3]) for n in "xy")
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)]), tmp_path / "m.onnx")
+    assert main(["prove", str(tmp_path / "m.onnx"), "--pipeline", "default-cpu", "--sizes", "n=2"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("proved: ")
+
+
 def test_a_counterexample_runs(programs, capsys, monkeypatch):
     """The folder has both programs and inputs, with which `tirax run` shows the numbers of the finding."""
     assert main(["prove", *programs(one="R.subtract(x, y)", other="R.subtract(y, x)")]) == 1
