@@ -23,6 +23,7 @@ from ..diagnostics import (
     register_text,
     suggestion,
 )
+from ..dialects.xdsl_extras.refused import REASONS
 from ..ir.text import TextParser
 from ..universe import full_universe
 
@@ -90,6 +91,8 @@ class LocatedParser(TextParser):
         if op_type is not None:
             return op_type
         token = self._previous_place(name)
+        if name in REASONS:
+            raise MLIRSyntaxError(f"the operation '{name}' of MLIR is not read", location=token, hint=REASONS[name])
         dialect_name, _, rest = name.partition(".")
         dialect = self.ctx.get_optional_dialect(dialect_name) if rest else None
         if dialect is not None:

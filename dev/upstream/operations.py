@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ...dialects.xdsl_extras.linalg_named import ELEMENTWISE, NAMED
+from ...dialects.xdsl_extras.refused import REASONS
 from ...frontend.mlir.convert import rules
 from ...frontend.mlir.kernels import STATEMENTS
 from ...frontend.mlir.kernels.core import ENDS
-from ...frontend.mlir.kernels.vectors import REFUSED
 from ...frontend.mlir.scalars import RULES
 from ...frontend.mlir.tensors import RULES_OF_TENSORS
 
@@ -107,70 +107,6 @@ _ELSEWHERE = (
     "linalg.elementwise", "linalg.index", "linalg.yield", "tensor.yield", "vector.yield", "affine.yield",
 )  # fmt: skip
 """What is read as a part of other operations, or by the files on structured ones."""
-
-_BLOCKS = "numbers in blocks with common scales have no type in tirax"
-_SHAPES = "shapes are computed symbolically: have them folded to constants"
-_STATE = "a function keeps no state between calls"
-_FUNCTIONS = "functions are no values"
-_PAIR = "two results of one scalar operation"
-REASONS: Mapping[str, str] = {
-    **REFUSED,
-    "func.call_indirect": _FUNCTIONS,
-    "func.constant": _FUNCTIONS,
-    "arith.addui_extended": _PAIR,
-    "arith.subui_extended": _PAIR,
-    "arith.mulsi_extended": _PAIR,
-    "arith.mului_extended": _PAIR,
-    "math.sincos": _PAIR,
-    "arith.convertf": "new in MLIR, xDSL has no class for it",
-    "arith.flush_denormals": "new in MLIR, xDSL has no class for it",
-    "arith.maximumnumf": "new in MLIR, xDSL has no class for it",
-    "arith.minimumnumf": "new in MLIR, xDSL has no class for it",
-    "math.clampf": "new in MLIR, xDSL has no class for it",
-    "math.erfc": "new in MLIR, xDSL has no class for it",
-    "math.ipowi": "new in MLIR, xDSL has no class for it",
-    "math.isnormal": "new in MLIR, xDSL has no class for it",
-    "arith.scaling_extf": _BLOCKS,
-    "arith.scaling_truncf": _BLOCKS,
-    "linalg.scaled_contract": _BLOCKS,
-    "affine.dma_start": "there is one memory",
-    "affine.dma_wait": "there is one memory",
-    "memref.dma_start": "there is one memory",
-    "memref.dma_wait": "there is one memory",
-    "memref.extract_aligned_pointer_as_index": "addresses are no values",
-    "bufferization.dealloc": "buffers live as long as their scope: leave out the passes that free them",
-    "linalg.fill_rng_2d": "its numbers are those of a generator that MLIR defines by a lowering only",
-    "linalg.winograd_filter_transform": "matrices that only its lowering has: run `linalg-decompose-winograd` first",
-    "linalg.winograd_input_transform": "matrices that only its lowering has: run `linalg-decompose-winograd` first",
-    "linalg.winograd_output_transform": "matrices that only its lowering has: run `linalg-decompose-winograd` first",
-    "vector.yield": "ends `vector.mask`",
-    "tosa.apply_scale": "appears below `tosa.rescale` only, which is read",
-    "tosa.argmin": "new in MLIR: `argmax` of the negated tensor",
-    "tosa.matmul_t": "new in MLIR: `matmul` of the transposed tensor",
-    "tosa.row_gather": "new in MLIR: `gather`",
-    "tosa.avg_pool2d_adaptive": "windows that are computed at run time",
-    "tosa.max_pool2d_adaptive": "windows that are computed at run time",
-    "tosa.custom": "its meaning is that of another tool",
-    "tosa.fft2d": "no converter yet",
-    "tosa.rfft2d": "no converter yet",
-    "tosa.cond_if": "run `tosa-to-scf` first",
-    "tosa.while_loop": "run `tosa-to-scf` first",
-    "tosa.yield": "ends `tosa.cond_if`",
-    **dict.fromkeys(("tosa.variable", "tosa.variable_read", "tosa.variable_write"), _STATE),
-    **{
-        f"tosa.{name}_block_scaled": _BLOCKS
-        for name in ("cast_from", "cast_to", "conv2d", "matmul_t", "reshape", "row_gather")
-    },
-    **{
-        f"tosa.{name}": _SHAPES
-        for name in (
-            "add_shape", "assert_equal_shape", "concat_shape", "dim", "div_ceil_shape", "div_floor_shape", "exp2_shape",
-            "log2_ceil_shape", "log2_floor_shape", "max_shape", "min_shape", "mod_shape", "mul_shape", "slice_shape",
-            "sub_shape",
-        )
-    },
-}  # fmt: skip
-"""operation -> why it is not read."""
 
 
 def names() -> list[str]:

@@ -23,6 +23,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects import relax
 from ...dialects.dtypes import is_float
 from ...dialects.xdsl_extras.linalg_named import ELEMENTWISE, NAMED, Named, Term, iterators, operands_of
+from ...dialects.xdsl_extras.refused import REASONS
 from ...ir.locations import location_of
 from .payload import Payload
 from .scalars import RULES, Expressions, expression, scalar_type
@@ -74,6 +75,12 @@ def operands(op: Operation) -> tuple[list[SSAValue], list[SSAValue]]:
         return list(op.operands[:-1]), list(op.operands[-1:])
     count = int(segments.get_values()[0])
     return list(op.operands[:count]), list(op.operands[count:])
+
+
+def unsupported(op: Operation, where: str) -> UnsupportedError:
+    """Return the error for an operation without a rule, with the reason if there is one."""
+    hint = REASONS.get(op.name, "docs/mlir_operations.md lists what is read")
+    return UnsupportedError(f"'{op.name}' in {where}", location=location_of(op), hint=hint)
 
 
 def attribute(op: Operation, name: str) -> Attribute | None:

@@ -30,7 +30,7 @@ from .graph import Dims, Filled, Graph
 from .payload import Payload, loaded
 from .scalars import RULES, scalar_type
 from .sizes import kept_dimensions, size_of
-from .structured import attribute, element_of, expression, integers, structured
+from .structured import attribute, element_of, expression, integers, structured, unsupported
 
 Rule = Callable[[Graph, Any], None]
 
@@ -62,9 +62,7 @@ def import_operation(graph: Graph, op: Operation) -> None:
     elif op.name in RULES:
         _scalar(graph, op)
     else:
-        raise UnsupportedError(
-            f"'{op.name}' in a function on tensors", location=location_of(op), hint="docs/mlir.md lists what is read"
-        )
+        raise unsupported(op, "a function on tensors")
 
 
 def _is_size(graph: Graph, op: Operation) -> bool:

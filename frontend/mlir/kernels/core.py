@@ -19,11 +19,10 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ....diagnostics import ShapeError, UnsupportedError
 from ....dialects import tir
 from ....dialects.sym.expr import Const, SymExpr
-from ....ir.locations import location_of
 from ..blocks import Place, Storage, append_block, append_loops, direct, extents_of
 from ..scalars import RULES, Expressions, expression, scalar_type
 from ..sizes import size_of
-from ..structured import element_of, rank, structured
+from ..structured import element_of, rank, structured, unsupported
 from .values import Values, is_array, place_of
 
 STATEMENTS: dict[str, Callable[[Kernel, Any], None]] = {}
@@ -115,11 +114,7 @@ class Kernel(Values):
     def _structured(self, op: Operation) -> None:
         s = structured(op)
         if s is None:
-            raise UnsupportedError(
-                f"'{op.name}' in a function on memrefs",
-                location=location_of(op),
-                hint="docs/mlir.md lists what is read",
-            )
+            raise unsupported(op, "a function on memrefs")
         if any(v not in self.dims for v in s.outputs):  # elementwise: the outputs are the results
             first = next((v for v in s.inputs if is_array(v)), None)
             for v in s.outputs:

@@ -390,25 +390,7 @@ def _splat(k: Kernel, op: Operation) -> None:
     make_vector(k, op, lambda i: value)
 
 
-def _reasoned(reason: str) -> Callable[[Kernel, Any], None]:
-    def refuse(k: Kernel, op: Operation) -> None:
-        raise UnsupportedError(f"'{op.name}': {reason}", location=location_of(op))
-
-    return refuse
-
-
-REFUSED = {
-    "vector.mask": "lower it to masked loads and stores first",
-    "vector.print": "a function has no output but its results",
-    "vector.vscale": "vectors have fixed extents here",
-    "vector.scalable.insert": "vectors have fixed extents here",
-    "vector.scalable.extract": "vectors have fixed extents here",
-    "vector.type_cast": "memrefs hold numbers, not vectors",
-}
-"""What is not read, and why."""
-
 STATEMENTS: dict[str, Callable[[Kernel, Any], None]] = {
-    **{name: _reasoned(reason) for name, reason in REFUSED.items()},
     "vector.broadcast": _broadcast,
     "vector.splat": _splat,
     "vector.shape_cast": _shape_cast,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
-from tirax.diagnostics import TiraxError
 from tirax.driver.build import build
 from tirax.frontend.mlir import from_mlir
 from tirax.script import parse_mlir
@@ -87,14 +85,3 @@ func.func @main(%x: tensor<1x6x6x3xf32>, %w: tensor<4x3x3x3xf32>, %c: tensor<4xf
     p = y.reshape(1, 3, 2, 3, 2, 4).max((2, 4))
     expected = (p - p.sum(3, keepdims=True)).reshape(1, 9, 4) @ m
     np.testing.assert_allclose(np.asarray(got), expected, rtol=1e-4, atol=1e-4)
-
-
-def test_an_operation_without_a_converter_is_named() -> None:
-    text = """
-func.func @main(%a: tensor<2x4x8xf32>) -> tensor<2x4x8xf32> {
-  %r, %i = "tosa.fft2d"(%a, %a) {inverse = false} : (tensor<2x4x8xf32>, tensor<2x4x8xf32>)
-    -> (tensor<2x4x8xf32>, tensor<2x4x8xf32>)
-  func.return %r : tensor<2x4x8xf32>
-}"""
-    with pytest.raises(TiraxError, match="unknown operation 'tosa.fft2d'"):
-        parse_mlir(text)

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import numpy as np
-import pytest
 from mlir_kernels import A, check_memref
 from strength import thinned
-
-from tirax.diagnostics import UnsupportedError
-from tirax.frontend.mlir import from_mlir
-from tirax.frontend.mlir.kernels.vectors import REFUSED
-from tirax.script import parse_mlir
 
 
 def _inserted() -> Any:
@@ -259,13 +252,3 @@ affine.for %i = 0 to 4 {
 @thinned("name", list(ROWS), 6)
 def test_vectors(name: str) -> None:
     check_memref(*ROWS[name])
-
-
-def test_operations_without_a_meaning_are_refused() -> None:
-    """Each with its reason."""
-    for name, reason in REFUSED.items():
-        text = f'func.func @main(%x: memref<4xf32>) {{\n"{name}"() : () -> ()\nreturn\n}}'
-        if name == "vector.print":
-            text = 'func.func @main(%x: memref<4xf32>, %v: f32) {\n"vector.print"(%v) : (f32) -> ()\nreturn\n}'
-        with pytest.raises(UnsupportedError, match=re.escape(reason)):
-            from_mlir(parse_mlir(text))
