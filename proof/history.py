@@ -1,4 +1,4 @@
-"""How terms came about: recorded for a counterexample, to show the terms of two programs side by side."""
+"""The provenance of terms, recorded for a counterexample: it shows the terms of two programs side by side."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ _FOLDS = {"f": ("addf", "maximumf", "minimumf"), "i": ("addi", "maxsi", "minsi",
 
 @dataclass(frozen=True)
 class _Tensor:
-    """A value of the function in the making: its name, sizes, which of them its type leaves out, and its elements."""
+    """A value of the function that is built: its name, sizes, which of them its type leaves out, and its elements."""
 
     name: str
     sizes: tuple[int, ...]
