@@ -1,41 +1,50 @@
-"""Locks that are safe across fork.
+"""Locks that are safe across fork and interrupts.
 
 A forked child has only the thread that forked, so a lock that another thread held would stay locked for
 ever: the child resets these locks. A fork also waits for LLVM, whose state a child could not repair.
+
+An interrupt comes between any two lines of Python. Where `with` enters and leaves a lock by methods of Python, or by a
+generator, one that comes right after the lock is taken or before it is released leaves it locked as long as somebody
+holds the traceback, as a notebook does. So both kinds of locks are entered and left in C.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-import threading
-from types import TracebackType
-from typing import Any
+from _thread import RLock
+from typing import IO, Any
 from weakref import WeakSet
 
 
-class Lock:
+class Lock(RLock):  # pyright: ignore[reportGeneralTypeIssues] (final in typeshed, a base class in CPython)
     """A reentrant lock for `with`. After a fork, the child resets it unless the forking thread holds it.
 
     Guarded state must be consistent after every statement: each changes it by one assignment or dict update.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
         _locks.add(self)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._lock.release()
-
     def open_in_child(self) -> None:
-        """Replace the lock if a thread that does not exist in this process holds it."""
-        if self._lock.acquire(blocking=False):
-            self._lock.release()
+        """Reset the lock if a thread that does not exist in this process holds it."""
+        if self.acquire(blocking=False):
+            self.release()
         else:
-            self._lock = threading.RLock()
+            self._at_fork_reinit()  # pyright: ignore[reportAttributeAccessIssue] (as logging's locks)
+
+
+def locked_file(path: str | os.PathLike[str]) -> IO[bytes]:
+    """Open a file that nobody else has locked, in this process or another, after waiting for them: `with` closes it."""
+    import fcntl  # Windows has none
+
+    file = open(path, "ab")  # noqa: SIM115 (the caller closes it)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return file
+    except BaseException:  # an interrupt
+        file.close()
+        raise
 
 
 _locks: WeakSet[Lock] = WeakSet()

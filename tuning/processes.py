@@ -10,7 +10,6 @@ library, a dask worker on another machine), so any `concurrent.futures.Executor`
 from __future__ import annotations
 
 import atexit
-import fcntl
 import json
 import os
 import selectors
@@ -18,14 +17,13 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any, cast
 
 from ..diagnostics import TiraxError
-from ..locks import Lock
+from ..locks import Lock, locked_file
 
 _START_SECONDS = 60.0
 """The time a process may take to start, in seconds, which does not count for the job."""
@@ -59,21 +57,27 @@ def run_isolated(job: str, payload: Mapping[str, Any], limits: Limits) -> dict[s
 
     Never raises for failures of the job: the answer then contains an `error` with a `kind`.
     """
-    with _alone(limits.alone):
-        child = _take(limits)
-        try:
-            answer = child.call(job, payload, limits.seconds)
-        except JobFailure as failure:
-            child.kill()
-            return {"error": failure.message, "kind": failure.kind}
-        except BaseException:
-            child.kill()
-            raise
-        if answer.get("kind") == "memory":
-            child.kill()
-        else:
-            _give_back(limits, child)
-        return answer
+    if limits.alone:
+        with _measuring, locked_file(_MEASURING_FILE):
+            return _run(job, payload, limits)
+    return _run(job, payload, limits)
+
+
+def _run(job: str, payload: Mapping[str, Any], limits: Limits) -> dict[str, Any]:
+    child = _take(limits)
+    try:
+        answer = child.call(job, payload, limits.seconds)
+    except JobFailure as failure:
+        child.kill()
+        return {"error": failure.message, "kind": failure.kind}
+    except BaseException:
+        child.kill()
+        raise
+    if answer.get("kind") == "memory":
+        child.kill()
+    else:
+        _give_back(limits, child)
+    return answer
 
 
 def submit(executor: Executor, job: str, payload: Mapping[str, Any], limits: Limits) -> Future[dict[str, Any]]:
@@ -206,15 +210,5 @@ def close_idle() -> None:
 atexit.register(close_idle)
 os.register_at_fork(after_in_child=_idle.clear)  # the processes are those of the parent
 _measuring = Lock()
-
-
-@contextmanager
-def _alone(exclusive: bool) -> Generator[None]:
-    """Hold the machine-wide lock, since concurrent measurements distort each other."""
-    if not exclusive:
-        yield
-        return
-    path = os.path.join(tempfile.gettempdir(), f"tirax-measuring-{os.getuid()}.lock")
-    with _measuring, open(path, "a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+_MEASURING_FILE = os.path.join(tempfile.gettempdir(), f"tirax-measuring-{os.getuid()}.lock")
+"""Locked, with the lock, by the one that measures on this machine: concurrent measurements distort each other."""

@@ -10,6 +10,7 @@ comes. Then another one (after SIGKILL), or the same (after SIGINT), looks at al
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import random
@@ -31,6 +32,7 @@ USED = ("build", "save", "export .so", "safetensors", "profile", "cost model", "
 STORED = ("records in SQLite", "records in JSON")
 _SECONDS = 60
 """After which a process hangs."""
+_AGAIN_SECONDS = 5
 
 
 def folder_of(room: Path, name: str) -> Path:
@@ -72,6 +74,7 @@ def interrupted(room: Path, number: int) -> list[str]:
     try:
         work_on(room, number)
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.alarm(_SECONDS)
         wrong = look(room)
         work(room, number + 500)
@@ -88,11 +91,12 @@ def after(room: Path, number: int) -> list[str]:
 
 
 def forked(run: Callable[[], object], report: Path) -> int:
-    """The number of a child that writes what `run` gives, or its error, into a file."""
+    """The number of a child that writes what `run` gives, or its error, into a file, and its stack at SIGUSR1."""
     child = os.fork()
     if child:
         return child
     code = 1
+    faulthandler.register(signal.SIGUSR1, stacks_of(report).open("w"))
     try:
         report.write_text(json.dumps(run()))
         code = 0
@@ -102,13 +106,28 @@ def forked(run: Callable[[], object], report: Path) -> int:
         os._exit(code)
 
 
-def ended(child: int) -> bool:
-    """Whether a child ends in time; one that does not is killed."""
-    end = time.monotonic() + _SECONDS
-    while time.monotonic() < end:
+def stacks_of(report: Path) -> Path:
+    """Where a child that hangs writes where its threads are."""
+    return report.with_suffix(".stacks")
+
+
+def ended(child: int, again: signal.Signals | None = None) -> bool:
+    """Whether a child ends in time; one that does not says where it is, and is killed.
+
+    A signal comes `again` each few seconds, as from a user who sees nothing happen: Python drops an interrupt that
+    comes in a callback of a weak reference, or in `__del__`.
+    """
+    start = time.monotonic()
+    sent = start
+    while (now := time.monotonic()) < start + _SECONDS:
         if os.waitpid(child, os.WNOHANG)[0]:
             return True
+        if again is not None and now > sent + _AGAIN_SECONDS:
+            os.kill(child, again)
+            sent = now
         time.sleep(0.01)
+    os.kill(child, signal.SIGUSR1)
+    time.sleep(1)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return False
@@ -121,10 +140,10 @@ def round_of(room: Path, how: signal.Signals, moment: float, number: int) -> lis
     child = forked(lambda: run(room, number), report)
     time.sleep(moment)
     os.kill(child, how)
-    if not ended(child):
-        return ["the process hangs"]
+    if not ended(child, how):
+        return ["the process hangs", stacks_of(report).read_text()]
     if how == signal.SIGKILL and not ended(forked(lambda: after(room, number), report)):
-        return ["the next process hangs"]
+        return ["the next process hangs", stacks_of(report).read_text()]
     return json.loads(report.read_text())
 
 
@@ -140,7 +159,7 @@ def together(room: Path, count: int, rounds: int) -> list[str]:
     children = [forked(run, each) for each in reports]
     in_time = [ended(child) for child in children]
     if not all(in_time):
-        return ["a process hangs"]
+        return ["a process hangs", *(stacks_of(each).read_text() for each in reports)]
     wrong = [line for each in reports for line in json.loads(each.read_text())]
     for name, kind in zip(STORED, ("sqlite", "json"), strict=True):
         records = len(Database.create(kind, work_dir=folder_of(room, name) / "work"))

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from ...diagnostics import TiraxError
 from ...handles.module import IRModule
+from ...locks import locked_file
 from ...untrusted import brief, checked_path, read_json
 from ..types import TuningRecord, Workload
 from .base import KINDS, machine_key, target_key
@@ -62,16 +60,16 @@ class JSONDatabase(MemoryDatabase):
             with writing(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.touch()
-        with self._locked():
+        with locked_file(self.path_workload):
             self._refresh()
 
     def commit_workload(self, mod: IRModule) -> Workload:
-        with self._locked():
+        with locked_file(self.path_workload):
             self._refresh()
             return self._workload_line(mod)
 
     def commit_tuning_record(self, record: TuningRecord) -> None:
-        with self._locked():
+        with locked_file(self.path_workload):
             self._refresh()
             number = self._lines.index(self._workload_line(record.workload.mod))
             if self._add(record, target_key(record.target)):
@@ -85,13 +83,6 @@ class JSONDatabase(MemoryDatabase):
             self._append(self.path_workload, [workload.shash, str(workload.mod.op)])
             self._lines.append(workload)
         return workload
-
-    @contextmanager
-    def _locked(self) -> Generator[None]:
-        """Lock the files against other processes and against other databases of this process."""
-        with self.path_workload.open("a") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
 
     def _append(self, path: Path, row: list[Any]) -> None:
         """Append a complete line or nothing, after cutting off an incomplete line of a killed writer."""
