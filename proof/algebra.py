@@ -234,7 +234,8 @@ class Algebra:
     """The kinds of a level, and facts on terms, as 64-bit words.
 
     `bounds` are the least and the greatest values of indices where they are known, `assumed` the conditions that are
-    asserted, `history` records how terms come about.
+    asserted, `decided` those that follow from the accesses of the first program, with their values; `history` records
+    how terms come about.
     """
 
     level: Level
@@ -242,6 +243,7 @@ class Algebra:
     integers: Kind = field(default_factory=Ring)
     bounds: dict[int, tuple[float, float]] = field(default_factory=dict[int, tuple[float, float]], compare=False)
     assumed: set[int] = field(default_factory=set[int], compare=False)
+    decided: dict[int, bool] = field(default_factory=dict[int, bool], compare=False)
     history: History | None = field(default=None, compare=False)
 
     def kind(self, dtype: np.dtype[Any]) -> Kind:

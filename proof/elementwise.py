@@ -19,7 +19,11 @@ _PREDICATES = {
     *("isnan", "isinf", "isfinite", "signbit"),
 }
 _SWAPPED = {"greater": "less", "greater_equal": "less_equal"}
-_COMMUTATIVE = frozenset(("equal", "bitwise_and", "bitwise_or", "bitwise_xor", "logical_xor"))
+_COMMUTATIVE = frozenset(("equal", "bitwise_and", "bitwise_or", "bitwise_xor"))
+_OF_BOOLEANS = {
+    **{f"bitwise_{name}": f"logical_{name}" for name in ("and", "or", "xor")},
+    "invert": "logical_not",
+}
 _NAMES = {"true_divide": "divide", "mod": "remainder", "bitwise_invert": "invert", "fabs": "absolute"}
 
 
@@ -29,6 +33,8 @@ def compute(name: str, *inputs: Any) -> Any:
     algebra = next(x.algebra for x in inputs if isinstance(x, Terms))
     if name in _SWAPPED:
         return compute(_SWAPPED[name], *reversed(inputs))
+    if name in _OF_BOOLEANS and all(_is_boolean(x) for x in inputs):
+        name = _OF_BOOLEANS[name]
     condition = _condition(name, inputs)
     if condition is not None:
         return condition
@@ -48,9 +54,63 @@ def compute(name: str, *inputs: Any) -> Any:
     result = _neutral(name, algebra, result, operands)
     if name in ("maximum", "minimum") and dtype.kind in "iu":
         _bound(name, result, *operands)
+    if algebra.decided and name in ("less", "less_equal"):
+        result = _decided(result)
+    if algebra.level is Level.REAL and operands[0].dtype.kind not in "iub":
+        result = _with_sign(name, result, operands)
     return _noted(
         name, marked(folded(result, getattr(np, name, None) or CONCRETE[name], *operands), *operands), *operands
     )
+
+
+_SIGNS: dict[str, Callable[..., Array]] = {
+    **dict.fromkeys(("exp", "exp2", "sigmoid"), np.ones_like),
+    **dict.fromkeys(("add", "multiply", "divide", "minimum"), np.logical_and),
+    "maximum": np.logical_or,
+    **dict.fromkeys(("sqrt", "rsqrt", "positive"), lambda x: x),
+}
+"""Functions whose results are positive -> where, by the places at which their operands are."""
+
+
+def is_positive(x: Terms) -> Array:
+    """Return where numbers are known to be positive, as real numbers: those of exp, and their sums and products."""
+    return x.data["positive"] | (x.data["known"] & (x.data["value"] > 0))
+
+
+def _with_sign(name: str, result: Terms, operands: Sequence[Terms]) -> Terms:
+    """Mark positive numbers, and decide their comparisons with 0.
+
+    In an exponent a quotient of positive ones is an atom: those of softmax do not say there what was subtracted.
+    """
+    if name in _SIGNS:
+        positive = _SIGNS[name](*(is_positive(t).astype(bool) for t in operands))
+        result.data["positive"] |= positive
+        if name == "divide" and positive.any():
+            atoms = result.algebra.floats.of(result.data["term"][..., 0, :])
+            result.data["term"] = np.where(positive[..., None, None], atoms, result.data["term"])
+        return result
+    if name not in ("equal", "less", "less_equal"):
+        return result
+    for x, zero, value in ((*operands, False), (*operands[::-1], name != "equal")):
+        where = is_positive(x) & zero.data["known"] & (zero.data["value"] == 0)
+        if where.any():
+            result = result.with_data(np.where(where, Terms.lift(result.algebra, np.bool_(value)).data, result.data))
+    return result
+
+
+def _is_boolean(x: Any) -> bool:
+    return isinstance(x, Terms | np.ndarray | np.generic) and x.dtype.kind == "b"
+
+
+def _decided(result: Terms) -> Terms:
+    """Replace comparisons that follow from what the first program does by their values."""
+    decided = result.algebra.decided
+    values = [decided.get(word) for word in fp.packed(result.data["term"][..., 0, :]).reshape(-1).tolist()]
+    for value in (True, False):
+        where = np.array([v is value for v in values], bool).reshape(result.shape)
+        if where.any():
+            result = result.with_data(np.where(where, Terms.lift(result.algebra, np.bool_(value)).data, result.data))
+    return result
 
 
 def _noted(name: str, result: Terms, *operands: Terms) -> Terms:
@@ -114,6 +174,12 @@ def _not(kind: Any, a: Array) -> Array:
     return kind.add(_one(kind, a), kind.negative(a))
 
 
+def _xor(kind: Any, a: Array, b: Array) -> Array:
+    """Return a + b - 2 a b."""
+    both = kind.negative(_and(kind, a, b))
+    return kind.add(kind.add(a, b), kind.add(both, both))
+
+
 def _divide(kind: Any, a: Array, b: Array) -> Array:
     return kind.divide(a, b)
 
@@ -128,6 +194,7 @@ _LAWS: dict[str, Callable[..., Array]] = {
     "logical_and": _and,
     "logical_not": _not,
     "logical_or": lambda kind, a, b: _not(kind, _and(kind, _not(kind, a), _not(kind, b))),
+    "logical_xor": _xor,
     "positive": lambda _kind, a: a,
 }
 

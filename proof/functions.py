@@ -10,7 +10,7 @@ import numpy as np
 
 from . import fingerprints as fp
 from .algebra import Algebra, Level
-from .elementwise import compute, operands_of
+from .elementwise import compute, is_positive, operands_of
 from .terms import NotCoveredError, Terms, is_unknown, marked
 
 Array = Any
@@ -66,6 +66,9 @@ def _sums(x: Terms) -> Terms:
         values = Terms.lift(x.algebra, x.data["value"].sum(axis=-1).astype(x.dtype))
         result = result.with_data(np.where(known, values.data, result.data))
     result.data["unwritten"] |= x.data["unwritten"].any(axis=-1)
+    positive = is_positive(x)
+    nowhere_less = positive | (x.data["known"] & (x.data["value"] == 0))
+    result.data["positive"] |= nowhere_less.all(axis=-1) & positive.any(axis=-1)
     if x.algebra.history is not None:
         x.algebra.history.gather("sum", result, x)
     return result
@@ -130,6 +133,7 @@ def _where(algebra: Algebra, condition: Any, a: Any, b: Any) -> Any:
     kind = algebra.kind(x.dtype)
     term = kind.select(c.data["term"], x.data["term"], y.data["term"])
     result = Terms.of(algebra, x.dtype, term)
+    result.data["positive"] = is_positive(x) & is_positive(y)
     picked = np.where(c.data["value"].astype(bool), x.data, y.data)
     result = result.with_data(np.where(c.data["known"], picked, marked(result, c, x, y).data))
     if algebra.history is not None:
@@ -187,7 +191,7 @@ def load(buffer: Any, indices: Sequence[Any]) -> Terms:
         index = _within(index, extent) if is_unknown(index) else _numbers(index)
         place = place * extent + (index.astype(np.int64) if isinstance(index, Terms) else np.asarray(index, np.int64))
     at = fp.packed(place.data["term"][..., 0, :])
-    algebra.bounds.update(dict.fromkeys(_words(place), (0, buffer.size - 1)))
+    algebra.bounds.update(dict.fromkeys(words_of(place), (0, buffer.size - 1)))
     words = fp.packed(buffer.data["term"][..., 0, :]).reshape(-1)
     with np.errstate(over="ignore"):
         order = fp.mix(np.arange(words.size, dtype=np.uint64)) | np.uint64(1)
@@ -201,13 +205,14 @@ def load(buffer: Any, indices: Sequence[Any]) -> Terms:
 
 def _within(index: Terms, extent: int) -> Terms:
     """Return an index in the form that bounds checks give it; within bounds, which is assumed, that is the same."""
-    bounds = (index.algebra.bounds.get(word, (-math.inf, math.inf)) for word in _words(index))
+    bounds = (index.algebra.bounds.get(word, (-math.inf, math.inf)) for word in words_of(index))
     if all(low >= 0 and high < extent for low, high in bounds):
         return index
     return compute("maximum", compute("minimum", index, extent - 1), 0)
 
 
-def _words(x: Terms) -> list[int]:
+def words_of(x: Terms) -> list[int]:
+    """Return the terms of an array as 64-bit words."""
     return fp.packed(x.data["term"][..., 0, :]).reshape(-1).tolist()
 
 

@@ -28,7 +28,7 @@ from ..interpreter.tir import TirSemantics
 from . import fingerprints as fp
 from .algebra import Algebra
 from .elementwise import CONCRETE, compute
-from .functions import FUNCTIONS, load
+from .functions import FUNCTIONS, load, words_of
 from .history import History
 from .host import SymbolicHost
 from .terms import NotCoveredError, Terms, is_unknown
@@ -44,13 +44,19 @@ CONCRETE.update(
 )
 
 
+FIRST = "before"
+"""The side of the program whose results are right by definition."""
+
+
 class SymbolicEnvironment(Environment):
     """Memory whose elements are terms; a new buffer's are unknown numbers of its own."""
 
     def __init__(self, algebra: Algebra, side: str, packed: Mapping[str, Callable[..., Any]] | None = None):
         super().__init__(packed)
         self.algebra = algebra
-        self._side = side
+        self.side = side
+        self.branches = 0
+        """The branches that run though data choose them."""
         self._buffers = count()
         self.assertions = set[int]()
 
@@ -59,7 +65,7 @@ class SymbolicEnvironment(Environment):
 
     def unwritten(self, dtype: np.dtype[Any], shape: Sequence[int]) -> Terms:
         """Return memory that nobody has written: a result that depends on it equals no other."""
-        memory = Terms.atoms(self.algebra, dtype, f"unwritten {self._side} {next(self._buffers)}", shape)
+        memory = Terms.atoms(self.algebra, dtype, f"unwritten {self.side} {next(self._buffers)}", shape)
         memory.data["unwritten"] = True
         return memory
 
@@ -74,7 +80,7 @@ class SymbolicTir(TirSemantics):
             **super().table(),
             tir.LoadOp: self._load,
             tir.StoreOp: self._store,
-            tir.IfThenElseOp: _if_then_else,
+            tir.IfThenElseOp: self._if_then_else,
             tir.IfOp: self._if,
             tir.AssertOp: self._assert,
             tir.BroadcastOp: _broadcast,
@@ -92,6 +98,7 @@ class SymbolicTir(TirSemantics):
     def _load(self, i: Machine, op: tir.LoadOp, args: PythonValues) -> PythonValues:
         buffer, *indices = args
         if any(map(is_unknown, indices)):
+            self._note_inside(indices, buffer.shape)
             return (load(buffer, indices),)
         return _known_if_possible(self._implementation(tir.LoadOp)(i, op, (buffer, *map(_number, indices))))
 
@@ -102,6 +109,20 @@ class SymbolicTir(TirSemantics):
         if not isinstance(buffer, Terms):
             raise NotCoveredError("a function writes into an array of numbers")
         return self._implementation(tir.StoreOp)(i, op, (value, buffer, *map(_number, indices)))
+
+    def _note_inside(self, indices: Sequence[Any], extents: Sequence[int]) -> None:
+        """Note that the first program uses these indices, whatever data are: it is undefined if one is outside."""
+        if self.env.side != FIRST or self.env.branches:
+            return
+        for index, extent in zip(indices, extents, strict=True):
+            if not is_unknown(index):
+                continue
+            bounds = (("less", index, 0, False), ("less_equal", extent, index, False),
+                      ("less_equal", 0, index, True), ("less", index, extent, True))  # fmt: skip
+            for name, low, high, holds in bounds:
+                condition = compute(name, low, high)
+                if is_unknown(condition):
+                    self.env.algebra.decided.update(dict.fromkeys(words_of(condition), holds))
 
     def _assert(self, i: Machine, op: tir.AssertOp, args: PythonValues) -> PythonValues:
         """Record an assertion on data, which is assumed to hold."""
@@ -128,11 +149,13 @@ class SymbolicTir(TirSemantics):
             return ()
         buffers = [interpreter.get_values((b,))[0] for b in _written(op)]
         before = [b.copy() for b in buffers]
+        self.env.branches += 1
         yield from self._branch(interpreter, op.then_region)
         chosen = [b.copy() for b in buffers]
         for buffer, old in zip(buffers, before, strict=True):
             buffer[...] = old
         yield from self._branch(interpreter, op.else_region)
+        self.env.branches -= 1
         for buffer, other in zip(buffers, chosen, strict=True):
             buffer[...] = np.where(condition, other, buffer)
         return ()
@@ -141,13 +164,25 @@ class SymbolicTir(TirSemantics):
         if region.first_block is not None:
             yield interpreter.region(region)
 
+    def _if_then_else(self, interpreter: Machine, op: tir.IfThenElseOp, args: PythonValues) -> Steps:
+        if not is_unknown(args[0]):
+            return (yield interpreter.region(op.then_region if args[0] else op.else_region))
+        sides = []
+        self.env.branches += 1
+        for region in (op.then_region, op.else_region):
+            sides += yield interpreter.region(region)
+        self.env.branches -= 1
+        return (np.where(args[0], *sides),)
+
     def _masked_load(self, i: Machine, op: tir.MaskedLoadOp, args: PythonValues) -> PythonValues:
         buffer, index, mask = args
-        if is_unknown(mask) or is_unknown(index):
+        if is_unknown(mask):
             raise NotCoveredError("data decide which elements a vector has")
         mask = np.asarray(_number(mask))
+        places = index if is_unknown(index) else np.asarray(_number(index))
         lanes = Terms.lift(self.env.algebra, np.zeros(len(mask), buffer.dtype))
-        lanes[mask] = self._load(i, op, (buffer, np.asarray(_number(index))[mask]))[0]  # pyright: ignore[reportArgumentType]
+        if mask.any():
+            lanes[mask] = self._load(i, op, (buffer, places[mask]))[0]  # pyright: ignore[reportArgumentType]
         return (lanes,)
 
     def _reinterpret(self, i: Machine, op: tir.ReinterpretOp, args: PythonValues) -> PythonValues:
@@ -225,15 +260,6 @@ def _extremum(name: str) -> Implementation:
 def _broadcast(_i: Machine, op: tir.BroadcastOp, args: PythonValues) -> PythonValues:
     shape = op.result.type.get_shape()
     return (np.broadcast_to(args[0], shape) if isinstance(args[0], Terms) else np.full(shape, args[0]),)
-
-
-def _if_then_else(interpreter: Machine, op: tir.IfThenElseOp, args: PythonValues) -> Steps:
-    if not is_unknown(args[0]):
-        return (yield interpreter.region(op.then_region if args[0] else op.else_region))
-    sides = []
-    for region in (op.then_region, op.else_region):
-        sides += yield interpreter.region(region)
-    return (np.where(args[0], *sides),)
 
 
 def _function(name: str) -> Callable[..., Any]:

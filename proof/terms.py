@@ -1,8 +1,8 @@
 """`Terms`: an array of terms that numpy's functions take like an array of numbers.
 
 An element is a fingerprint (`algebra.py`), its number where it is a constant, and whether it depends on memory that
-nobody has written. Functions that only move elements act on the records as they are; arithmetic is a table by the name
-of numpy's function.
+nobody has written, or is positive among real numbers. Functions that only move elements act on the records as they are;
+arithmetic is a table by the name of numpy's function.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ def _record(algebra: Algebra, dtype: np.dtype[Any]) -> np.dtype[Any]:
         ("known", np.bool_),
         ("value", value),
         ("unwritten", np.bool_),
+        ("positive", np.bool_),
     ]
     return np.dtype(fields)
 

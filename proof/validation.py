@@ -32,35 +32,13 @@ from ..ir.passes.transform import module_op
 from .algebra import Algebra, Level, algebra_of
 from .counterexample import Counterexample, explained, parameter_names
 from .execution import run, same_terms
+from .inputs import Inputs, candidates
 from .sizes import prove_sizes
 from .terms import NotCoveredError, Terms
 
 _MORE_SIZES = (7, 16, 17, 64)
 """Sizes of tensor functions that are not proved for all sizes: around the factors of loops."""
 _MOST_ITERATIONS = 1 << 14
-
-Inputs = Callable[[Function, Mapping[str, int], int], list[Any]]
-
-
-def whole_inputs(func: Function, sizes: Mapping[str, int], seed: int) -> list[Any]:
-    """Return random inputs whose floats are small whole numbers, and whose integers have signs and reach their limits.
-
-    Sums and products of small whole numbers are exact, so that their order does not show.
-    """
-    rng = np.random.default_rng(seed)
-
-    def widened(value: Any) -> Any:
-        if isinstance(value, tuple):
-            return tuple(map(widened, value))
-        if not isinstance(value, np.ndarray):
-            return value
-        if value.dtype.kind in "iu":
-            info = np.iinfo(value.dtype)
-            low, high = (info.min, info.max) if info.bits == 8 else (max(info.min, -100), 100)
-            return rng.integers(low, high, value.shape, endpoint=True).astype(value.dtype)
-        return value if value.dtype.kind == "b" else rng.integers(-4, 5, value.shape).astype(value.dtype)
-
-    return [widened(v) for v in random_inputs(func, sizes, seed)]
 
 
 class Verdict(enum.Enum):
@@ -253,11 +231,11 @@ class _Pair:
 
     def _unproved(self, sizes: Mapping[str, int], reason: str) -> Finding:
         """Return the finding of a function whose terms differ: inputs on which the results do, or not covered."""
-        for seed in range(3):
-            for inputs in (random_inputs, whole_inputs):
-                wrong = self._sample(sizes, seed, inputs)
-                if wrong is not None:
-                    return wrong
+        assert self.other is not None
+        for seed, inputs in candidates(self.func, self.other):
+            wrong = self._sample(sizes, seed, inputs)
+            if wrong is not None:
+                return wrong
         return Finding(self.name, Verdict.NOT_COVERED, reason=reason)
 
     def _sample(self, sizes: Mapping[str, int], seed: int, inputs: Inputs = random_inputs) -> Finding | None:

@@ -28,8 +28,9 @@ from ...ir.passes.limits import limit
 from ..algebra import Algebra, Level, algebra_of
 from ..counterexample import Counterexample
 from ..execution import run, same_terms, symbolic
+from ..inputs import Inputs, candidates
 from ..terms import NotCoveredError, Terms
-from ..validation import Finding, Inputs, Validation, Verdict, whole_inputs
+from ..validation import Finding, Validation, Verdict
 from .semantics import Lowered, named_function
 from .values import OutsideError, number
 
@@ -126,11 +127,10 @@ class _Kernel:
 
     def _unproved(self, sizes: Mapping[str, int], reason: str) -> Finding:
         """Return the finding of a kernel whose terms differ: inputs on which numbers do, or not covered."""
-        for seed in range(2):
-            for inputs in (random_inputs, whole_inputs):
-                found = self._sample(sizes, seed, inputs)
-                if found is not None:
-                    return Finding(self.name, Verdict.WRONG, counterexample=Counterexample(found))
+        for seed, inputs in candidates(self.func):
+            found = self._sample(sizes, seed, inputs)
+            if found is not None:
+                return Finding(self.name, Verdict.WRONG, counterexample=Counterexample(found))
         return Finding(self.name, Verdict.NOT_COVERED, reason=reason)
 
     def _sample(self, sizes: Mapping[str, int], seed: int, inputs: Inputs) -> Disagreement | None:

@@ -15,7 +15,7 @@ from xdsl.traits import SymbolTable
 from ...interpreter.environment import TableFunctions
 from ...interpreter.machine import Machine, Steps
 from ..algebra import Algebra, Level
-from ..functions import FUNCTIONS
+from ..functions import FUNCTIONS, load
 from ..history import History
 from ..semantics import SymbolicEnvironment
 from ..terms import NotCoveredError, Terms, is_unknown
@@ -103,6 +103,8 @@ class Lowered:
 
     def _load(self, _i: Machine, _op: Any, args: PythonValues) -> PythonValues:
         memory, *indices = args
+        if any(map(is_unknown, indices)):
+            return (load(_terms(memory), indices),)
         at = place(memory, indices)
         if isinstance(memory, Slots):
             if memory.values[at[0]] is None:
@@ -124,6 +126,9 @@ class Lowered:
     def _vector_load(self, _i: Machine, op: Any, args: PythonValues) -> PythonValues:
         memory, *indices = args
         lanes = op.result.type.get_shape()[-1]
+        if any(map(is_unknown, indices)):
+            own = [*indices[:-1], indices[-1] + np.arange(lanes)]
+            return (load(_terms(memory), own).reshape(op.result.type.get_shape()),)
         return (_plain(_terms(memory)[place(memory, indices, lanes)].reshape(op.result.type.get_shape())),)
 
     def _vector_store(self, _i: Machine, op: Any, args: PythonValues) -> PythonValues:
@@ -139,8 +144,10 @@ class Lowered:
         active = np.flatnonzero(number(mask))
         lanes = Terms.lift(self.algebra, rest).copy() if not isinstance(rest, Terms) else rest.copy()
         for lane in active.tolist():
-            at = [*indices[:-1], int(number(indices[-1])) + lane]
-            lanes[lane] = stored(_terms(memory)[place(memory, at)], lanes.dtype)
+            at = [*indices[:-1], indices[-1] + lane]
+            by_data = any(map(is_unknown, indices))
+            element = load(_terms(memory), at) if by_data else _terms(memory)[place(memory, at)]
+            lanes[lane] = stored(element, lanes.dtype)
         return (_plain(lanes),)
 
     def _masked_store(self, _i: Machine, _op: Any, args: PythonValues) -> PythonValues:

@@ -43,6 +43,7 @@ PROGRAMS = {
         "R.nn.max_pool2d(x, pool_size=[2, 2], strides=[2, 2])",
         Level.REASSOCIATED,
     ),
+    "gather": ('i: R.Tensor((3,), "int64"), x: R.Tensor((5, 4), "float32")', "R.take(x, i, axis=0)", Level.BITS),
     "parallel": (
         'x: R.Tensor(("n", 256), "float32"), w: R.Tensor((256, 16), "float32")',
         "R.matmul(x, w)",

@@ -135,6 +135,52 @@ def test_assertions_must_be_the_same():
     assert validate(plain, checked).verdict is Verdict.WRONG
     dropped = validate(checked, plain)
     assert dropped.verdict is Verdict.NOT_COVERED and "is not there after" in dropped.findings[0].reason
-    rare = function(CHECKED.replace("float32(2)", "float32(200)"))
+    rare = function(CHECKED.replace("float32(2)", "float32(2e6)"))
     added = validate(plain, rare)
     assert added.verdict is Verdict.NOT_COVERED and "only there after" in added.findings[0].reason
+
+
+GATHERED = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(I: T.Buffer((3,), "int64"), A: T.Buffer((5,), "float32"), B: T.Buffer((3,), "float32")):
+{body}
+"""
+PLAIN = "for i in range(3):\n    B[i] = A[I[i]]"
+GUARDED = """
+outside = T.alloc_buffer((1,), "int32")
+outside[0] = 0
+for i in range(3):
+    if I[i] < T.int64(0) or I[i] >= T.int64(5):
+        outside[0] = 1
+    B[i] = A[T.max(T.min(I[i], T.int64(4)), T.int64(0))]
+assert outside[0] == 0, "outside"
+"""
+
+
+def gathered(body):
+    lines = "\n".join(f"        {line}" for line in body.strip().split("\n"))
+    return parse_source(GATHERED.format(body=lines))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "verdict"),
+    [
+        ("", "", Verdict.PROVED),
+        (">= T.int64(5)", "> T.int64(5)", Verdict.NOT_COVERED),  # right on all inputs that are defined, but no guard
+        (">= T.int64(5)", ">= T.int64(4)", Verdict.WRONG),
+        ("< T.int64(0)", "<= T.int64(0)", Verdict.WRONG),
+        ("I[i], T.int64(4)", "I[i], T.int64(3)", Verdict.WRONG),
+        ("outside[0] = 1", "outside[0] = 0", Verdict.PROVED),  # asserts nothing, and changes nothing
+    ],
+)
+def test_checks_of_indices_that_the_first_program_uses(old, new, verdict):
+    result = validate(gathered(PLAIN), gathered(GUARDED.replace(old, new) if old else GUARDED))
+    assert result.verdict is verdict, str(result)
+
+
+def test_an_index_of_a_branch_that_data_choose_is_not_always_used():
+    chosen = "for i in range(3):\n    B[i] = T.if_then_else(I[i] < T.int64(5), A[I[i]], T.float32(0))"
+    always = "for i in range(3):\n    B[i] = A[T.max(T.min(I[i], T.int64(4)), T.int64(0))]"
+    assert validate(gathered(chosen), gathered(always)).verdict is not Verdict.PROVED

@@ -139,3 +139,29 @@ def test_elements_that_data_choose_are_functions_of_all_that_they_may_be(algebra
     row = np.maximum(np.minimum(index, 4), 0)
     assert same(load(table.reshape(-1), [row * 2 + 1]), chosen[:, 1])
     assert not same(load(table.reshape(-1), [row * 2]), chosen[:, 1])
+
+
+def test_sums_and_quotients_of_exponentials_are_positive_as_real_numbers():
+    x, y = unknown(REAL, 3), unknown(REAL, 3, name="y")
+    total = np.exp(x) + np.exp(y)
+    assert not (total == 0).numbers().any() and (np.exp(x) / total > 0).numbers().all()
+    for value in (x, x + total, x - x + y, np.exp(x) - np.exp(y), np.where(x > 0, y, total)):
+        assert not (value == 0).data["known"].any()
+    assert not (np.exp(unknown(BITS, 3)) == 0).data["known"].any()  # it may be too small for a float
+
+
+def test_a_softmax_is_the_same_in_an_exponent_whatever_was_subtracted():
+    x, y, m = (unknown(REAL, 3, name=name) for name in "xym")
+
+    def weight(shift):
+        one, other = np.exp(x - shift), np.exp(y - shift)
+        return one / (one + other)
+
+    assert same(np.exp(weight(m)), np.exp(weight(y * 2)))
+    assert not same(np.exp(weight(m)), np.exp(1.0 - weight(m)))
+
+
+@EACH
+def test_exclusive_or(algebra):
+    a, b = unknown(algebra, 3) > 0, unknown(algebra, 3, name="y") > 0
+    assert same(a ^ np.bool_(True), ~a) and same(a ^ b, b ^ a) and not same(a ^ b, a | b)

@@ -1,0 +1,101 @@
+"""Inputs that may show that functions differ: random numbers, whole ones, and those near the functions' constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
+from xdsl.ir import Operation
+
+from ..dialects import relax, tir
+from ..interpreter.compare import Function, random_inputs
+
+Inputs = Callable[[Function, Mapping[str, int], int], list[Any]]
+"""The type of functions that draw inputs: of a function, sizes, and a seed."""
+Draw = Callable[[np.random.Generator, np.ndarray], np.ndarray]
+
+_MOST_CONSTANTS = 64
+_EXTENTS = (2, 4, 8, 16)
+
+
+def candidates(*functions: Function) -> Iterator[tuple[int, Inputs]]:
+    """Yield seeds and functions that draw inputs for the first of two functions that differ, or may."""
+    near = around_constants(functions)
+    for seed in range(3):
+        for inputs in (random_inputs, whole_inputs, near):
+            yield seed, inputs
+    for seed in range(3, 12):
+        yield seed, near
+
+
+def whole_inputs(func: Function, sizes: Mapping[str, int], seed: int) -> list[Any]:
+    """Return random inputs whose floats are small whole numbers, and whose integers have signs and reach their limits.
+
+    Sums and products of small whole numbers are exact, so that their order does not show.
+    """
+
+    def draw(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
+        if like.dtype.kind not in "iu":
+            return rng.integers(-4, 5, like.shape)
+        info = np.iinfo(like.dtype)
+        low, high = (info.min, info.max) if info.bits == 8 else (max(info.min, -100), 100)
+        return rng.integers(low, high, like.shape, endpoint=True)
+
+    return _drawn(draw, func, sizes, seed)
+
+
+def around_constants(functions: Sequence[Operation]) -> Inputs:
+    """Return a function that draws inputs whose floats are near constants of functions, and whose integers are indices.
+
+    A branch, a clamp or a bound of an index depends on a constant; numbers that are far from it do not show it.
+    """
+    constants = sorted({c for f in functions for c in _constants(f)})[:_MOST_CONSTANTS] or [0.0]
+    extents = sorted({int(c) + n for c in constants for n in (0, 1) if 0 < c + n < 1 << 15 and c == int(c)})
+
+    def draw(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
+        if like.dtype.kind in "iu":
+            high = int(rng.choice([*extents, *_EXTENTS]))
+            high = min(high, int(np.iinfo(like.dtype).max))
+            inside = rng.integers(0, high, like.shape)
+            return np.where(rng.random(like.shape) < 0.3, rng.choice([0, high - 1], like.shape), inside)
+        exact = rng.choice(constants, like.shape)
+        near = exact * rng.choice([1, 1 - 2**-10, 1 + 2**-10, 2], like.shape)
+        near = near + rng.choice([0, 0, 2**-12, -(2**-12), 1, -1], like.shape)
+        kind = rng.random(like.shape)
+        return np.where(kind < 0.3, rng.random(like.shape) * 2 - 1, np.where(kind < 0.6, exact, near))
+
+    return lambda func, sizes, seed: _drawn(draw, func, sizes, seed)
+
+
+def _constants(func: Operation) -> Iterator[float]:
+    """Yield the constants of a function, and the extents of its buffers and tensors, as far as they are finite."""
+    for op in func.walk():
+        if isinstance(op, tir.ConstOp) and isinstance(op.value, IntegerAttr | FloatAttr):
+            yield from _finite(op.value.value.data)
+        elif isinstance(op, relax.ConstantOp):
+            data = op.value.numpy()
+            yield from _finite(data.item()) if data.size == 1 else ()
+        for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.args)):
+            if isinstance(value.type, tir.BufferType | relax.TensorType):
+                dims = (d.constant for d in value.type.dims or ())
+                yield from (float(d) for d in dims if d is not None)
+
+
+def _finite(value: float) -> list[float]:
+    return [float(value)] if np.isfinite(value) and abs(value) < 1e6 else []
+
+
+def _drawn(draw: Draw, func: Function, sizes: Mapping[str, int], seed: int) -> list[Any]:
+    """Return inputs whose arrays of numbers are drawn by a function."""
+    rng = np.random.default_rng(seed)
+
+    def redrawn(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(redrawn, value))
+        if not isinstance(value, np.ndarray) or value.dtype.kind == "b":
+            return value
+        return np.asarray(draw(rng, value)).astype(value.dtype)
+
+    return [redrawn(v) for v in random_inputs(func, sizes, seed)]
