@@ -52,8 +52,8 @@ def compute(name: str, *inputs: Any) -> Any:
     if algebra.level is not Level.BITS or dtype.kind in "iub":
         result = _absorbed(name, result, operands)
     result = _neutral(name, algebra, result, operands)
-    if name in ("maximum", "minimum") and dtype.kind in "iu":
-        _bound(name, result, *operands)
+    if name in ("maximum", "minimum") and (algebra.level is not Level.BITS or dtype.kind in "iu"):
+        result = _clamped(name, result, operands)
     if algebra.decided and name in ("less", "less_equal"):
         result = _decided(result)
     if algebra.level is Level.REAL and operands[0].dtype.kind not in "iub":
@@ -119,15 +119,22 @@ def _noted(name: str, result: Terms, *operands: Terms) -> Terms:
     return result
 
 
-def _bound(name: str, result: Terms, x: Terms, limit: Terms) -> None:
-    """Note the bounds of integers that are clamped by a constant."""
-    if not limit.data["known"].all():
-        return
+def _clamped(name: str, result: Terms, operands: Sequence[Terms]) -> Terms:
+    """Note the bounds of what is clamped by constants; a clamp beyond known bounds changes nothing."""
     bounds = result.algebra.bounds
-    words, results = (fp.packed(t.data["term"][..., 0, :]).reshape(-1).tolist() for t in (x, result))
-    for word, new, value in zip(words, results, limit.data["value"].reshape(-1).tolist(), strict=True):
-        low, high = bounds.get(word, (-math.inf, math.inf))
-        bounds[new] = (max(low, value), max(high, value)) if name == "maximum" else (min(low, value), min(high, value))
+    for x, limit in (operands, operands[::-1]):
+        if not limit.data["known"].all() or x.data["known"].all():
+            continue
+        nothing = list[bool]()
+        rows = (fp.packed(t.data["term"][..., 0, :]).reshape(-1).tolist() for t in (x, result))
+        for word, new, value in zip(*rows, limit.data["value"].reshape(-1).tolist(), strict=True):
+            low, high = bounds.get(word, (-math.inf, math.inf))
+            nothing.append(low >= value if name == "maximum" else high <= value)
+            if new != word:
+                bounds[new] = tuple((max if name == "maximum" else min)(end, value) for end in (low, high))
+        where = np.array(nothing, bool).reshape(result.shape)
+        return result.with_data(np.where(where, x.data, result.data)) if where.any() else result
+    return result
 
 
 def _condition(name: str, inputs: Sequence[Any]) -> Terms | None:
@@ -180,6 +187,11 @@ def _xor(kind: Any, a: Array, b: Array) -> Array:
     return kind.add(kind.add(a, b), kind.add(both, both))
 
 
+def _absolute(kind: Any, a: Array) -> Array:
+    """Return absolute values: a function of the square, which a number shares with its negation only."""
+    return kind.opaque("absolute", fp.packed(fp.multiply(a[..., 0, :], a[..., 0, :])))
+
+
 def _divide(kind: Any, a: Array, b: Array) -> Array:
     return kind.divide(a, b)
 
@@ -196,6 +208,7 @@ _LAWS: dict[str, Callable[..., Array]] = {
     "logical_or": lambda kind, a, b: _not(kind, _and(kind, _not(kind, a), _not(kind, b))),
     "logical_xor": _xor,
     "positive": lambda _kind, a: a,
+    "absolute": _absolute,
 }
 
 

@@ -297,6 +297,27 @@ class SymbolicRelax(RelaxSemantics):
 
     env: SymbolicEnvironment
 
+    def table(self) -> dict[type[Operation], Implementation]:
+        return {**super().table(), relax.IfOp: self._if}
+
+    def _if(self, interpreter: Machine, op: relax.IfOp, args: PythonValues) -> Steps:
+        """Run a branch; where data choose it, run both, and select between their results."""
+        if not is_unknown(args[0]):
+            return (yield interpreter.region(op.then_region if bool(args[0]) else op.else_region, (), "if"))
+        sides = []
+        self.env.branches += 1
+        for region in (op.then_region, op.else_region):
+            sides.append((yield interpreter.region(region, (), "if")))
+        self.env.branches -= 1
+        return tuple(self._chosen(args[0], a, b) for a, b in zip(*sides, strict=True))
+
+    def _chosen(self, condition: Terms, a: Any, b: Any) -> Any:
+        if isinstance(a, tuple):
+            return tuple(self._chosen(condition, x, y) for x, y in zip(a, b, strict=True))
+        if not isinstance(a, Terms | np.ndarray | np.generic) or np.shape(a) != np.shape(b):
+            raise NotCoveredError("data decide the shape of a result, or which object it is")
+        return FUNCTIONS[np.where](self.env.algebra, condition, a, b)
+
     def operator(self, _i: Any, op: Any, args: PythonValues) -> PythonValues:
         name = op.name.removeprefix("relax.")
         function = RELAX.get(name) or operators.OPERATORS.get(name)

@@ -23,6 +23,7 @@ _OLDER = (
     (r"\bT\.sblock\(", "T.block("),
     (r"\bT\.sblock_attr\(", "T.block_attr("),
     (r"@T\.prim_func\(([^)]*)\)", lambda m: "@T.prim_func(private=True)" if "private=True" in m[1] else "@T.prim_func"),
+    (r"\bout_ty=", "out_sinfo="),
     (r'"reduce_scope", 0\)', '"reduce_scope", T.reinterpret("handle", T.uint64(0)))'),
     (r"tirx\.", "tir."),
     (r', mode="fast"', ""),
@@ -49,9 +50,20 @@ def _attributes(match: re.Match[str]) -> str:
     return "\n".join(indent + call for call in calls)
 
 
+def _viewed(match: re.Match[str]) -> str:
+    """Return the view of a buffer under another shape, `B = A.view(4, n)`, as a declaration."""
+    indent, name, source, extents = match.groups()
+    found = re.search(
+        rf'\b{source}(?:: T\.Buffer| = T\.\w*buffer)\([^"]*(?:"[^"]*[*+/ ][^"]*"[^"]*)*"(\w+)"', match.string
+    )
+    dtype = f', "{found[1]}"' if found else ""
+    return f"{indent}{name} = T.decl_buffer(({extents},){dtype}, data={source}.data)"
+
+
 def older(text: str) -> str:
     """Return a program of TVM 0.27 in the words of 0.20."""
     text = re.sub(r"(?m)^( *)(with |)T\.attr\(\{(.*)\}\)(:?)$", _attributes, text)
+    text = re.sub(r"(?m)^( *)(\w+) = (\w+)\.view\((.*)\)$", _viewed, text)
     for pattern, word in _OLDER:
         text = re.sub(pattern, word, text)
     return _own_variables(text) if "TypeVar(" in text else text
@@ -67,14 +79,38 @@ def _own_variables(text: str) -> str:
     }
     tree.body = [node for node in tree.body if not isinstance(node, ast.Assign)]
     for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
-        if "R.function" not in ast.unparse(function.decorator_list[0]):
-            continue
+        matches = [] if "R.function" in ast.unparse(function.decorator_list[0]) else _matched_buffers(function)
         inside = [*([] if function.returns is None else _in_order(function.returns)), *_in_order(function)]
+        inside += [node for match in matches for node in _in_order(match)]
         used = dict.fromkeys(n.id for n in inside if isinstance(n, ast.Name) and n.id in names)
+        function.body[:0] = matches
         for annotation in [*(a.annotation for a in function.args.args), function.returns]:
             _quote_extents(annotation)
         function.body[:0] = ast.parse("\n".join(f"{name} = T.int64()" for name in used)).body
     return ast.unparse(tree)
+
+
+def _matched_buffers(function: ast.FunctionDef) -> list[ast.stmt]:
+    """Make parameters that are buffers of symbolic extents handles, and return the statements that match them."""
+    matches = list[ast.stmt]()
+    for arg in function.args.args:
+        call = arg.annotation
+        if not isinstance(call, ast.Call) or all(isinstance(n, ast.Constant) for n in call.args[:1]):
+            continue
+        shape = call.args[0]
+        elements = shape.elts if isinstance(shape, ast.Tuple) else []
+        texts = [
+            e.value if isinstance(e, ast.Constant) and isinstance(e.value, str) else ast.unparse(e) for e in elements
+        ]
+        if re.search(r"(?<![\w.])(?!T\b)[A-Za-z_]\w*", " ".join(texts).replace("T.int64", "")) is None:
+            continue
+        call.args[0] = ast.parse(f"({', '.join(texts)},)", mode="eval").body
+        match = (
+            f"{arg.arg} = T.match_buffer(var_{arg.arg}, {', '.join(map(ast.unparse, (*call.args, *call.keywords)))})"
+        )
+        arg.arg, arg.annotation = f"var_{arg.arg}", ast.parse("T.handle", mode="eval").body
+        matches += ast.parse(match).body
+    return matches
 
 
 def _quote_extents(annotation: ast.expr | None) -> None:

@@ -50,6 +50,10 @@ WRONG = {
         ("check_1", lambda n: n, "times as many"),
         ("check_3", lambda text, count: text, "shape (3,)"),
     ],
+    "09_a_proof": [
+        ("check_1", ["bits", "bits", "bits", "wrong"], "not `bits`"),
+        ("check_2", lambda op, emit: op.operands[0], "wrong @main"),
+    ],
 }
 """Of notebooks: a check, an answer that is wrong, and part of what is said of it."""
 

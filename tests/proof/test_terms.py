@@ -52,6 +52,7 @@ def test_known_numbers_are_computed_as_numpy_does(algebra, row):
 
 LAWS = {
     "x + y = y + x": (Level.BITS, lambda x, y, z: x + y, lambda x, y, z: y + x),
+    "|-x| = |x|": (Level.BITS, lambda x, y, z: np.abs(-x), lambda x, y, z: np.abs(x)),
     "x - y = -(y - x) + 0": (Level.REASSOCIATED, lambda x, y, z: x - y, lambda x, y, z: -(y - x)),
     "(x + y) + z = x + (y + z)": (Level.REASSOCIATED, lambda x, y, z: (x + y) + z, lambda x, y, z: x + (y + z)),
     "(x y) z = x (y z)": (Level.REASSOCIATED, lambda x, y, z: (x * y) * z, lambda x, y, z: x * (y * z)),
