@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from inspect import signature
+from typing import Any, Never
 
+from ..diagnostics import ArgumentsError, suggestion
 from ..driver.build import build
 from ..runtime.executable import Executable
 from .compiled import Compiled, callable_function
@@ -25,6 +27,7 @@ def compile(
     function: str | None = None,
     fallback: str = "auto",
     validate: str | None = None,
+    **others: Never,
 ) -> Any:
     """Compile a model for this machine (or for `target`).
 
@@ -48,14 +51,25 @@ def compile(
     ("error"). `validate="proof"` proves each pass, as `build` does, whose findings are `f.executable.proofs`.
 
     Returns a `Compiled`. Raises `ArgumentError` for a model of an unknown kind, `MissingPackage` with the pip line,
-    `UnsupportedOperators` with all operators that cannot be imported, `OSError`, and what `build` raises.
+    `UnsupportedOperators` with all operators that cannot be imported, `OSError`, and what `build` raises;
+    `ArgumentsError` for `others`: there are no more keywords.
     """
+    if others:
+        raise _unknown_keyword(next(iter(others)))
     args = (inputs, *more) if more else _arguments(inputs)
     options = Options(
         args, kwargs, dynamic_shapes, input_shapes, params, target, pipeline, function, fallback, validate
     )
     source = read(model, options)
     return _compiled(source, options) if isinstance(source, Program) else source
+
+
+def _unknown_keyword(name: str) -> ArgumentsError:
+    keywords = [
+        k for k, p in signature(compile).parameters.items() if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    message = f"tirax.compile has no keyword '{name}'"
+    return ArgumentsError(message, hint=suggestion(name, keywords), expected=", ".join(keywords))
 
 
 def _arguments(inputs: Any) -> tuple[Any, ...] | None:

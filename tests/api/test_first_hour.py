@@ -97,6 +97,8 @@ PATHS: dict[str, tuple[Callable[[Any], Any], str]] = {
 """Files that are missing, damaged or of another kind."""
 
 OPTIONS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "a misspelt keyword": (lambda f: tirax.compile(module(), dynamic_shape={}), "did you mean 'dynamic_shapes'"),
+    "another's keyword": (lambda f: tirax.compile(module(), opt_level=3), "no keyword 'opt_level'"),
     "a GPU": (lambda f: tirax.compile(module(), target="cuda"), "tirax generates code for CPUs only"),
     "an unknown CPU": (lambda f: tirax.compile(module(), target="llvm -mcpu=zen99"), "did you mean 'znver"),
     "an unknown feature": (lambda f: tirax.compile(module(), target="llvm -mattr=+avx513"), "did you mean 'avx512f'"),
