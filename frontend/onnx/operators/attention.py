@@ -247,10 +247,15 @@ def _rotary(node: Node, x: Value, cos: Value, sin: Value, positions: Value | Non
     if x.rank == 3 and not heads:
         size = cos.dims[-1] * 2
         heads = (x.dims[2] // size).constant or 0
-    data = split_heads(node, x, heads)
     tables = [as_value(t if positions is None else node.emit(op("take", t, positions, axis=0))) for t in (cos, sin)]
+    return rotated_by(node, x, tables[0], tables[1], heads)
+
+
+def rotated_by(node: Node, x: Value, cos: Value, sin: Value, heads: int | None = None) -> Expr:
+    """Rotate heads by tables (batch, length, width / 2), as the attributes of a rotary embedding say."""
+    data = split_heads(node, x, node.attr("num_heads", 0) if heads is None else heads)
     width = node.attr("rotary_embedding_dim") or None
-    y = rotated(node, data, tables[0], tables[1], width, bool(node.attr("interleaved", 0)))
+    y = rotated(node, data, cos, sin, width, bool(node.attr("interleaved", 0)))
     return join_heads(y) if x.rank == 3 else y
 
 

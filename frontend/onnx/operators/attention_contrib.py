@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....dialects.sym.expr import SymExpr
 from ....dialects.sym.operators import maximum
-from ....handles.relax.expr import Expr
+from ....handles.relax.expr import Expr, PrimValue
 from ....topi.nn import cached
 from ..node import Node
 from ..table import MICROSOFT, converter
 from ..values import Value, as_value, op
-from .attention import Mask, join_heads, not_after, positions_of, rotated, scaled_attention, split_heads
+from .attention import Mask, join_heads, not_after, positions_of, rotated, rotated_by, scaled_attention, split_heads
 
 
 def _key_padding(node: Node, mask: Value, k: Value, fill: float) -> Mask:
@@ -97,6 +98,78 @@ def multi_head_attention(
         mask.forbid(node, not_after(q.dims[2], k.dims[2], k.dims[2] - q.dims[2]))
     y, _ = scaled_attention(node, q, k, v, mask, node.attr("scale") or None)
     return join_heads(y), k, v
+
+
+@converter("DecoderMaskedMultiHeadAttention", domain=MICROSOFT)
+def decoder_attention(
+    node: Node,
+    query: Value,
+    key: Value | None = None,
+    value: Value | None = None,
+    padding: Value | None = None,
+    attention_bias: Value | None = None,
+    past_key: Value | None = None,
+    past_value: Value | None = None,
+    past_length: Value | None = None,
+    beams: Value | None = None,
+    sources: Value | None = None,
+    bias: Value | None = None,
+) -> Any:
+    """Attention of one query: keys and values follow those of before, or take a place in their buffers."""
+    if node.wants(3) or sources is not None:
+        raise node.unsupported("scores as an output, or several beams")
+    q, k, v = _three(node, query, key, value, bias, node.attr("num_heads"))
+    mask, extent = Mask(), None
+    if past_key is not None and past_value is not None:
+        pairs = ((past_key, k), (past_value, v))
+        if node.attr("past_present_share_buffer", 0):
+            if past_length is None:
+                raise node.error("the number of the keys before is missing")
+            place = node.emit(op("reshape", op("astype", past_length, dtype="int64"), (1,)))
+            first = node.emit(op("broadcast_to", place, (q.dims[0],)))
+            extent = past_key.dims[2]
+            k, v = (as_value(node.emit(node.call_te(cached, old, new, first, extent))) for old, new in pairs)
+            if padding is not None or attention_bias is not None:
+                extent = padding.dims[1] if padding is not None else as_value(attention_bias).dims[3]
+            mask.forbid(node, op("less_equal", positions_of(extent, (1, 1, 1, -1)), place))
+        else:
+            k, v = (as_value(node.emit(op("concat", [old, new], axis=2))) for old, new in pairs)
+    extent = extent or k.dims[2]
+    if padding is not None:
+        if padding.rank != 2:
+            raise node.unsupported(f"a mask of shape {[str(d) for d in padding.dims]}")
+        mask.bias = _key_padding(node, padding, k, node.attr("mask_filter_value", -10000.0)).bias
+    _with_bias(node, mask, attention_bias)
+    own_k, own_v = (_first_keys(node, t, extent) for t in (k, v))
+    y, _ = scaled_attention(node, q, own_k, own_v, mask, node.attr("scale") or None)
+    return join_heads(y), k, v
+
+
+def _first_keys(node: Node, x: Value, extent: SymExpr) -> Value:
+    """Return the part of a buffer of keys or values that masks are of."""
+    if x.dims[2] == extent:
+        return x
+    return as_value(node.emit(op("strided_slice", x, axes=[2], begin=[0], end=[PrimValue(extent)])))
+
+
+@converter("MRotaryEmbedding", domain=MICROSOFT)
+def rotary_embedding_of_streams(node: Node, x: Value, positions: Value, cos: Value, sin: Value) -> Any:
+    """Apply rotary embeddings whose angles are those of a time, a height or a width, by parts of a head."""
+    if node.attr("is_packed_batching", 0) or node.attr("scale", 1.0) != 1.0:
+        raise node.unsupported("packed batches, or a scale")
+    sections = node.attr("mrope_section")
+    if node.attr("mrope_layout", 0):
+        of = [j % 3 if j % 3 and j < 3 * sections[j % 3] else 0 for j in range(sum(sections))]
+    else:
+        of = [stream for stream, count in enumerate(sections) for _ in range(count)]
+
+    def table(whole: Value) -> Value:
+        streams = as_value(node.emit(op("take", whole, positions, axis=0)))
+        t, h, w = (op("take", streams, Value.constant(i, "int64"), axis=0) for i in range(3))
+        own = [Value.constant([stream == i for stream in of], "bool") for i in (1, 2)]
+        return as_value(node.emit(op("where", own[1], w, node.emit(op("where", own[0], h, t)))))
+
+    return rotated_by(node, x, table(cos), table(sin))
 
 
 def _three(

@@ -96,6 +96,14 @@ def conv_transpose(node: Node, x: Value, weight: Value, bias: Value | None = Non
     return y if bias is None else op("add", y, by_channel(bias, rank))
 
 
+@converter("ConvTransposeWithDynamicPads", domain=MICROSOFT)
+def conv_transpose_of_pads(
+    node: Node, x: Value, weight: Value, pads: Value | None = None, bias: Value | None = None
+) -> Expr:
+    own = {} if pads is None else {"pads": node.ints("pads", pads)}
+    return conv_transpose(node.with_attributes({"group": 1, **node.attributes, **own}), x, weight, bias)
+
+
 def _transposed_padding(
     node: Node, x: Value, size: list[int], strides: list[int], dilations: list[int], extra: list[int]
 ) -> list[int]:

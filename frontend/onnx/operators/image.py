@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....dialects.dtypes import dtype_of
 from ....dialects.sym.expr import SymExpr
 from ....handles.relax.expr import Expr
 from ....handles.struct_info import ShapeStructInfo
 from ....topi.detection import non_max_suppression, roi_align
+from ....topi.sampling import crop_and_resize
 from ..node import Node
-from ..table import converter
+from ..table import MICROSOFT, converter
 from ..values import Value, as_value, op
 
 
@@ -96,6 +98,17 @@ def roi_align_(node: Node, x: Value, rois: Value, batches: Value) -> Expr:
         half,
         node.attr("mode", "avg"),
     )
+
+
+@converter("CropAndResize", domain=MICROSOFT)
+def crop_and_resize_(node: Node, x: Value, boxes: Value, batches: Value, size: Value) -> Expr:
+    """Return boxes of images, resized to one size."""
+    method = {"bilinear": "bilinear", "nearest": "nearest_neighbor"}.get(node.attr("mode", "bilinear"))
+    if method is None:
+        raise node.error("an attribute has a value that means nothing here", found=node.attr("mode"))
+    extents, dtype = node.ints("crop_size", size), dtype_of(x.dtype)
+    outside = node.attr("extrapolation_value", 0.0)
+    return node.call_te(crop_and_resize, x, boxes, batches, extents, [0, 1, 2, 3], method, outside, dtype)
 
 
 @converter("NonMaxSuppression")

@@ -19,14 +19,11 @@ def _of(reason: str, names: str) -> None:
 
 
 _of(_SEARCH, "BeamSearch GreedySearch Sampling WhisperBeamSearch BifurcationDetector NGramRepeatBlock")
-_of(_PACKED, "MatMulFpQ4 GatherPacked QMoE SparseToDenseMatMul")
+_of(_PACKED, "MatMulFpQ4 GatherPacked SparseToDenseMatMul")
 _of(
     _ONE_MODEL,
-    "CausalConvWithState EngramGate GatedDeltaNet HyperConnectionPostMix "
-    "HyperConnectionPreMix LinearAttention MRotaryEmbedding MoEGroupRouter NGramHashMapping "
-    "VarlenCausalConvWithState VarlenNGramHashMapping AttnLSTM WordConvEmbedding DynamicTimeWarping "
+    "GatedDeltaNet VarlenCausalConvWithState VarlenNGramHashMapping AttnLSTM WordConvEmbedding DynamicTimeWarping "
     "MurmurHash3 SparseAttention",
 )
 _of("strings: ONNX's `StringSplit` and `RegexFullMatch` are converted", "Tokenizer")
 _of("for ONNX Runtime's own tests", "SampleOp MaxpoolWithMask")
-_of("not converted yet", "DecoderMaskedMultiHeadAttention CropAndResize ConvTransposeWithDynamicPads")
