@@ -27,7 +27,7 @@ def of_transformers(name: str) -> Case:
     from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
     tried: list[str] = []
-    for strength in (2, 1, 0):
+    for strength in (2, 3, 1, 0):
         try:
             config = narrowed(CONFIG_MAPPING[name](), strength)
             make = _class_of(name, config)
@@ -46,7 +46,8 @@ def _class_of(name: str, config: Any) -> Callable[[Any], Any]:
     from transformers.models.auto.modeling_auto import MODEL_MAPPING
 
     if type(config) in MODEL_MAPPING:
-        return AutoModel.from_config
+        classes = MODEL_MAPPING[type(config)]
+        return classes[0] if isinstance(classes, tuple) else AutoModel.from_config
     module = importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
     classes = [
         c for c in vars(module).values()
@@ -59,15 +60,15 @@ def _class_of(name: str, config: Any) -> Callable[[Any], Any]:
 
 
 def _running(model: Any) -> Case:
-    last = "no arguments"
+    errors: list[str] = []
     for arguments in candidates(model):
         try:
             with torch.no_grad():
                 if tensors_of(model(**arguments)):
                     return model, arguments
         except Exception as error:  # noqa: BLE001 - the next arguments may do
-            last = f"{type(error).__name__}: {str(error)[:160]} {[*arguments]}"
-    raise NoCase(last)
+            errors.append(f"{type(error).__name__}: {str(error)[:160]} {[*arguments]}")
+    raise NoCase(" / ".join(errors[:1] + errors[1:][-1:]) or "no arguments")
 
 
 def tensors_of(result: Any) -> list[torch.Tensor]:

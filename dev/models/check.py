@@ -75,7 +75,7 @@ def _export(module: Any, args: Any, shapes: Any = None) -> Any:
 
 
 def _static(module: Any, args: Any, line: Line) -> str:
-    if line.get("interpret") and line.get("dynamic", "").startswith("agrees"):
+    if line.get("dynamic", "").startswith("agrees"):
         line["native"] = line["dynamic native"]
         return "agrees: as with symbolic sizes"
     try:

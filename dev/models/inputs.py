@@ -24,9 +24,10 @@ def field(config: Any, *names: str, default: Any = None) -> Any:
     return default
 
 
-def _ids(length: int) -> torch.Tensor:
+def _ids(length: int, config: Any = None) -> torch.Tensor:
     generator = torch.Generator().manual_seed(0)
-    return torch.randint(VOCABULARY - 8, VOCABULARY - 1, (_BATCH, length), generator=generator)
+    most = min(VOCABULARY, field(config, "vocab_size", default=VOCABULARY)) if config is not None else VOCABULARY
+    return torch.randint(max(most - 8, 0), most - 1, (_BATCH, length), generator=generator)
 
 
 def _noise(*shape: int) -> torch.Tensor:
@@ -62,21 +63,32 @@ def _waves(config: Any) -> Iterator[torch.Tensor]:
     yield from _sounds(config)
 
 
+def _span(config: Any) -> int:
+    length = field(config, "context_length", "prediction_length", default=32)
+    return length + max(field(config, "lags_sequence", default=[0]))
+
+
 def _series(config: Any) -> Iterator[torch.Tensor]:
     length = field(config, "context_length", "prediction_length", default=32)
     yield _noise(_BATCH, length, field(config, "num_input_channels", default=1))
-    yield _noise(_BATCH, length + max(field(config, "lags_sequence", default=[0])))
+    yield _noise(_BATCH, _span(config))
 
 
 _MADE: dict[str, Callable[[Any], Iterator[torch.Tensor]]] = {
-    "input_ids": lambda c: iter([_ids(_LENGTH), _ids(_LENGTH)[..., None].repeat(1, 1, 4)]),
-    "decoder_input_ids": lambda c: iter([_ids(_SHORT)]),
+    "input_ids": lambda c: iter([_ids(_LENGTH, c), _ids(_LENGTH, c)[..., None].repeat(1, 1, 4)]),
+    "decoder_input_ids": lambda c: iter([_ids(_SHORT, c)]),
     "attention_mask": lambda c: iter([torch.ones(_BATCH, _LENGTH, dtype=torch.int64)]),
     "bbox": lambda c: iter([torch.ones(_BATCH, _LENGTH, 4, dtype=torch.int64)]),
     "pixel_values": _pictures, "pixel_values_videos": _pictures, "images": _pictures,
     "input_values": _waves, "input_features": _sounds, "spectrogram": _sounds,
     "inputs_embeds": _features, "hidden_states": _features, "input_embeds": _features,
-    "past_values": _series,
+    "past_values": _series, "past_values_padding": lambda c: iter([torch.zeros(_BATCH, _span(c), dtype=torch.int64)]),
+    "freq": lambda c: iter([torch.zeros(_BATCH, 1, dtype=torch.int64)]),
+    "past_observed_mask": lambda c: (torch.ones_like(v) for v in _series(c)),
+    "past_time_features": lambda c: iter([_noise(_BATCH, _span(c), field(c, "num_time_features", default=1) or 1)]),
+    "cache_position": lambda c: iter([torch.arange(_LENGTH)]),
+    "token_type_ids": lambda c: iter([torch.zeros(_BATCH, _LENGTH, dtype=torch.int64)]),
+    "position_ids": lambda c: iter([torch.arange(_LENGTH)[None]]),
 }  # fmt: skip
 
 
@@ -87,7 +99,7 @@ def candidates(model: Any) -> Iterator[dict[str, torch.Tensor]]:
     required = [n for n, p in names.items() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
     sets: list[list[str]] = []
     for main in dict.fromkeys([*first, *required[:1]]):
-        needed = list(dict.fromkeys([main, *(n for n in required if n in _MADE)]))
+        needed = list(dict.fromkeys([main, *required]))
         more = [n for n in ("decoder_input_ids",) if n in names]
         masks = ["attention_mask"] if "attention_mask" in names and main == "input_ids" else []
         sets += [[*needed, *masks], needed, [*needed, *more, *masks], [*needed, *more]]

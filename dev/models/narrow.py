@@ -7,7 +7,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 WIDTH, HEADS, HEAD, INNER, VOCABULARY, LENGTH, IMAGE, PATCH = 32, 2, 16, 64, 100, 64, 32, 8
-_LAYERS = re.compile(r"(^|_)(num_layers|n_layers?|num_hidden_layers|num_.*layers|.*_layers|depth|num_blocks|.*_depth)$")
+_LAYERS = re.compile(
+    r"(^|_)(num_layers|n_layers?|num_hidden_layers|num_.*layers|.*_layers|depth|num_blocks|.*_depth|"
+    r"num_self_attends_per_block)$"
+)
 _RULES: tuple[tuple[str, int], ...] = (
     (r"vocab_size|.*_vocab_size", VOCABULARY),
     (r"num_key_value_heads|.*_key_value_heads|n_head_kv|num_kv_heads", 1),
@@ -25,21 +28,27 @@ _RULES: tuple[tuple[str, int], ...] = (
     (r".*patch_size", PATCH),
     (r"num_queries|num_query_tokens|num_latents|num_codebooks", 8),
     (r"num_.*denoising", 0),
-    (r"codebook_size|num_embeddings|n_embed", INNER),
-    (r".*hidden_(size|dim)|d_model|n_embd|.*embed(ding)?_(dim|size)|hidden_channels|dim|.*_dim|width|.*_channels|.*_size",
-     WIDTH),
+    (r"mm_tokens_per_image", 4),
+    (r"codebook_size|num_embeddings|n_embed|d_inner", INNER),
+    (r".*hidden_(size|dim)|d_model|n_embd|.*embed(ding)?_(dim|size)|hidden_channels|dim|.*_dim|width|.*_channels|.*_size|"
+     r"d_latents|upsample_groups|.*_dimension", WIDTH),
 )  # fmt: skip
 _KEPT = frozenset(
     (
         "num_channels", "in_channels", "in_chans", "temporal_patch_size", "spatial_merge_size", "num_labels",
         "conv_kernel_size", "kernel_size", "chunk_size", "tubelet_size", "merge_size", "type_vocab_size",
         "out_channels", "mamba_chunk_size", "chunk_size_feed_forward", "conv_dim", "action_dim", "state_dim",
-        "num_patches", "d_conv",
+        "num_patches", "d_conv", "num_feat_extract_layers",
         "mamba_d_conv", "batch_size",
     )
 )  # fmt: skip
 _BY_LAYER = {"layer_types": ["full_attention"] * 2, "mlp_layer_types": ["dense", "sparse"]}
 """What some configurations leave to the checkpoint."""
+_FILLED = {"num_experts": 4, "top_k_experts": 2, "moe_intermediate_size": INNER}
+"""The same of fields that are None in models without experts, too."""
+_COEFFICIENTS = {"width_coefficient": 0.5, "depth_coefficient": 0.5}
+_EQUAL_TO_WIDTH = ("decoder_in_channels",)
+"""Lists of channels that are all the width of the model."""
 _SMALLEST = 17
 """Sizes below this are left as they are."""
 
@@ -47,10 +56,21 @@ _SMALLEST = 17
 def narrowed(config: Any, strength: int = 2) -> Any:
     """Return a narrow configuration of the class of `config`.
 
-    `strength` 2 changes all widths, 1 only layers, experts, vocabulary and length, 0 nothing but the layers.
+    `strength` 3 changes all widths, and numbers of experts that are None; 2 all widths, 1 only layers, experts,
+    vocabulary and length, 0 nothing but the layers.
     """
+    if config.model_type == "timm_backbone":
+        config = _backbone(config)
     changes = dict(_changes(config, strength))
     return type(config)(**changes)
+
+
+def _backbone(config: Any) -> Any:
+    """Return a backbone of transformers that has the stages of one of timm."""
+    from transformers import ResNetConfig
+
+    stages = config.out_indices or (4,)
+    return ResNetConfig(out_features=[f"stage{s}" for s in stages if 1 <= s <= 4] or ["stage4"])  # noqa: PLR2004
 
 
 def _changes(config: Any, strength: int) -> Iterator[tuple[str, Any]]:
@@ -59,20 +79,42 @@ def _changes(config: Any, strength: int) -> Iterator[tuple[str, Any]]:
     for name, value in fields.items():
         if hasattr(value, "to_dict"):
             yield name, narrowed(value, strength)
-        elif value is None and name in _BY_LAYER:
-            yield name, _BY_LAYER[name]
-        elif isinstance(value, bool) or value is None:
             continue
-        elif isinstance(value, int):
-            yield from ((name, new) for new in [_number(name, value, layers, strength)] if new != value)
-        elif isinstance(value, list | tuple) and value:
-            yield from ((name, new) for new in [_list(name, list(value), fields, layers, strength)] if new != value)
-        elif isinstance(value, Mapping) and "rope_theta" in value and strength == 2:
-            part = float(value.get("partial_rotary_factor", 1))
-            half = max(3, int(HEAD * part) // 2)
-            yield name, {**value, "mrope_section": [half - 2 * (half // 3), half // 3, half // 3]}
+        new = _completed(name, value, fields, strength)
+        if new is None and not isinstance(value, bool):
+            new = _smaller(name, value, fields, layers, strength)
+        if new is not None and new != value:
+            yield name, new
     if "use_cache" in fields:
         yield "use_cache", False
+    if getattr(config, "_out_features", None):
+        yield "out_features", list(config._out_features)
+    if {"expand", "num_heads", "head_dim", "hidden_size"} <= fields.keys() and strength >= 2:  # noqa: PLR2004
+        yield "num_heads", WIDTH * fields["expand"] // HEAD
+        yield from (("n_groups", 2) for _ in range("n_groups" in fields))
+
+
+def _completed(name: str, value: Any, fields: Mapping[str, Any], strength: int) -> Any:
+    """Return what a configuration leaves to the checkpoint, or None."""
+    if value is None and (name in _BY_LAYER or (strength > 2 and name in _FILLED)):  # noqa: PLR2004
+        return {**_BY_LAYER, **_FILLED}[name]
+    if name == "rope_parameters" and value == {}:
+        return {t: {"rope_theta": 10000.0, "rope_type": "default"} for t in set(fields.get("layer_types", ()))}
+    return None
+
+
+def _smaller(name: str, value: Any, fields: Mapping[str, Any], layers: list[int], strength: int) -> Any:
+    if name in _COEFFICIENTS:
+        return min(value, _COEFFICIENTS[name])
+    if isinstance(value, int):
+        return _number(name, value, layers, strength)
+    if isinstance(value, list | tuple) and value:
+        return type(value)(_list(name, list(value), fields, layers, strength))
+    if isinstance(value, Mapping) and "rope_theta" in value and strength >= 2:  # noqa: PLR2004
+        part = float(value.get("partial_rotary_factor", 1))
+        half = max(3, int(HEAD * part) // 2)
+        return {**value, "mrope_section": [half - 2 * (half // 3), half // 3, half // 3]}
+    return None
 
 
 def _layers_kept(fields: Mapping[str, Any]) -> list[int]:
@@ -91,9 +133,9 @@ def _by_layer(name: str, value: Any) -> bool:
 
 
 def _number(name: str, value: int, layers: list[int], strength: int) -> int:
-    if name in ("num_hidden_layers", "n_layer"):
+    if name in ("num_hidden_layers", "n_layer", "num_self_attends_per_block"):
         return min(value, len(layers))
-    if _LAYERS.match(name):
+    if _LAYERS.match(name) and name not in _KEPT:
         return min(value, 2)
     if strength == 0 or name in _KEPT:
         return value
@@ -112,10 +154,27 @@ def _list(name: str, value: list[Any], fields: Mapping[str, Any], layers: list[i
     count = fields.get("num_hidden_layers") or fields.get("n_layer")
     if len(value) == count and _by_layer(name, value):
         return [value[i] for i in layers]
-    if name in ("depths", "num_blocks", "layers", "encoder_depths", "decoder_depths", "depth"):
+    if name == "backbone_feature_sizes":
+        return _features(value, fields) if strength >= 2 else value  # noqa: PLR2004
+    if name in _EQUAL_TO_WIDTH:
+        return [min(v, WIDTH) for v in value] if strength >= 2 else value  # noqa: PLR2004
+    if name in ("depths", "num_blocks", "layers", "encoder_depths", "decoder_depths", "depth", "num_block_repeats"):
         return [min(v, 1) if isinstance(v, int) else v for v in value]
     wide = isinstance(value[0], int) and max(v for v in value if isinstance(v, int)) >= 64  # noqa: PLR2004
-    if strength == 2 and wide and re.search(r"hidden|embed|channels|dims?$|sizes$", name) and "image" not in name:  # noqa: PLR2004
+    if strength >= 2 and wide and re.search(r"hidden|embed|channels|dims?$|sizes$", name) and "image" not in name:  # noqa: PLR2004
         smallest = min(v for v in value if isinstance(v, int) and v)
+        if smallest >= 256 and all(v % 256 == 0 for v in value):  # noqa: PLR2004 - a list may be the end of another
+            return [v // HEAD for v in value]
         return [max(HEAD, v * HEAD // smallest) // HEAD * HEAD for v in value]
     return value
+
+
+def _features(value: list[Any], fields: Mapping[str, Any]) -> list[Any]:
+    """Return the extents of features of the small picture."""
+    backbone = fields["backbone_config"]
+    side, patch = (getattr(backbone, n, None) for n in ("image_size", "patch_size"))
+    side = side[0] if isinstance(side, list | tuple) else side
+    if not isinstance(side, int):
+        return value
+    grid = (IMAGE // PATCH) / (side // patch) if isinstance(patch, int) else IMAGE / side
+    return [[max(1, round(v * grid)) for v in pair] for pair in value]
