@@ -5,24 +5,24 @@ from __future__ import annotations
 from types import ModuleType
 
 from ...tuning.builder import Builder
-from ...tuning.context import TuneContext
 from ...tuning.cost_model import CostModel
 from ...tuning.database import Database
 from ...tuning.feature_extractors import FeatureExtractor
 from ...tuning.mutators import Mutator
 from ...tuning.postprocessors import Postproc
 from ...tuning.profiler import Profiler
-from ...tuning.relax_integration import ExtractedTask, compile_relax, extract_tasks, tune_relax
+from ...tuning.relax_integration import ExtractedTask, compile_relax, extract_tasks
 from ...tuning.runner import Runner
 from ...tuning.schedule_rules import ScheduleRule
 from ...tuning.search import SearchStrategy
 from ...tuning.space import SpaceGenerator
 from ...tuning.task_scheduler import MeasureCallback, TaskScheduler
-from ...tuning.tir_integration import compile_tir, tune_tir
+from ...tuning.tir_integration import compile_tir
 from ...tuning.tune import tune_tasks
 from ...tuning.types import MeasureCandidate, TuningRecord
 from .._names import provide, refusing
 from . import device_kinds, scheduling
+from .replay import TuneContext, tune_relax, tune_tir
 
 arg_info: ModuleType
 builder: ModuleType
@@ -94,7 +94,10 @@ provide(
             "tvm_api.meta_schedule.device_postprocs": "RewriteCooperativeFetch RewriteUnboundBlock VerifyGPUCode",
         },
         "profiler": {"tuning.profiler": "Profiler"},
-        "relax_integration": {"tuning.relax_integration": "ExtractedTask compile_relax extract_tasks tune_relax"},
+        "relax_integration": {
+            "tuning.relax_integration": "ExtractedTask compile_relax extract_tasks",
+            "tvm_api.meta_schedule.replay": "tune_relax",
+        },
         "runner": {
             "tuning.runner": "EvaluatorConfig LocalRunner PyRunner Runner create=Runner.create",
             "tuning.types": "PyRunnerFuture RunnerFuture RunnerInput RunnerResult",
@@ -109,10 +112,8 @@ provide(
             "tvm_api.meta_schedule.tiling": "MultiLevelTiling MultiLevelTilingWideVector",
         },
         "search_strategy": {
-            "tuning.search": """
-                EvolutionarySearch PySearchStrategy=SearchStrategy SearchStrategy create=SearchStrategy.create
-            """,
-            "tvm_api.meta_schedule.replay": "ReplayFunc ReplayTrace",
+            "tuning.search": "EvolutionarySearch PySearchStrategy=SearchStrategy SearchStrategy",
+            "tvm_api.meta_schedule.replay": "ReplayFunc ReplayTrace create",
             "tuning.types": "MeasureCandidate",
         },
         "space_generator": {
@@ -135,9 +136,9 @@ provide(
                 norm_bmn softmax_mn transpose_batch_matmul
             """
         },
-        "tir_integration": {"tuning.tir_integration": "compile_tir tune_tir"},
+        "tir_integration": {"tuning.tir_integration": "compile_tir", "tvm_api.meta_schedule.replay": "tune_tir"},
         "tune": {"tuning.tune": "tune_tasks"},
-        "tune_context": {"tuning.context": "TuneContext"},
+        "tune_context": {"tvm_api.meta_schedule.replay": "TuneContext"},
         "utils": {"tvm_api.meta_schedule": "derived_object"},
     },
 )

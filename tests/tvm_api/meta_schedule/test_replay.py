@@ -14,7 +14,15 @@ def fixed(sch):
     sch.parallel(sch.get_loops(sch.get_block("B"))[0])
 
 
-@pytest.mark.parametrize("strategy", [ms.search_strategy.ReplayTrace, ms.search_strategy.ReplayFunc])
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        ms.search_strategy.ReplayTrace,
+        ms.search_strategy.ReplayFunc,
+        lambda: "replay-trace",
+        lambda: ms.search_strategy.create("replay-func"),
+    ],
+)
 def test_one_schedule_is_measured_again(strategy):
     database = ms.database.MemoryDatabase()
     task = ms.TuneContext(
