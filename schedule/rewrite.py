@@ -13,7 +13,7 @@ from ..dialects.attributes import from_attr
 from ..dialects.names import name_of, set_name
 from ..dialects.sym.expr import Const, SymExpr, Var
 from ..ir.affine.init_nest import sources
-from ..ir.affine.iter_map import IterSplit, IterSum, is_same, simplest_map, to_expr
+from ..ir.affine.iter_map import IterSplit, IterSum, Tree, is_same, joined_digits, simplest_map, to_expr
 from ..ir.affine.values import Materializer, conjuncts, sym_expr_of
 from ..ir.buffers.regions import infer_regions
 from ..ir.rewriting.edit import has_root_block
@@ -292,56 +292,64 @@ def simplify_bindings(block: tir.BlockOp, changed: Collection[SSAValue] | None, 
     bindings = [sym_expr_of(binding, memo) for binding in block.bindings]
     ranges = {st.loop_expr(lp): (st.min_of(lp), st.extent_of(lp)) for lp in st.loops_above(block)}
     predicate = [sym_expr_of(c, memo) for c in conditions(block)]
-    sums = simplest_map(bindings, ranges, predicate, keep_units=keep_units)
+    trees = [_tree_of(binding, memo) for binding in block.bindings]
+    sums = simplest_map(trees, ranges, predicate, keep_units=keep_units)
     if sums is None:
         return
     write = _SumWriter(before(block))
     new = list(block.bindings)
     for at, (total, e, old) in enumerate(zip(sums, bindings, block.bindings, strict=True)):
-        simple = to_expr(total)
-        if changed is None or simple != e or any(v.value in changed for v in e.free_vars()):
-            new[at] = write(total, simple, cast(IntegerType, old.type))
+        if changed is None or to_expr(total) != e or any(v.value in changed for v in e.free_vars()):
+            new[at] = write.sum(total, cast(IntegerType, old.type))
     set_operands(block, new, block.predicate)
 
 
+_TREES: dict[type[Operation], str] = {tir.BINARY[kind]: kind for kind in ("add", "sub", "mul", "floordiv", "floormod")}
+_DEEPEST = 64
+
+
+def _tree_of(value: SSAValue, memo: dict[SSAValue, SymExpr], depth: int = 0) -> Tree | SymExpr:
+    """Return the operations that compute `value` as they are written, below `_DEEPEST` levels as one expression."""
+    op, e = value.owner, sym_expr_of(value, memo)
+    kind = _TREES.get(type(op))  # pyright: ignore[reportArgumentType]
+    if kind is None or depth == _DEEPEST:
+        return e
+    left, right = (_tree_of(operand, memo, depth + 1) for operand in cast(Operation, op).operands)
+    return Tree(kind, left, right, e)
+
+
 class _SumWriter:
-    """Writes sums of splits; a fusion with a predicate keeps its parentheses if it is scaled."""
+    """Writes sums of splits: fusions keep their form, also where they are divided or scaled."""
 
     def __init__(self, insert: Insert):
         self.insert = insert
         self.plain = Materializer(insert)
 
-    def __call__(self, total: IterSum, simple: SymExpr, dtype: IntegerType) -> SSAValue:
-        """Return the value of `total`, whose expression is `simple`."""
-        if not _has_scaled_fusion(total):
-            return self.plain(simple, dtype)
-        parts = [self._split(s, dtype) for s in total.splits]
-        if total.base.constant != 0:
+    def sum(self, total: IterSum, dtype: IntegerType) -> SSAValue:
+        """Return the value of `total`."""
+        parts = [self._split(split, dtype) for split in total.splits]
+        if total.base.constant != 0 or not parts:
             parts.append(self.plain(total.base, dtype))
         out = parts[0]
         for part in parts[1:]:
-            self.insert(added := tir.AddOp(out, part))
-            out = added.result
+            out = self._binary("add", out, part)
         return out
 
     def _split(self, split: IterSplit, dtype: IntegerType) -> SSAValue:
         source = split.mark.source
-        if not isinstance(source, IterSum) or not _is_full_split(split):
+        if isinstance(source, Var):
             return self.plain(to_expr(split), dtype)
-        inner = self(source, to_expr(source), dtype)
-        if split.scale.constant == 1:
-            return inner
-        self.insert(scaled := tir.MulOp(inner, self.plain(split.scale, dtype)))
-        return scaled.result
+        out, end = self.sum(joined_digits(source), dtype), split.lower * split.extent
+        if not is_same(end, split.mark.extent):
+            out = self._binary("floormod", out, self.plain(end, dtype))
+        for kind, number in (("floordiv", split.lower), ("mul", split.scale)):
+            if number.constant != 1:
+                out = self._binary(kind, out, self.plain(number, dtype))
+        return out
 
-
-def _is_full_split(split: IterSplit) -> bool:
-    return split.lower.constant == 1 and is_same(split.extent, split.mark.extent)
-
-
-def _has_scaled_fusion(total: IterSum) -> bool:
-    fusions = [s for s in total.splits if isinstance(s.mark.source, IterSum) and _is_full_split(s)]
-    return any(s.scale.constant != 1 or _has_scaled_fusion(cast(IterSum, s.mark.source)) for s in fusions)
+    def _binary(self, kind: str, left: SSAValue, right: SSAValue) -> SSAValue:
+        self.insert(made := tir.BINARY[kind](left, right))
+        return made.results[0]
 
 
 def conditions(block: tir.BlockOp) -> list[SSAValue]:

@@ -124,6 +124,22 @@ def _no_divisor(extent: SymExpr, divisor: SymExpr) -> NotAffineError:
     return NotAffineError("the divisor does not divide the extent", expected=f"a divisor of {extent}", found=divisor)
 
 
+@dataclass(frozen=True)
+class Tree:
+    """An operation as it is written: unlike in `SymExpr`, `(i * 64 + j) // 16` stays a quotient."""
+
+    kind: str
+    """`add`, `sub`, `mul`, `floordiv` or `floormod`."""
+    left: Tree | SymExpr
+    right: Tree | SymExpr
+    value: SymExpr
+    """The expression that the tree represents."""
+
+    def free_vars(self) -> Iterable[Var]:
+        """Return the variables of the tree."""
+        return self.value.free_vars()
+
+
 Ranges = Mapping[Var, tuple[SymExpr, SymExpr]]
 """Iterators with their first values and extents."""
 
@@ -171,14 +187,34 @@ class _Rewriter:
     paddings: dict[tuple[IterMark, SymExpr, SymExpr], Padding] | None = None
     """The padding of iterators for divisors that do not divide their extents; None disables padding."""
 
-    def rewrite(self, e: SymExpr) -> IterSum:
+    def rewrite(self, e: Tree | SymExpr) -> IterSum:
         """Return `e` as a sum of splits. Raises `NotAffineError` if it is not one."""
+        if isinstance(e, Tree):
+            return self._apply_constraints(self._part(e))
         if isinstance(e, Sum):
             out = IterSum((), Const(e.offset, e.dtype))
             for term, factor in e.terms:
                 out = out + self._term(term).scaled(Const(factor, e.dtype))
             return self._apply_constraints(joined_digits(out))
         return self._apply_constraints(self._term(e))
+
+    def _part(self, e: Tree | SymExpr) -> IterSum:
+        """Return a part of a tree. Conditions limit sums; iterators alone are divided at their full extent."""
+        if isinstance(e, Tree):
+            return joined_digits(self._tree(e))
+        return self.rewrite(e) if isinstance(e, Sum) else self._term(e)
+
+    def _tree(self, e: Tree) -> IterSum:
+        left, right = self._part(e.left), self._part(e.right)
+        if e.kind in ("floordiv", "floormod"):
+            limited = self._apply_constraints(left) if len(left.splits) > 1 else left
+            return self._divided(e.kind, limited, _value(e.right), with_units=True)
+        if e.kind == "mul":
+            moving, fixed = (left, right) if left.splits else (right, left)
+            if fixed.splits:
+                raise NotAffineError("a product of iterators", found=e.value)
+            return moving.scaled(fixed.base)
+        return left + (right if e.kind == "add" else right.scaled(Const(-1, e.value.dtype)))
 
     def _term(self, e: SymExpr) -> IterSum:
         if not any(v in self.inputs for v in e.free_vars()):
@@ -204,7 +240,7 @@ class _Rewriter:
         fixed = [a for a in e.atoms if a is not moving[0]]
         return self._term(moving[0]).scaled(product(fixed, e.dtype))
 
-    def _divided(self, kind: str, x: IterSum, divisor: SymExpr) -> IterSum:
+    def _divided(self, kind: str, x: IterSum, divisor: SymExpr, *, with_units: bool = False) -> IterSum:
         if any(v in self.inputs for v in divisor.free_vars()):
             raise NotAffineError("a division by an iterator", found=divisor)
         if divisor.constant == 1:
@@ -221,7 +257,7 @@ class _Rewriter:
         offset = _exactly(base, divisor) if kind == "floordiv" else ZERO
         if not x.splits:
             return IterSum((), offset)
-        if len(x.splits) > 1 and any(s.extent.constant == 1 for s in x.splits):
+        if not with_units and len(x.splits) > 1 and any(s.extent.constant == 1 for s in x.splits):
             raise NotAffineError("a division of a sum with an iterator that has one value", found=to_expr(x))
         split = self.fused(IterSum(x.splits, ZERO))
         divide = self._floordiv if kind == "floordiv" else self._floormod
@@ -400,6 +436,10 @@ class IterMap:
         return inverses
 
 
+def _value(e: Tree | SymExpr) -> SymExpr:
+    return e.value if isinstance(e, Tree) else e
+
+
 def _contains(outer: IterMark, inner: IterMark) -> bool:
     return isinstance(outer.source, IterSum) and any(
         s.mark == inner or _contains(s.mark, inner) for s in outer.source.splits
@@ -427,7 +467,7 @@ def _rank(splits: Sequence[IterSplit], k: int) -> tuple[int, int]:
 
 
 def detect_iter_map(
-    indices: Sequence[SymExpr],
+    indices: Sequence[Tree | SymExpr],
     inputs: Ranges,
     predicate: Iterable[SymExpr] = (),
     level: IterMapLevel = IterMapLevel.SURJECTIVE,
@@ -624,7 +664,7 @@ def iter_map_simplify(
 
 
 def simplest_map(
-    indices: Sequence[SymExpr],
+    indices: Sequence[Tree | SymExpr],
     inputs: Ranges,
     predicate: Iterable[SymExpr] = (),
     level: IterMapLevel = IterMapLevel.SURJECTIVE,

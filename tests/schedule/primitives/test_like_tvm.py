@@ -76,7 +76,23 @@ UNITS = (
                 B[vi, vj, vk, vl] = A[vi, vj, vk, vl]
 """
 )
-SOURCES = {**WORKLOADS, "two_readers": TWO_READERS, "one_loop": ONE_LOOP, "nested": NESTED, "units": UNITS}
+CUBE = (
+    HEAD
+    + """A: T.Buffer((16, 4, 12), "float32"), B: T.Buffer((16, 4, 12), "float32")):
+        for i, j, k in T.grid(16, 4, 12):
+            with T.block("b"):
+                vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+                B[vi, vj, vk] = A[vi, vj, vk]
+"""
+)
+SOURCES = {
+    "cube": CUBE,
+    **WORKLOADS,
+    "two_readers": TWO_READERS,
+    "one_loop": ONE_LOOP,
+    "nested": NESTED,
+    "units": UNITS,
+}
 
 
 def split(block: str, loop: int, *factors: int | None, units: bool = True) -> Step:
@@ -119,6 +135,14 @@ CASES: dict[str, tuple[str, list[Step]]] = {
     "fuse_one_unit_loop_of_a_sum": ("row_sum", [reverse_at("mean", "sum", 1, units=True), fuse("mean", 2)]),
     "fuse_unit_loops": ("units", [fuse("B", 0, 1), fuse("B", 1, 2)]),
     "fuse_what_was_split": ("symbolic", [split("bias", 1, 2, None, 2), fuse("bias", 1, 2, 3)]),
+    "split_fused_loops": ("cube", [fuse("b", 0, 1, 2), split("b", 0, None, 64)]),
+    "split_fused_loops_twice": ("cube", [fuse("b", 0, 1, 2), split("b", 0, None, 64), split("b", 0, None, 3)]),
+    "split_fused_loops_into_units": ("cube", [fuse("b", 0, 1, 2), split("b", 0, 4, None), split("b", 0, 4, None)]),
+    "split_fused_loops_with_a_remainder": (
+        "cube",
+        [fuse("b", 0, 1, 2), split("b", 0, None, 16), split("b", 1, None, 3), fuse("b", 1, 2)],
+    ),
+    "fuse_a_remainder": ("cube", [fuse("b", 0, 1, 2), split("b", 0, None, 5), fuse("b", 0, 1)]),
     "split_to_unit_kept": ("layernorm", [split("square_sum", 0, 1, None)]),
     "split_to_unit_dropped": ("layernorm", [split("square_sum", 0, 1, None, units=False)]),
     "split_units_in_order": ("gather", [split("double", 0, None, 2, 1), split("double", 2, 1, None)]),
