@@ -141,6 +141,7 @@ _PASSES: dict[str, str] = {
     "report-indices": "transforms.tir.guard_indices:ReportIndices",
     "flatten-buffer": "transforms.tir.flatten_buffer:FlattenBuffer",
     "tir-simplify": "transforms.tir.simplify:TirSimplify",
+    "convert-tir-to-linalg": "lowering.tir_to_linalg:ConvertTirToLinalg",
     "convert-tir-to-scf": "lowering.tir_to_scf:ConvertTirToScf",
     "outline-parallel": "lowering.tir_to_scf:OutlineParallel",
     "lift-closures": "transforms.functions.lambda_lift:LiftClosures",

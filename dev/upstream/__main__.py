@@ -2,6 +2,7 @@
 
 python -m tirax.dev.upstream              # each operator, the programs that benchmarks and tests have, models
 python -m tirax.dev.upstream layer.py     # these programs
+python -m tirax.dev.upstream --linalg     # the kernels of each operator as linalg, which are also imported and compared
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from pathlib import Path
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 
 from ...diagnostics import TiraxError
+from ...lowering.tir_to_linalg.convert import REASON
 from ...script import parse_mlir, parse_source
 from ..fuzz.operator_cases import CASES, function
 from ..fuzz.workloads import WORKLOADS
 from .judges import Judge, judges
+from .linalg import as_linalg, cases, difference, kernels
 from .models import models
 from .stages import OWN, UPSTREAM, stages
 
@@ -62,8 +65,11 @@ def main() -> int:
     parser.add_argument("--own", action="store_true", help="judge the stages with dialects of tirax, unregistered")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write what is refused to FOLDER")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="take one program of N")
+    parser.add_argument("--linalg", action="store_true", help="judge and compare kernels as linalg")
     options = parser.parse_args()
     known = judges()
+    if options.linalg:
+        return _linalg(known, options)
     if not known:
         print("no judge is installed: pip install iree-base-compiler jaxlib", file=sys.stderr)
         return 2
@@ -81,6 +87,29 @@ def main() -> int:
             print(f"{name}: {str(error).splitlines()[0]}")
     print(", ".join(f"{key}: {count}" for key, count in counts.items()))
     return int(any(counts[judge] < counts["texts"] for judge in known))
+
+
+def _linalg(known: Mapping[str, Judge], options: argparse.Namespace) -> int:
+    """Judge each kernel as linalg, and compare it with what is imported; jaxlib's MLIR has no linalg."""
+    counts: Counter[str] = Counter()
+    for name, number in cases()[:: options.every]:
+        for kernel in kernels(name, number):
+            counts["kernels"] += 1
+            try:
+                text = as_linalg(kernel)
+            except TiraxError as error:
+                print(f"{name} {number}: {str(error).splitlines()[0]}")
+                counts["refused"] += 1
+                continue
+            counts["structured"] += REASON not in text
+            if "iree-opt" in known:
+                counts["iree-opt"] += _judge(name, "linalg", text, "iree-opt", known["iree-opt"], options)
+            found = difference(kernel, text)
+            counts["equal"] += found is None
+            if found is not None:
+                print(f"{name} {number}: {found}")
+    print(", ".join(f"{key}: {count}" for key, count in counts.items()))
+    return int(counts["equal"] < counts["kernels"] - counts["refused"])
 
 
 def _judge(name: str, stage: str, text: str, judge: str, check: Judge, options: argparse.Namespace) -> bool:

@@ -27,6 +27,9 @@ def _rows(computes: str, table: str, unsigned: bool = False) -> dict[str, Named]
     return {f"linalg.{name.strip()}": Named(notation.strip(), computes, unsigned) for name, notation in rows}
 
 
+BLOCK_NAME = "tirax.block"
+"""The attribute with the name of the block of tir that an operation was."""
+
 NAMED: dict[str, Named] = {
     **_rows("product", """
         matmul: mk, kn -> mn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from xdsl.dialects import affine, cf, scf, tensor
+from xdsl.dialects import affine, cf, memref, scf, tensor
 from xdsl.dialects.builtin import i64
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Block, Operation, Region, SSAValue
@@ -52,9 +52,9 @@ Outer = Callable[[Expressions, SSAValue], SSAValue]
 """Gives the expression of a value from outside: of a scalar, or the buffer of a tensor."""
 
 
-def loaded(p: Payload, op: tensor.ExtractOp) -> SSAValue:
-    """Append an element of a tensor; that of rank 0 is a scalar already."""
-    source = p.value(op.tensor)
+def loaded(p: Payload, op: tensor.ExtractOp | memref.LoadOp) -> SSAValue:
+    """Append an element of a tensor or memref; that of a tensor of rank 0 is a scalar already."""
+    source = p.value(op.operands[0])
     return p.add(tir.LoadOp(source, p.values(op.indices))) if isinstance(source.type, tir.BufferType) else source
 
 
@@ -99,8 +99,8 @@ class Payload(Expressions):
             (result,) = data.results
             dims, symbols = numbers[: data.num_dims], numbers[data.num_dims :]
             self.known[op.result] = affine_index(self, result, dims, symbols)
-        elif isinstance(op, tensor.ExtractOp):
-            self.known[op.result] = loaded(self, op)
+        elif isinstance(op, tensor.ExtractOp | memref.LoadOp):
+            self.known[op.results[0]] = loaded(self, op)
         elif isinstance(op, cf.AssertOp):
             self.block.add_op(tir.AssertOp(self.value(op.arg), op.msg.data))
         else:

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import IntegerAttr, i1
 from xdsl.ir import Attribute, Operation
 
 from ...diagnostics import UnsupportedError
-from ...dialects.sym.expr import Const, SymExpr
+from ...dialects.sym.expr import SymExpr
+from ...dialects.sym.operators import maximum, minimum
 from ...dialects.xdsl_extras.arith_extras import INTEGER_PREDICATES
 from ...ir.locations import location_of
 from .structured import attribute, integers
@@ -19,14 +20,6 @@ Rule = Callable[[SymExpr, SymExpr], SymExpr | None]
 
 def _ceildiv(a: SymExpr, b: SymExpr) -> SymExpr:
     return -(-a // b)
-
-
-def _of_numbers(compute: Callable[[int, int], int]) -> Rule:
-    def rule(a: SymExpr, b: SymExpr) -> SymExpr | None:
-        known = (a.constant, b.constant)
-        return None if None in known else Const(compute(*known))  # type: ignore[arg-type]
-
-    return rule
 
 
 def _truncated(compute: Callable[[SymExpr, SymExpr], SymExpr]) -> Rule:
@@ -62,8 +55,8 @@ _RULES: dict[str, Rule] = {
     "arith.divui": _truncated(lambda a, b: a // b),
     "arith.remsi": _truncated(lambda a, b: a % b),
     "arith.remui": _truncated(lambda a, b: a % b),
-    "arith.maxsi": _of_numbers(max),
-    "arith.minsi": _of_numbers(min),
+    "arith.maxsi": maximum,
+    "arith.minsi": minimum,
 }
 
 _COMPARISONS: dict[str, Callable[[int], bool]] = {

@@ -50,7 +50,7 @@ LOOP_ANNOTATION = "loop_annotation"
 _AS_IT_IS = LoopAnnotationAttr.of(vectorize={"disable": True}, unroll={"disable": True})
 """Loop metadata of loops over vectors: LLVM must neither unroll nor vectorize them again."""
 _WRITTEN_OUT = LoopAnnotationAttr.of(unroll={"full": True})
-_LAZY = frozenset[type[Operation]]((
+EXPRESSIONS = frozenset[type[Operation]]((
     *BUILDERS, tir.CallIntrinOp, tir.CallLLVMIntrinOp, tir.ConstOp, tir.ReinterpretOp, tir.BroadcastOp, tir.RampOp,
     tir.ShuffleOp, tir.StringImmOp, tir.YieldOp, tir.ReturnOp, tir.EvaluateOp, ValueOp,
 ))  # fmt: skip
@@ -86,13 +86,14 @@ class KernelLowerer:
         """Lower all operations of a block; heap buffers that it allocates are freed at its end."""
         outer, self.heap = self.heap, []
         for op in block.ops:
-            if type(op) not in _LAZY:
-                self._statement(op)
+            if type(op) not in EXPRESSIONS:
+                self.statement(op)
         for buffer in reversed(self.heap):
             self.emit.append(memref.DeallocOp.create(operands=(buffer,)))
         self.heap = outer
 
-    def _statement(self, op: Operation) -> None:
+    def statement(self, op: Operation) -> None:
+        """Lower an operation by its rule. Raises `UnsupportedError` if it has none."""
         rule = self.rules.get(type(op))
         if rule is None:
             where = location_of(op)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.dialects import func
@@ -11,6 +12,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     MemRefType,
+    StringAttr,
     VectorType,
     i64,
 )
@@ -19,6 +21,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from ....diagnostics import ShapeError, UnsupportedError
 from ....dialects import tir
 from ....dialects.sym.expr import Const, SymExpr
+from ....dialects.xdsl_extras.linalg_named import BLOCK_NAME
 from ..blocks import Place, Storage, append_block, append_loops, direct, extents_of
 from ..scalars import RULES, Expressions, expression, scalar_type
 from ..sizes import size_of
@@ -115,6 +118,9 @@ class Kernel(Values):
         s = structured(op)
         if s is None:
             raise unsupported(op, "a function on memrefs")
+        name = op.attributes.get(BLOCK_NAME)
+        if isinstance(name, StringAttr):
+            s = replace(s, name=name.data)
         if any(v not in self.dims for v in s.outputs):  # elementwise: the outputs are the results
             first = next((v for v in s.inputs if is_array(v)), None)
             for v in s.outputs:
