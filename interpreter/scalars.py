@@ -62,6 +62,10 @@ class InterpreterError(TiraxError, RuntimeError):
     """A program that is undefined on its inputs: an index out of bounds, a division by zero."""
 
 
+class AssertionFailedError(InterpreterError):
+    """A program whose assertion does not hold of its inputs."""
+
+
 def of_type(value: object, dtype: Attribute) -> Value:
     """Convert a Python number to a scalar of `dtype`; integers wrap."""
     target = numpy_dtype(scalar_of(dtype))

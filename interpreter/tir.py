@@ -30,7 +30,7 @@ from .environment import Environment, Implementation
 from .foreign import ADDRESSES, call_extern, call_llvm
 from .machine import Machine, Steps
 from .nests import Nest, plan_nest
-from .scalars import InterpreterError
+from .scalars import AssertionFailedError, InterpreterError
 from .vectorized import run_at_once
 
 
@@ -404,5 +404,5 @@ def _while(interpreter: Machine, op: tir.WhileOp, _args: PythonValues) -> Steps:
 
 def _assert(_i: Interpreter, op: tir.AssertOp, args: PythonValues) -> PythonValues:
     if not args[0]:
-        raise InterpreterError(f"assertion failed: {op.message.data}", location=location_of(op))
+        raise AssertionFailedError(f"assertion failed: {op.message.data}", location=location_of(op))
     return ()

@@ -152,6 +152,8 @@ def _with_terms(
         ]
     except (NotCoveredError, InterpreterError):
         return shown
+    if isinstance(results[0], tuple) and results[0][:1] == (None,) and isinstance(results[1], tuple):
+        results[1] = (None, *results[1][1:])  # a status that the first function does not have
     words = [w for r in results if (w := _word(algebra, r, *element)) is not None]
     if len(words) < len(results):
         return shown
@@ -178,7 +180,10 @@ def _word(algebra: Any, result: Any, number: int, at: tuple[int, ...]) -> int | 
     arrays = list(_terms_of(result))
     if number >= len(arrays):
         return None
-    element = Terms.lift(algebra, arrays[number])[at]
+    array = Terms.lift(algebra, arrays[number])
+    if array.ndim != len(at):
+        return None
+    element = array[at]
     return int(fp.packed(element.data["term"][..., 0, :]))
 
 

@@ -125,13 +125,13 @@ def _clamped(name: str, result: Terms, operands: Sequence[Terms]) -> Terms:
     for x, limit in (operands, operands[::-1]):
         if not limit.data["known"].all() or x.data["known"].all():
             continue
-        nothing = list[bool]()
+        nothing, pick = list[bool](), max if name == "maximum" else min
         rows = (fp.packed(t.data["term"][..., 0, :]).reshape(-1).tolist() for t in (x, result))
         for word, new, value in zip(*rows, limit.data["value"].reshape(-1).tolist(), strict=True):
             low, high = bounds.get(word, (-math.inf, math.inf))
             nothing.append(low >= value if name == "maximum" else high <= value)
             if new != word:
-                bounds[new] = tuple((max if name == "maximum" else min)(end, value) for end in (low, high))
+                bounds[new] = pick(low, value), pick(high, value)
         where = np.array(nothing, bool).reshape(result.shape)
         return result.with_data(np.where(where, x.data, result.data)) if where.any() else result
     return result

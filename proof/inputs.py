@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,13 @@ def candidates(*functions: Function) -> Iterator[tuple[int, Inputs]]:
     for seed in range(3):
         for inputs in (random_inputs, whole_inputs, near):
             yield seed, inputs
-    for seed in range(3, 12):
+    for seed in range(3, 30):
         yield seed, near
+
+
+def zeros(func: Function, sizes: Mapping[str, int], seed: int) -> list[Any]:
+    """Return inputs that are 0, beside which a small number shows."""
+    return _drawn(lambda _rng, like: np.zeros(like.shape), func, sizes, seed)
 
 
 def whole_inputs(func: Function, sizes: Mapping[str, int], seed: int) -> list[Any]:
@@ -49,24 +55,37 @@ def whole_inputs(func: Function, sizes: Mapping[str, int], seed: int) -> list[An
 def around_constants(functions: Sequence[Operation]) -> Inputs:
     """Return a function that draws inputs whose floats are near constants of functions, and whose integers are indices.
 
-    A branch, a clamp or a bound of an index depends on a constant; numbers that are far from it do not show it.
+    A branch, a clamp or a bound of an index depends on a constant; numbers that are far from it do not show it. Draws
+    take turns: indices, with floats that are near any constant, all numbers beyond one constant, and near any.
     """
     constants = sorted({c for f in functions for c in _constants(f)})[:_MOST_CONSTANTS] or [0.0]
     extents = sorted({int(c) + n for c in constants for n in (0, 1) if 0 < c + n < 1 << 15 and c == int(c)})
 
-    def draw(rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
-        if like.dtype.kind in "iu":
-            high = int(rng.choice([*extents, *_EXTENTS]))
-            high = min(high, int(np.iinfo(like.dtype).max))
+    def draw(seed: int, rng: np.random.Generator, like: np.ndarray) -> np.ndarray:
+        if like.dtype.kind in "iu" and seed % 3 == 0:
+            high = min(int(rng.choice([*extents, *_EXTENTS])), int(np.iinfo(like.dtype).max))
             inside = rng.integers(0, high, like.shape)
             return np.where(rng.random(like.shape) < 0.3, rng.choice([0, high - 1], like.shape), inside)
-        exact = rng.choice(constants, like.shape)
-        near = exact * rng.choice([1, 1 - 2**-10, 1 + 2**-10, 2], like.shape)
-        near = near + rng.choice([0, 0, 2**-12, -(2**-12), 1, -1], like.shape)
-        kind = rng.random(like.shape)
-        return np.where(kind < 0.3, rng.random(like.shape) * 2 - 1, np.where(kind < 0.6, exact, near))
+        if seed % 3 == 1:
+            constant = constants[-1 - seed // 3 % len(constants)]
+            drawn = 1.5 * constant + np.sign(constant) + rng.random(like.shape) / 16
+        else:
+            drawn = _near(constants, rng, like.shape)
+        if like.dtype.kind in "iu":
+            info = np.iinfo(like.dtype)
+            return np.clip(np.rint(drawn), max(info.min, -(1 << 40)), min(info.max, 1 << 40))
+        return drawn
 
-    return lambda func, sizes, seed: _drawn(draw, func, sizes, seed)
+    return lambda func, sizes, seed: _drawn(partial(draw, seed), func, sizes, seed)
+
+
+def _near(constants: Sequence[float], rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    exact = rng.choice(constants, shape)
+    near = exact * rng.choice([1, 1 - 2**-10, 1 + 2**-10, 2], shape) + rng.choice(
+        [0, 0, 2**-12, -(2**-12), 1, -1], shape
+    )
+    kind = rng.random(shape)
+    return np.where(kind < 0.2, rng.random(shape) * 2 - 1, np.where(kind < 0.5, exact, near))
 
 
 def _constants(func: Operation) -> Iterator[float]:

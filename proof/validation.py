@@ -22,17 +22,18 @@ from ..interpreter.compare import (
     functions_of,
     is_compared,
     iterations_of,
+    observe,
     random_inputs,
     symbolic_sizes,
     takes,
 )
-from ..interpreter.scalars import InterpreterError
+from ..interpreter.scalars import AssertionFailedError, InterpreterError
 from ..ir.passes.limits import limit
 from ..ir.passes.transform import module_op
 from .algebra import Algebra, Level, algebra_of
 from .counterexample import Counterexample, explained, parameter_names
 from .execution import run, same_terms
-from .inputs import Inputs, candidates
+from .inputs import Inputs, candidates, zeros
 from .sizes import prove_sizes
 from .terms import NotCoveredError, Terms
 
@@ -233,10 +234,25 @@ class _Pair:
         """Return the finding of a function whose terms differ: inputs on which the results do, or not covered."""
         assert self.other is not None
         for seed, inputs in candidates(self.func, self.other):
-            wrong = self._sample(sizes, seed, inputs)
+            wrong = self._sample(sizes, seed, inputs) or self._failing(sizes, seed, inputs)
             if wrong is not None:
                 return wrong
-        return Finding(self.name, Verdict.NOT_COVERED, reason=reason)
+        return self._at_zero(sizes) or Finding(self.name, Verdict.NOT_COVERED, reason=reason)
+
+    def _at_zero(self, sizes: Mapping[str, int]) -> Finding | None:
+        """Return that a tensor function is wrong where all data are 0: nothing hides a small number there."""
+        if not isinstance(self.func, tir.FuncOp):
+            return None
+        values = zeros(self.func, sizes, 0)
+        try:
+            (_, expected), (_, actual) = (observe(m, self.name, values, self.packed) for m in (self.before, self.after))
+        except (InterpreterError, UnsupportedError):
+            return None
+        pairs = [(a, b) for a, b in zip(expected, actual, strict=True) if getattr(a, "dtype", None) == np.float32]
+        if all(np.allclose(a, b, rtol=1e-4, atol=1e-6, equal_nan=True) for a, b in pairs):
+            return None
+        found = Disagreement(self.name, sizes, values, expected, actual)
+        return Finding(self.name, Verdict.WRONG, counterexample=Counterexample(found))
 
     def _sample(self, sizes: Mapping[str, int], seed: int, inputs: Inputs = random_inputs) -> Finding | None:
         both = self.before, self.after
@@ -250,6 +266,29 @@ class _Pair:
             return None
         shown = explained(*both, tried, parameter_names(self.func), self.packed, self.fixed)
         return Finding(self.name, Verdict.WRONG, counterexample=shown)
+
+    def _failing(self, sizes: Mapping[str, int], seed: int, inputs: Inputs) -> Finding | None:
+        """Return that an assertion fails before, and none does after, on inputs that show it."""
+        values = inputs(self.func, sizes, seed)
+        before, after = (_ending(module, self.name, values, self.packed) for module in (self.before, self.after))
+        if before is None or after is None or not before[0] or after[0]:
+            return None
+        found = Disagreement(self.name, sizes, values, before[1], after[1])
+        return Finding(self.name, Verdict.WRONG, counterexample=Counterexample(found))
+
+
+def _ending(module: Any, name: str, values: list[Any], packed: Any) -> tuple[bool, str] | None:
+    """Return whether an assertion fails in a call, or a status says so, and how the call ends."""
+    try:
+        result = observe(module, name, values, packed)
+    except AssertionFailedError as error:
+        return True, error.message
+    except InterpreterError as error:
+        return False, error.message
+    except UnsupportedError:
+        return None
+    status = result[0] if isinstance(result, tuple) else None
+    return (True, f"the status {status}") if isinstance(status, np.integer) and status else (False, "no failure")
 
 
 def _without_status(expected: Any, actual: Any) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.utils.exceptions import VerifyException
@@ -14,14 +15,16 @@ from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...driver.pipelines import PIPELINES, make_passes
 from ...interpreter import compare
-from ...interpreter.compare import functions_of
+from ...interpreter.compare import Disagreement, functions_of, observe, symbolic_sizes
+from ...interpreter.scalars import AssertionFailedError, InterpreterError
 from ...ir.passes.transform import module_op, new_context
 from ...ir.verification.verify import verify_module
 from ...proof import Verdict, validate
+from ...proof.inputs import candidates
 from ...schedule import Schedule
 from ...script import parse_source
 from ...tools.checking import rename_as
-from .mutants import mutants
+from .mutants import Mutant, mutants
 
 _GRAPH = """
 @I.ir_module
@@ -140,24 +143,23 @@ def bases() -> Iterator[Base]:
 def faults(count: int, seed: int) -> int:
     """Print what is found of `count` faults, as many of each kind; return 1 if the proof passes a real one."""
     rng, found = random.Random(seed), dict[str, Counter[str]]()
-    candidates = [(base, *row) for base in bases() for row in mutants(base.after)]
-    rng.shuffle(candidates)
+    pairs = [(base, mutant) for base in bases() for mutant in mutants(base.after)]
+    rng.shuffle(pairs)
     kinds = Counter[str]()
-    most = -(-count // len({c[1] for c in candidates}))
+    most = -(-count // len({mutant.kind for _, mutant in pairs}))
     passed = 0
-    for base, kind, function, make in _fairly(candidates, most):
-        mutant = make()
-        if mutant is None or kinds[kind] >= most or not _is_valid(mutant):
+    for base, mutant in _fairly(pairs, most):
+        faulty = mutant.make()
+        if faulty is None or kinds[mutant.kind] >= most or not _is_valid(faulty):
             continue
-        kinds[kind] += 1
+        kinds[mutant.kind] += 1
         if not kinds.total() % 50:
             print(f"… {kinds.total()} faults", flush=True)
-        function = function if isinstance(functions_of(base.before).get(function), tir.FuncOp) else "main"
-        outcome = _outcome(base, function, mutant)
-        if outcome.startswith(("passed", "refused", "found by the proof only")):
-            print(f"{base.name}, {kind} in @{function}: {outcome}", flush=True)
+        outcome = _outcome(base, mutant, faulty)
+        if outcome.startswith(("passed", "refused", "found by the proof only", "not the same")):
+            print(f"{base.name}, {mutant.kind} in @{mutant.function}: {outcome}", flush=True)
         passed += outcome == "passed by the proof, found by random inputs"
-        found.setdefault(kind, Counter())[outcome] += 1
+        found.setdefault(mutant.kind, Counter())[outcome] += 1
     total = sum(found.values(), Counter[str]())
     for kind, counts in found.items():
         print(f"{kind}: {dict(counts)}")
@@ -165,13 +167,13 @@ def faults(count: int, seed: int) -> int:
     return int(passed > 0)
 
 
-def _fairly(candidates: list, most: int) -> Iterator[tuple]:
-    """Yield candidates of kinds that are not full, at most a few times as many as are needed."""
+def _fairly(pairs: list[tuple[Base, Mutant]], most: int) -> Iterator[tuple[Base, Mutant]]:
+    """Yield mutants of kinds that are not full, at most a few times as many as are needed."""
     tried = Counter[str]()
-    for candidate in candidates:
-        tried[candidate[1]] += 1
-        if tried[candidate[1]] <= 400 * most:
-            yield candidate
+    for pair in pairs:
+        tried[pair[1].kind] += 1
+        if tried[pair[1].kind] <= 400 * most:
+            yield pair
 
 
 def _is_valid(module: ModuleOp) -> bool:
@@ -182,11 +184,15 @@ def _is_valid(module: ModuleOp) -> bool:
     return True
 
 
-def _outcome(base: Base, function: str, mutant: ModuleOp) -> str:
-    oracle = compare(base.before, mutant, functions=[function], sizes=_SIZES)
-    verdict = validate(base.before, mutant, functions=[function], sizes=_SIZES).verdict
+def _outcome(base: Base, mutant: Mutant, faulty: ModuleOp) -> str:
+    is_compared = isinstance(functions_of(base.before).get(mutant.function), tir.FuncOp)
+    name = mutant.function if is_compared else "main"
+    oracle = compare(base.before, faulty, functions=[name], sizes=_SIZES)
+    (finding,) = validate(base.before, faulty, functions=[name], sizes=_SIZES).findings
     by_samples = oracle.disagreement is not None
-    match verdict, by_samples:
+    if finding.disagreement is not None and not _reproduces(base.before, faulty, finding.disagreement):
+        return "not the same in another run"
+    match finding.verdict, by_samples:
         case Verdict.WRONG, True:
             return "found by both"
         case Verdict.WRONG, False:
@@ -198,4 +204,32 @@ def _outcome(base: Base, function: str, mutant: ModuleOp) -> str:
         case _, True:
             return "refused by the proof, found by random inputs"
         case _:
-            return "refused by the proof only"
+            return "refused by the proof only" if _is_reached(base, mutant, name) else "in code that no input reaches"
+
+
+def _reproduces(before: ModuleOp, after: ModuleOp, found: Disagreement) -> bool:
+    """Return whether the inputs of a counterexample show a difference again: results, or a failure on one side."""
+    ends = [_end(m, found.function, list(found.inputs)) for m in (before, after)]
+    return isinstance(ends[0], str) != isinstance(ends[1], str) or str(ends[0]) != str(ends[1])
+
+
+def _end(module: ModuleOp, name: str, values: list[Any]) -> Any:
+    try:
+        return observe(module, name, values)
+    except InterpreterError as error:
+        return error.message
+
+
+def _is_reached(base: Base, mutant: Mutant, name: str) -> bool:
+    """Return whether a call with any of the inputs that proofs try runs the operation of a mutant."""
+    func, trapped = functions_of(base.before)[name], mutant.trapped()
+    for sizes in symbolic_sizes(func, _SIZES):
+        for seed, inputs in candidates(func):
+            try:
+                observe(trapped, name, inputs(func, sizes, seed))
+            except AssertionFailedError as error:
+                if "reached" in error.message:
+                    return True
+            except InterpreterError:
+                continue
+    return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import dataclass
 
 from xdsl.dialects.builtin import FloatAttr, IntegerType, ModuleOp, VectorType, i1
 from xdsl.ir import Operation
@@ -174,14 +174,43 @@ FAULTS: dict[str, tuple[Fault, tuple[type[Operation], ...]]] = {
 """Kinds of faults, and the operations that may have them."""
 
 
-def mutants(module: ModuleOp) -> Iterator[tuple[str, str, Callable[[], ModuleOp | None]]]:
-    """Yield the kind of each fault that an operation of a tensor function may have, the function, and a maker of it."""
+@dataclass(frozen=True)
+class Mutant:
+    """A fault that an operation of a tensor function may have, by the number of the operation in the module."""
+
+    module: ModuleOp
+    at: int
+    kind: str
+    function: str
+
+    def make(self) -> ModuleOp | None:
+        """Return a copy of the module with the fault, or None if the operation does not take it."""
+        copy, op = self._copied()
+        return copy if FAULTS[self.kind][0](op) else None
+
+    def trapped(self) -> ModuleOp:
+        """Return a copy in which an assertion fails before the operation: calls that reach it do not return."""
+        copy, op = self._copied()
+        block = op.parent
+        assert block is not None
+        false = tir.ConstOp(False, i1)
+        for each in (false, tir.AssertOp(false.result, "reached")):
+            block.insert_op_before(each, op)
+        return copy
+
+    def _copied(self) -> tuple[ModuleOp, Operation]:
+        copy = self.module.clone()
+        return copy, next(o for n, o in enumerate(copy.walk()) if n == self.at)
+
+
+def mutants(module: ModuleOp) -> Iterator[Mutant]:
+    """Yield each fault that an operation of a tensor function may have."""
     for at, op in enumerate(module.walk()):
         func = _function(op)
         if func is not None:
             for kind, (_, classes) in FAULTS.items():
                 if isinstance(op, classes):
-                    yield kind, func, partial(_mutant, module, at, kind)
+                    yield Mutant(module, at, kind, func)
 
 
 def _function(op: Operation) -> str | None:
@@ -189,10 +218,3 @@ def _function(op: Operation) -> str | None:
     while parent is not None and not isinstance(parent, tir.FuncOp):
         parent = parent.parent_op()
     return None if parent is None or parent is op else parent.sym_name.data
-
-
-def _mutant(module: ModuleOp, at: int, kind: str) -> ModuleOp | None:
-    """Return a copy with a fault, or None if the operation does not take it."""
-    copy = module.clone()
-    op = next(o for n, o in enumerate(copy.walk()) if n == at)
-    return copy if FAULTS[kind][0](op) else None

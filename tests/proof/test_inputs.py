@@ -32,3 +32,9 @@ def test_a_difference_far_from_zero_is_shown(row):
     dtype, before, after = PAIRS[row]
     result = validate(*(parse_source(FUNCTION.format(dtype=dtype, value=v)) for v in (before, after)))
     assert result.verdict is Verdict.WRONG, str(result)
+
+
+def test_a_small_number_that_is_added_is_shown_where_all_others_are_zero():
+    value = "A[i] * A[i + 1] + T.float32({})"
+    result = validate(*(parse_source(FUNCTION.format(dtype="float32", value=value.format(c))) for c in (0, 2e-5)))
+    assert result.verdict is Verdict.WRONG, str(result)
