@@ -7,11 +7,8 @@ from inspect import signature
 from typing import Any, Never
 
 from ..diagnostics import ArgumentsError, suggestion
-from ..driver.build import build
-from ..runtime.executable import Executable
-from .compiled import Compiled, callable_function
+from .known_files import known_file
 from .options import Options
-from .sources import Program, read
 
 
 def compile(
@@ -60,8 +57,8 @@ def compile(
     options = Options(
         args, kwargs, dynamic_shapes, input_shapes, params, target, pipeline, function, fallback, validate
     )
-    source = read(model, options)
-    return _compiled(source, options) if isinstance(source, Program) else source
+    known = known_file(model, options)
+    return _compiled(model, options) if known is None else known.compiled(lambda: _compiled(model, options))
 
 
 def _unknown_keyword(name: str) -> ArgumentsError:
@@ -76,9 +73,7 @@ def _arguments(inputs: Any) -> tuple[Any, ...] | None:
     return None if inputs is None else tuple(inputs) if isinstance(inputs, list | tuple) else (inputs,)
 
 
-def _compiled(program: Program, options: Options) -> Compiled:
-    def built() -> Executable:
-        return build(program.module, options.target, options.params, options.pipeline, validate=options.validate)
+def _compiled(model: Any, options: Options) -> Any:
+    from .building import compiled  # the whole compiler, which a known file does not need
 
-    executable = built()
-    return Compiled(executable, callable_function(executable, options.function), program.signature, built)
+    return compiled(model, options)

@@ -30,7 +30,8 @@ from ..runtime.executable import Executable
 from ..runtime.executable_cache import ExecutableCache
 from ..target import Target
 from ..universe import TIRAX_UNIVERSE
-from .object_cache import is_plain, machine_parts, sources
+from .object_cache import is_plain, machine_parts
+from .source_files import sources
 from .timings import stage
 from .tracing import VARIABLE
 

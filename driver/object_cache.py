@@ -23,7 +23,6 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
-from pathlib import Path
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
@@ -37,6 +36,7 @@ from ..runtime.cache import ObjectCache, cache_key
 from ..runtime.engine import join_objects
 from ..target import Target
 from .llvm_thread import Compiler
+from .source_files import sources
 from .timings import add_stages, stage
 from .worker_pool import Kernels, PartWorkers
 
@@ -61,26 +61,6 @@ class Begun:
 @cache
 def _versions() -> str:
     return json.dumps([version("tirax"), version("llvmlite"), version("xdsl"), abi.fingerprint()])
-
-
-@cache
-def sources(rooms: tuple[str, ...]) -> str:
-    """Return the names, sizes and times of the files of rooms, which are folders or modules (`target.py`)."""
-    root = str(Path(__file__).parents[1])
-    rows: list[tuple[str, int, int]] = []
-    pending = [os.path.join(root, room) for room in rooms if not room.endswith(".py")]
-    while pending:
-        for entry in os.scandir(pending.pop()):
-            if entry.is_dir():
-                pending.append(entry.path)
-            elif entry.name.endswith((".py", ".ll")):
-                rows.append(_row(entry.path))
-    return json.dumps([*sorted(rows), *(_row(os.path.join(root, room)) for room in rooms if room.endswith(".py"))])
-
-
-def _row(path: str) -> tuple[str, int, int]:
-    status = os.stat(path)
-    return path, status.st_size, status.st_mtime_ns
 
 
 def machine_parts(target: Target, opt_level: int) -> tuple[str, ...]:

@@ -86,6 +86,8 @@ class Executable(Unpicklable):
         """Builds the same program so that it says what runs; None where only code is left of it."""
         self.watch: Tell | None = None
         """Takes profiles of the first calls of each function, which are made in the place of these calls."""
+        self.is_reproducible = False
+        """Whether it was built of a program, passes and operators that are all tirax's own, by `build`."""
         self.proofs: Any = None
         """What `build(…, validate="proof")` proved of each pass."""
         self._instrumented: Executable | None = None

@@ -16,7 +16,7 @@ import json
 import mmap
 import shutil
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,8 +54,14 @@ class ExecutableCache(Cache[Mapped]):
         contents = [constants[at] if own is None else blobs[own] for own, at in header["contents"]]
         return Executable.from_json(header, blobs[0], contents)
 
-    def put(self, key: str, executable: Executable, constants: Sequence[np.ndarray]) -> None:
-        """Store an executable, unless it has functions or sites that belong to this process alone."""
+    def put(
+        self,
+        key: str,
+        executable: Executable,
+        constants: Sequence[np.ndarray],
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Store an executable without external functions and sites; `more` are further entries of the header."""
         if not cache_enabled(self.name):
             return
         known = {(b.ctypes.data, b.nbytes): at for at, b in enumerate(constants) if b.nbytes}
@@ -65,7 +71,7 @@ class ExecutableCache(Cache[Mapped]):
             at = known.get((constant.ctypes.data, constant.nbytes))
             contents.append((len(blobs), 0) if at is None else (None, at))
             blobs += [constant_bytes(constant)] if at is None else []
-        header = executable.to_json() | {"contents": contents}
+        header = executable.to_json() | {"contents": contents, **(more or {})}
         self._put_blobs(key, header, blobs)
 
     def _put_blobs(self, key: str, header: dict[str, Any], blobs: Sequence[memoryview]) -> None:
