@@ -31,7 +31,7 @@ from .block_scope import ScheduleState
 from .random import Random
 from .registry import PRIMITIVES, Primitive, find_primitive, require_kinds
 from .rewrite import lift_root
-from .state import ScheduleError, State, function_of
+from .state import ScheduleError, State, UnknownHandleError, function_of
 from .trace import RV, BlockRV, ExprRV, Location, LoopRV, StmtSRef, Trace, handle_on, map_leaves, mapped
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ class Schedule(Steps):
     def _target(self, rv: RV) -> Target:
         target = self._values.get(self._own.get(rv.ssa, rv.ssa))
         if target is None:
-            raise TiraxError(f"{rv!r} is of another schedule", expected="a handle that this schedule gave")
+            raise UnknownHandleError(f"{rv!r} is of another schedule", expected="a handle that this schedule gave")
         if isinstance(target, Operation) and not self._state.is_alive(target):
             hint = "take the handles that the step which replaced it gave"
             raise ScheduleError(f"{rv!r} is no more: a later step replaced it", hint=hint)

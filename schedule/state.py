@@ -46,7 +46,11 @@ class State:
         if chosen is None and len(funcs) == 1:
             return next(iter(funcs.values()))
         if chosen is None:
-            raise ScheduleError("which function is meant?", expected="func_name, or work_on(name)", found=sorted(funcs))
+            raise ScheduleError(
+                "the schedule does not know which function to be working on",
+                expected="func_name, or work_on(name)",
+                found=sorted(funcs),
+            )
         if chosen not in funcs:
             raise unknown_name("function", chosen, funcs)
         return funcs[chosen]
@@ -206,6 +210,10 @@ def require_same_scope(loops: Sequence[tir.ForOp]) -> None:
     scopes = {scope_of(loop) for loop in loops}
     if len(scopes) > 1:
         fail("the loops are not in one block", *loops)
+
+
+class UnknownHandleError(TiraxError, IndexError):
+    """A handle is none of the schedule's."""
 
 
 class ScheduleError(TiraxError):

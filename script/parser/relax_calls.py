@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import FunctionType
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, TupleType
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from ...diagnostics import DTypeError, ShapeError
 from ...dialects import relax
 from ...dialects.names import set_name
 from ...dialects.relax import OBJECT, CallableType, ShapeType, TensorDataAttr, TensorType
+from ...dialects.relax.base import View
 from ...dialects.relax.signatures import derive_result
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import SymExpr
@@ -291,6 +292,8 @@ def _call_value(p: RelaxParser, target: SSAValue, site: CallSite) -> SSAValue:
     if kwargs:
         raise site.error(f"no argument is called '{next(iter(kwargs))}'")
     args = [as_value(p, a, site.node) for a in site.args]
+    if isinstance(target.owner, relax.ExternFuncOp) and target.owner.global_symbol.data in DERIVED and sinfo is None:
+        return p.emit(DERIVED[target.owner.global_symbol.data](args), site.node)
     if isinstance(target.type, CallableType):
         result = _call_type(p, target.type, args, site) if sinfo is None else sinfo_of(p, site, sinfo)
     elif target.type == OBJECT:
@@ -298,6 +301,18 @@ def _call_value(p: RelaxParser, target: SSAValue, site: CallSite) -> SSAValue:
     else:
         raise site.error("this value cannot be called", expected="a function", found=target.type)
     return p.emit(relax.CallValueOp(target, args, result), site.node)
+
+
+def _view(args: Sequence[SSAValue]) -> Operation:
+    """Return the call that makes a view, whose type is that of the operator."""
+    view = View.make(*args)
+    result = view.result_type
+    view.drop_all_references()
+    return relax.CallPurePackedOp("runtime.TVMArrayCreateView", list(args), result)
+
+
+DERIVED: dict[str, Callable[[Sequence[SSAValue]], Operation]] = {"runtime.TVMArrayCreateView": _view}
+"""Packed functions whose result types follow from their arguments, with TVM's `derive_func`."""
 
 
 def _call_type(p: RelaxParser, t: CallableType, args: Sequence[SSAValue], site: CallSite) -> Attribute:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 from xdsl.dialects.builtin import TupleType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ... import topi
 from ...diagnostics import UnsupportedError
@@ -17,14 +18,14 @@ from .legalize_rules import BUILDERS, Builder, known_shape, operand, result_tens
 
 def shape_of(b: Builder, op: Operator) -> SSAValue:
     """relax.shape_of(x) -> relax.shape [n, m], or a runtime call if the shape of x is unknown"""
-    return _shape_of(b, operand(op, "expr"))
+    return _shape_of(b.emit, operand(op, "expr"))
 
 
-def _shape_of(b: Builder, x: SSAValue) -> SSAValue:
+def _shape_of(emit: Callable[[Operation], SSAValue], x: SSAValue) -> SSAValue:
     t = cast(relax.TensorType, x.type)
     if t.dims is not None:
-        return b.emit(relax.ShapeOp(t.dims))
-    return b.emit(relax.CallPurePackedOp("vm.builtin.shape_of", [x], relax.ShapeType.of(ndim=t.rank)))
+        return emit(relax.ShapeOp(t.dims))
+    return emit(relax.CallPurePackedOp("vm.builtin.shape_of", [x], relax.ShapeType.of(ndim=t.rank)))
 
 
 def tensor_to_shape(b: Builder, op: Operator) -> SSAValue:
@@ -69,18 +70,25 @@ def view(b: Builder, op: Operator) -> SSAValue:
 
     Omitted arguments become explicit. The view may be a copy.
     """
+    args = view_arguments(b.emit, op)
+    if args is None:
+        return op.results[0]
+    return b.emit(relax.CallPurePackedOp("runtime.TVMArrayCreateView", args, op.result_type))
+
+
+def view_arguments(emit: Callable[[Operation], SSAValue], op: Operator) -> list[SSAValue] | None:
+    """Return the arguments of the packed function that makes a view, or None if its dtype is unknown."""
     data, *optional = op.operands
     element = result_tensor(op).element
     if element is None:
-        return op.results[0]
+        return None
     shape, dtype, offset = (None if isinstance(v.type, TupleType) else v for v in optional)
-    call = [
+    return [
         data,
-        _shape_of(b, data) if shape is None else shape,
-        relax.DataTypeOp(element).result if dtype is None else dtype,
-        relax.PrimValueOp(0).result if offset is None else offset,
+        _shape_of(emit, data) if shape is None else shape,
+        emit(relax.DataTypeOp(element)) if dtype is None else dtype,
+        emit(relax.PrimValueOp(0)) if offset is None else offset,
     ]
-    return b.emit(relax.CallPurePackedOp("runtime.TVMArrayCreateView", call, op.result_type))
 
 
 def _format(op: Operator) -> SSAValue:

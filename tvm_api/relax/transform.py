@@ -62,12 +62,12 @@ def LegalizeOps(  # noqa: N802 (a pass by TVM's name)
 
     `customize_legalize_map` contains rules by operator, `(builder, call) -> expression`, that take precedence.
     Operators
-    in `skip_ops` remain; `enable_warning` warns of operators without a rule.
+    in `skip_ops` remain, and views, which `LowerRuntimeBuiltin` lowers; `enable_warning` warns of operators without a rule.
     """
     legalize = import_module("...transforms.legalize.legalize_ops", __package__)
     rule_on_handles = import_module("...transforms.legalize.on_handles", __package__).rule_on_handles
     rules = {name: rule_on_handles(rule) for name, rule in (customize_legalize_map or {}).items()}
-    return legalize.LegalizeOps(rules or None, tuple(skip_ops or ()), enable_warning, tvm_forms=True)
+    return legalize.LegalizeOps(rules or None, ("relax.memory.view", *(skip_ops or ())), enable_warning, tvm_forms=True)
 
 
 def __getattr__(name: str) -> Any:

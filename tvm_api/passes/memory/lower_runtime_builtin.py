@@ -16,6 +16,7 @@ from ....dialects.relax import memory
 from ....ir.locations import location_of
 from ....ir.passes.transform import Pass
 from ....ir.rewriting.driver import Emit, OpRule, apply_to
+from ....transforms.legalize.base import view_arguments
 
 _BYTE = dtype_of("uint8")
 _PACKED = {
@@ -70,6 +71,11 @@ def _packed(op: relax.Operator, emit: Emit) -> SSAValue:
     return emit.put(relax.CallPackedOp(_PACKED[op.name], op.operands, op.result_type))
 
 
+def _view(op: relax.Operator, emit: Emit) -> SSAValue | None:
+    args = view_arguments(emit.put, op)
+    return None if args is None else emit.put(relax.CallPurePackedOp("runtime.TVMArrayCreateView", args, op.result_type))
+
+
 def _refuse_unplaced(op: relax.Operator, emit: Emit) -> SSAValue:
     raise TiraxError("a tensor is not in storage yet", location=location_of(op), hint="run lower-alloc-tensor before")
 
@@ -81,4 +87,5 @@ _RULES: dict[str, OpRule] = {
     memory.MemoryAllocTensor.name: _tensor,
     memory.KillStorage.name: _kill,
     memory.KillTensor.name: _kill,
+    "relax.memory.view": _view,
 }
