@@ -194,6 +194,8 @@ _TVM_PASSES: dict[str, str] = {
     "tvm-lower-match-buffer": "tvm_api.passes.tir.lower_match_buffer:LowerMatchBuffer",
     "lower-cross-thread-reduction": "tvm_api.passes.tir.lower_cross_thread_reduction:LowerCrossThreadReduction",
     "convert-ssa": "tvm_api.passes.tir.convert_ssa:ConvertSSA",
+    "reduce-branching-through-overcompute": "tvm_api.passes.tir.reduce_branches:ReduceBranchingThroughOvercompute",
+    "use-assume-to-reduce-branches": "tvm_api.passes.tir.reduce_branches:UseAssumeToReduceBranches",
     "tvm-remove-assume": "tvm_api.passes.tir.remove_assume:RemoveAssume",
     "tvm-plan-and-update-buffer-allocation-location": (
         "tvm_api.passes.tir.plan_buffer_allocation:PlanAndUpdateBufferAllocationLocation"

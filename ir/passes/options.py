@@ -56,7 +56,15 @@ _READ: dict[str, type] = {
     "relax.FuseOps.max_depth": int,
     "tir.enable_buffer_level_predication": bool,
     **dict.fromkeys(
-        ("tir.HoistExpression", "tir.HoistIfThenElse", "tir.LoopPartition", "tir.RemoveNoOp", "tir.Simplify"), dict
+        (
+            "tir.HoistExpression",
+            "tir.HoistIfThenElse",
+            "tir.LoopPartition",
+            "tir.ReduceBranchingThroughOvercompute",
+            "tir.RemoveNoOp",
+            "tir.Simplify",
+        ),
+        dict,
     ),
     "tir.UnrollLoop": dict,
 }

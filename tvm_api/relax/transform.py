@@ -61,8 +61,8 @@ def LegalizeOps(  # noqa: N802 (a pass by TVM's name)
     """Return the pass that legalizes Relax operators to calls of tensor functions.
 
     `customize_legalize_map` contains rules by operator, `(builder, call) -> expression`, that take precedence.
-    Operators
-    in `skip_ops` remain, and views, which `LowerRuntimeBuiltin` lowers; `enable_warning` warns of operators without a rule.
+    Operators in `skip_ops` remain, and views, which `LowerRuntimeBuiltin` lowers; `enable_warning` warns of operators
+    without a rule.
     """
     legalize = import_module("...transforms.legalize.legalize_ops", __package__)
     rule_on_handles = import_module("...transforms.legalize.on_handles", __package__).rule_on_handles

@@ -73,7 +73,9 @@ def _packed(op: relax.Operator, emit: Emit) -> SSAValue:
 
 def _view(op: relax.Operator, emit: Emit) -> SSAValue | None:
     args = view_arguments(emit.put, op)
-    return None if args is None else emit.put(relax.CallPurePackedOp("runtime.TVMArrayCreateView", args, op.result_type))
+    return (
+        None if args is None else emit.put(relax.CallPurePackedOp("runtime.TVMArrayCreateView", args, op.result_type))
+    )
 
 
 def _refuse_unplaced(op: relax.Operator, emit: Emit) -> SSAValue:

@@ -132,6 +132,18 @@ class KnownContents:
         out._facts = list(self._facts)
         return out
 
+    def rename(self, values: Iterable[tuple[Term, Term]]) -> None:
+        """Replace variables in all facts by what they are bound to."""
+        for old, new in values:
+            self._facts = [
+                replace(
+                    f,
+                    conditions=tuple(substituted(c, old, new) for c in f.conditions),
+                    value=substituted(f.value, old, new),
+                )
+                for f in self._facts
+            ]
+
     def join(self, condition: Term, taken: KnownContents, other: KnownContents) -> None:
         """Set the facts after a branch from those at the ends of its two sides."""
         decidable = not _loads(condition)
@@ -355,7 +367,9 @@ def _is_followed(buffer: SSAValue) -> bool:
         or isinstance(owner.parent_op(), tir.FuncOp)
         and not isinstance(owner, Operation)
     )
-    return own and all(isinstance(use.operation, tir.LoadOp | tir.StoreOp) for use in buffer.uses)
+    return own and all(
+        isinstance(use.operation, tir.LoadOp | tir.StoreOp | tir.ReadsOp | tir.WritesOp) for use in buffer.uses
+    )
 
 
 def _stores(op: Operation) -> Iterator[tir.StoreOp]:
