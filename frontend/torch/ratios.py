@@ -48,11 +48,11 @@ def product(a: Ratio, b: Ratio) -> Ratio:
 
 
 def quotient(a: Ratio, b: Ratio) -> Ratio:
-    """Return a / b. Raises `UnsupportedError` if b is no positive integer."""
+    """Return a / b. Raises `UnsupportedError` if b is 0, or not constant."""
     divisor = b.numerator.constant
-    if not isinstance(divisor, int) or divisor <= 0:
+    if not isinstance(divisor, int) or divisor == 0:
         raise UnsupportedError("a division by a size")
-    return Ratio(a.scaled(b.denominator), a.denominator * divisor)
+    return Ratio(a.scaled(b.denominator if divisor > 0 else -b.denominator), a.denominator * abs(divisor))
 
 
 def rounded(divide: Callable[[SymExpr, int], SymExpr]) -> Callable[[Ratio], Ratio]:

@@ -12,7 +12,7 @@ from ....diagnostics import UnsupportedError
 from ....handles.relax.calls import to_expr
 from ....handles.relax.expr import Constant, Expr, PrimValue, ShapeExpr, const
 from ...importing.relax_operators import R
-from ..emitter import Emitter, Extent, cast_to, dtype_of, shape_of
+from ..emitter import Emitter, Extent, cast_to, dtype_of, is_float, shape_of
 from ..promotion import DEFAULT_FLOAT
 from ..table import row
 
@@ -131,11 +131,18 @@ def arange(e: Emitter, start: Any, end: Any, step: Any = 1, dtype: str | None = 
     values = (start, end, step)
     target = dtype or ("int64" if all(not isinstance(v, float) for v in values) else DEFAULT_FLOAT)
     if all(isinstance(v, int | float) for v in values):
-        if target == "int64":  # PyTorch truncates fractions before it counts
+        if not is_float(target):  # PyTorch truncates fractions before it counts
             start, end, step = map(int, values)
         count = max(math.ceil((end - start) / step), 0)
         return const(start + step * np.arange(count), target)
-    return R.arange(*map(to_expr, values), dtype=target)
+    if not is_float(target):
+        values = tuple(int(v) if isinstance(v, float) else v for v in values)
+    whole = math.lcm(*(v.as_integer_ratio()[1] for v in values if isinstance(v, float)))
+    scaled = [int(v * whole) if isinstance(v, float) else v if whole == 1 else v * whole for v in values]
+    if whole == 1:
+        return R.arange(*map(to_expr, scaled), dtype=target)
+    places = e.emit(R.arange(*map(to_expr, scaled), dtype="int64"))  # of parts, whose number is an integer expression
+    return cast_to(e.emit(R.divide(R.astype(places, dtype="float64"), const(float(whole), "float64"))), target)
 
 
 @row("linspace")

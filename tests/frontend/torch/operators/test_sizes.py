@@ -14,7 +14,27 @@ from torch_models import agree, exported  # noqa: E402
 
 AUTO = torch.export.Dim.AUTO
 
+
+def _same(n: Any) -> Any:
+    return n
+
+
 OF_SIZES: dict[str, Any] = {
+    **{
+        f"range {start}, {end}, {step} as {dtype}": lambda x, r=(start, end, step), d=dtype: torch.arange(
+            *(v(x.shape[1]) if callable(v) else v for v in r), dtype=getattr(torch, d)
+        )
+        for start, end, step in [
+            (_same, lambda n: -n, -1.0),
+            (0.0, _same, 2),
+            (_same, 0, -2.0),
+            (0.5, _same, 1),
+            (0, _same, 0.75),
+            (lambda n: -n, 0.75, 1.5),
+        ]
+        for dtype in ["int64", "float32"]
+        if dtype == "float32" or step != 0.75
+    },
     "pad by a size": lambda x: F.pad(x, (0, 0, 0, -x.shape[1] % 8)),
     "crop by a size": lambda x: F.pad(x, (0, 0, -(x.shape[1] // 3), 2)),
     "reflect by a size": lambda x: F.pad(x, (1, x.shape[1] // 8), mode="reflect"),
