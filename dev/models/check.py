@@ -55,7 +55,8 @@ def checked(name: str, modes: Sequence[str], line: Line) -> None:
     for mode in modes:
         start = time.process_time()
         with torch.no_grad():
-            line[mode] = _outcome(lambda m=mode: _MODES[m](module, args, line))
+            own = tuple(a.clone() for a in args)  # an export marks the dimensions of its arguments as dynamic
+            line[mode] = _outcome(lambda m=mode, a=own: _MODES[m](module, a, line))
         line[f"{mode} s"] = round(time.process_time() - start, 1)
 
 

@@ -39,9 +39,11 @@ def _pictures(config: Any) -> Iterator[torch.Tensor]:
     side = field(config, "image_size", "img_size", "input_size", "model_input_size", default=64)
     side = side[0] if isinstance(side, list | tuple) else side
     frames = field(config, "num_frames", "frames_per_clip", default=4)
+    pairs = 2
     for size in dict.fromkeys((side if isinstance(side, int) else 64, 64, 128)):
         yield _noise(_BATCH, channels, size, size)
         yield _noise(_BATCH, frames, channels, size, size)
+        yield _noise(_BATCH, pairs, channels, size, size)
 
 
 def _sounds(config: Any) -> Iterator[torch.Tensor]:
@@ -61,6 +63,7 @@ def _waves(config: Any) -> Iterator[torch.Tensor]:
     yield _noise(_BATCH, 1600)
     yield _noise(_BATCH, 1, 1600)
     yield from _sounds(config)
+    yield from _features(config)
 
 
 def _span(config: Any) -> int:

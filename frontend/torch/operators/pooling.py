@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ....diagnostics import UnsupportedError
-from ....handles.relax.expr import Expr, ShapeExpr, const
+from ....dialects.sym.expr import SymExpr, as_expr, floordiv
+from ....dialects.sym.operators import maximum, minimum
+from ....handles.relax.expr import Expr, TupleGetItem, const
+from ....topi.regions import Parts, Sliding, Windows, greatest_of_windows, means_of_windows
 from ...importing.relax_operators import R
-from ..emitter import Emitter, cast_to, dtype_of, is_float, rank_of, shape_of
+from ..emitter import Emitter, Extent, cast_to, dtype_of, is_float, plain, rank_of, shape_of
 from ..promotion import promoted
 from ..table import add_rows, row
-from .convolution import SPATIAL, batched, each, unbatched
-from .elementwise import number
+from .convolution import SPATIAL, batched, each, padded, unbatched
 
 
 def _pool_layout(spatial: int) -> dict[str, str]:
@@ -77,18 +77,22 @@ def _avg_pool(spatial: int) -> Any:
 
 def _with_full_windows(e: Emitter, x: Expr, size: list[int], steps: list[int], pads: list[int]) -> Expr:
     """Pad x with zeros as far as windows in ceil mode reach."""
-    widths = [0, 0, 0, 0]
-    for extent, k, s, p in zip(map(known, shape_of(x)[2:]), size, steps, pads, strict=True):
-        last = -(-(extent + 2 * p - k) // s)
-        last -= last * s >= extent + p  # PyTorch omits windows that are entirely outside of the image
-        widths += [p, max(last * s + k - extent - p, 0)]
-    return e.emit(R.nn.pad(x, pad_width=widths, pad_mode="constant", pad_value=0.0))
+    widths: list[Any] = []
+    for extent, k, s, p in reversed(list(zip(shape_of(x)[-len(size) :], size, steps, pads, strict=True))):
+        # the last window that begins inside of the image or of the padding before it: PyTorch omits the others
+        last = minimum(-floordiv(as_expr(k - 2 * p) - extent, s), -floordiv(as_expr(-p) - extent, s) - 1)
+        widths += [p, plain(maximum(last * s + (k - p) - extent, 0))]
+    return e.emit(padded(e, x, widths, "constant", 0.0))
 
 
 def _adaptive_avg_pool(spatial: int) -> Any:
     build = getattr(R.nn, f"adaptive_avg_pool{spatial}d")
 
     def convert(e: Emitter, x: Expr, output_size: Any) -> Expr:
+        parts = [output_size] * spatial if isinstance(output_size, int | SymExpr) else list(output_size)
+        if not all(isinstance(n, int) for n in parts):
+            counts = [as_expr(n) for n in parts]
+            return e.builder.call_te(means_of_windows, x, [Parts(n) for n in counts], counts)
         data, alone = batched(e, x, spatial)
         return unbatched(build(data, output_size=each(output_size, spatial), **_pool_layout(spatial)), alone)
 
@@ -102,7 +106,7 @@ add_rows((f"adaptive_avg_pool{s}d", _adaptive_avg_pool(s)) for s in SPATIAL)
 add_rows((f"_adaptive_avg_pool{s}d", _adaptive_avg_pool(s)) for s in (2, 3))
 
 
-# With positions: gather the windows.
+# With positions.
 
 
 @row("max_pool2d_with_indices", "max_pool3d_with_indices", "max_pool1d_with_indices")
@@ -117,75 +121,23 @@ def max_pool_with_indices(
         return [result, None]
     size = each(kernel_size, spatial)
     steps = each(stride, spatial) if isinstance(stride, int) or stride else size
-    rows = zip(shape_of(result)[-spatial:], size, steps, each(padding, spatial), each(dilation, spatial), strict=True)
-    places = [np.arange(known(count))[:, None] * step - pad + np.arange(k) * gap for count, k, step, pad, gap in rows]
-    return [result, e.emit(_positions_of_greatest(e, x, places))]
+    rows = zip(size, steps, each(padding, spatial), each(dilation, spatial), strict=True)
+    return [result, _greatest(e, x, [Sliding(*row) for row in rows], shape_of(result)[-spatial:])[1]]
 
 
 def known(extent: Any) -> int:
     """Return an extent that must be constant. Raises `UnsupportedError` if it is symbolic."""
     if not isinstance(extent, int):
-        raise UnsupportedError("the positions in windows of data of unknown size", found=extent)
+        raise UnsupportedError("windows of data of unknown size", found=extent)
     return extent
 
 
-def _gathered(e: Emitter, x: Expr, places: Sequence[np.ndarray[Any, Any]]) -> Expr:
-    """Return windows as a new last dimension, given their positions along each spatial dimension."""
-    spatial = len(places)
-    first = rank_of(x) - spatial
-    for i, place in enumerate(places):
-        x = e.emit(R.take(x, const(place, "int64"), axis=first + 2 * i))
-    outer = list(range(first))
-    order = [*outer, *(first + 2 * i for i in range(spatial)), *(first + 2 * i + 1 for i in range(spatial))]
-    shape = shape_of(x)
-    counts = [*shape[:first], *(p.shape[0] for p in places), math.prod(p.shape[1] for p in places)]
-    return e.emit(R.reshape(e.emit(R.permute_dims(x, axes=order)), ShapeExpr(counts)))
-
-
-def _positions_of_greatest(e: Emitter, x: Expr, places: Sequence[np.ndarray[Any, Any]]) -> Expr:
-    spatial = len(places)
-    extents = [known(s) for s in shape_of(x)[-spatial:]]
-    inside = [(p >= 0) & (p < n) for p, n in zip(places, extents, strict=True)]
-    within = [np.clip(p, 0, n - 1) for p, n in zip(places, extents, strict=True)]
-    windows = _gathered(e, x, within)
-    numbers = np.arange(math.prod(extents)).reshape(extents)
-    table = _windows_of(numbers, within)
-    hidden = ~_windows_of(np.ones(extents, bool), within, inside)
-    least = -math.inf if is_float(dtype_of(x)) else np.iinfo(dtype_of(x)).min
-    if hidden.any():
-        windows = e.emit(R.where(const(hidden, "bool"), number(x, least), windows))
-    chosen = e.emit(R.argmax(windows, axis=-1, keepdims=True))
-    all_numbers = e.emit(R.broadcast_to(const(table, "int64"), ShapeExpr(shape_of(windows))))
-    return R.squeeze(e.emit(R.gather_elements(all_numbers, chosen, axis=rank_of(windows) - 1)), axis=[-1])
-
-
-def _windows_of(
-    values: np.ndarray[Any, Any], places: Sequence[np.ndarray[Any, Any]],
-    inside: Sequence[np.ndarray[Any, Any]] | None = None,
-) -> np.ndarray[Any, Any]:  # fmt: skip
-    """Like `_gathered` for constant arrays; False at positions outside of the image."""
-    spatial = len(places)
-    for i, place in enumerate(places):
-        values = np.take(values, place, axis=2 * i)
-        if inside is not None:
-            values = values & inside[i].reshape([*inside[i].shape] + [1] * (values.ndim - 2 * i - 2))
-    order = [*(2 * i for i in range(spatial)), *(2 * i + 1 for i in range(spatial))]
-    values = values.transpose(order)
-    return values.reshape([*values.shape[:spatial], -1])
+def _greatest(e: Emitter, x: Expr, windows: Sequence[Windows], counts: Sequence[Extent]) -> list[Expr]:
+    both = e.emit(e.builder.call_te(greatest_of_windows, x, windows, [as_expr(n) for n in counts]))
+    return [e.emit(TupleGetItem(both, i)) for i in range(2)]
 
 
 @row("adaptive_max_pool2d", "adaptive_max_pool3d", "adaptive_max_pool1d")
-def adaptive_max_pool(e: Emitter, x: Expr, output_size: Any) -> list[Any]:
+def adaptive_max_pool(e: Emitter, x: Expr, output_size: Sequence[Extent]) -> list[Any]:
     """Return the maxima of windows that partition each spatial dimension evenly, and their positions."""
-    spatial = len(output_size)
-    places = [_parts(known(n), m) for n, m in zip(shape_of(x)[-spatial:], output_size, strict=True)]
-    result = e.emit(R.max(_gathered(e, x, places), axis=[-1], keepdims=False))
-    return [result, e.emit(_positions_of_greatest(e, x, places)) if e.is_used(1) else None]
-
-
-def _parts(extent: int, count: int) -> np.ndarray[Any, Any]:
-    """Return the positions of each part; shorter parts repeat their last position."""
-    begins = np.arange(count) * extent // count
-    ends = -(-(np.arange(count) + 1) * extent // count)
-    widest = int((ends - begins).max()) if count else 1
-    return np.minimum(begins[:, None] + np.arange(widest), ends[:, None] - 1)
+    return list(_greatest(e, x, [Parts(as_expr(n)) for n in output_size], output_size))

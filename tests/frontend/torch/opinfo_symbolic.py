@@ -64,6 +64,8 @@ def grown(tensor: Any, extent: int) -> Any:
 
 def growing_of(sample: Sample) -> Iterator[Growing]:
     """The forms of a sample in which a dimension is symbolic."""
+    if any(t.layout != torch.strided for t in sample.tensors):
+        return
     for extent in sorted({n for t in sample.tensors for n in t.shape if n > 1}):
         yield Growing(sample, extent)
 

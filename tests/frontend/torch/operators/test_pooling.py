@@ -17,3 +17,28 @@ def test_a_divisor(dtype: str, extents: tuple[int, int], ceil: bool) -> None:
         lambda x: torch.nn.functional.avg_pool2d(x, (3, 2), 2, (1, 0), ceil_mode=ceil, divisor_override=5), [x]
     )
     agree(program, [x])
+
+
+F = torch.nn.functional
+SYMBOLIC = {
+    "max_pool1d": lambda x: F.max_pool1d(x[0], 3, 2, 1, 2, return_indices=True),
+    "max_pool2d in ceil mode": lambda x: F.max_pool2d(x, (3, 2), 2, (1, 0), ceil_mode=True, return_indices=True),
+    "max_pool2d of integers": lambda x: F.max_pool2d((x * 9).to(torch.int64), 3, 1, 1, return_indices=True),
+    "max_pool2d with NaN": lambda x: F.max_pool2d(torch.where(x > 1, torch.nan, x), 2, return_indices=True),
+    "max_pool3d": lambda x: F.max_pool3d(x, 2, 1, 1, return_indices=True),
+    "adaptive_max_pool1d": lambda x: F.adaptive_max_pool1d(x[0], 4, return_indices=True),
+    "adaptive_max_pool2d": lambda x: F.adaptive_max_pool2d(x, (3, 2), return_indices=True),
+    "adaptive_max_pool3d": lambda x: F.adaptive_max_pool3d(x, (2, 3, 4)),
+    "adaptive_avg_pool1d": lambda x: F.adaptive_avg_pool1d(x[0], x.shape[1]),
+    "adaptive_avg_pool2d": lambda x: F.adaptive_avg_pool2d(x, (None, 3)),
+    "adaptive_avg_pool3d": lambda x: F.adaptive_avg_pool3d(x, (2, None, 3)),
+    "avg_pool2d by a divisor": lambda x: F.avg_pool2d(x, (3, 2), 2, (1, 0), ceil_mode=True, divisor_override=5),
+}
+
+
+@pytest.mark.parametrize("name", SYMBOLIC)
+def test_windows_of_symbolic_extents(name: str) -> None:
+    torch.manual_seed(0)
+    inputs = [[torch.randn(2, 3, n, n + 2)] for n in (6, 9)]
+    sizes = {2: torch.export.Dim.AUTO, 3: torch.export.Dim.AUTO}
+    agree(exported(SYMBOLIC[name], inputs[0], dynamic_shapes=((sizes,),)), *inputs)
