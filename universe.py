@@ -37,6 +37,7 @@ EXTENDED = {
     "scf": "dialects.xdsl_extras:Scf",
     "tensor": "dialects.xdsl_extras:Tensor",
     "tosa": "dialects.xdsl_extras:Tosa",
+    "transform": "dialects.xdsl_extras:Transform",
     "vector": "dialects.xdsl_extras:Vector",
 }
 """Upstream dialects with operations that xDSL's lack. `xdsl-opt`, which takes each name once, has xDSL's."""
@@ -106,6 +107,8 @@ _PASSES: dict[str, str] = {
     "merge-composite-functions": "transforms.codegen.merge_composite_functions:MergeCompositeFunctions",
     "rewrite-dataflow-reshape": "transforms.bindings.rewrite_dataflow_reshape:RewriteDataflowReshape",
     "apply-schedule": "schedule.schedule:ApplySchedule",
+    "convert-sched-to-transform": "schedule.mlir_transform.write:ConvertSchedToTransform",
+    "apply-transform": "frontend.mlir.transform:ApplyTransform",
     "meta-schedule-apply-database": "tuning.passes:MetaScheduleApplyDatabase",
     "meta-schedule-tune-irmod": "tuning.passes:MetaScheduleTuneIRMod",
     "meta-schedule-tune-tir": "tuning.passes:MetaScheduleTuneTIR",

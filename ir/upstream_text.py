@@ -27,6 +27,7 @@ _PRETTY: dict[str, frozenset[str]] = {
         "scf.for": "",
         "scf.if": "",
         "scf.while": "",
+        "transform.named_sequence": "sym_name function_type sym_visibility arg_attrs res_attrs",
         "memref.global": "sym_name sym_visibility type initial_value constant",
         "llvm.func": "sym_name function_type CConv linkage arg_attrs res_attrs sym_visibility visibility_ "
         "frame_pointer no_inline no_unwind optimize_none passthrough target_cpu target_features tune_cpu unnamed_addr",
@@ -52,7 +53,7 @@ _PRETTY: dict[str, frozenset[str]] = {
 }  # fmt: skip
 """Operations with a printer written by hand, and their properties that have a place in MLIR's pretty form."""
 
-_UPSTREAM = frozenset(("arith", "cf", "func", "llvm", "math", "memref", "scf", "vector"))
+_UPSTREAM = frozenset(("arith", "cf", "func", "llvm", "math", "memref", "scf", "transform", "vector"))
 
 
 @cache

@@ -55,12 +55,15 @@ def as_linalg(module: ModuleOp, strict: bool = False) -> str:
     return upstream_text(module)
 
 
-def difference(kernel: ModuleOp, text: str, sizes: Sequence[int] = SIZES) -> str | None:
-    """Return what a kernel and its text in MLIR, imported again, compute differently in the interpreter."""
+def difference(kernel: ModuleOp, text: str, sizes: Sequence[int] = SIZES, imported: bool = True) -> str | None:
+    """Return what a kernel and a text compute differently in the interpreter.
+
+    The text is MLIR's, which is imported, or that of another tensor function.
+    """
     (op,) = kernel.body.block.ops
     assert isinstance(op, tir.FuncOp)
-    imported = from_mlir(parse_mlir(text))
-    verify_module(imported)
+    other = from_mlir(parse_mlir(text)) if imported else parse_mlir(text)
+    verify_module(other)
     for assignment in symbolic_sizes(op, sizes):
         expected = random_inputs(op, assignment)
         found = [_signless(value.copy()) if isinstance(value, np.ndarray) else value for value in expected]
@@ -68,7 +71,7 @@ def difference(kernel: ModuleOp, text: str, sizes: Sequence[int] = SIZES) -> str
             interpret(kernel, op.sym_name.data, expected)
         except TiraxError:
             continue  # the kernel is not defined at this size
-        interpret(imported, op.sym_name.data, found)
+        interpret(other, op.sym_name.data, found)
         for position, (a, b) in enumerate(zip(expected, found, strict=True)):
             if isinstance(a, np.ndarray) and not same_values(a, b.view(a.dtype)):
                 return f"argument {position} at {assignment}: {a.ravel()[:4]} and {b.ravel()[:4]}"

@@ -18,6 +18,7 @@ from xdsl.dialects import (
     scf,
     tensor,
     tosa,
+    transform,
     vector,
 )
 from xdsl.ir import Attribute, Dialect, Operation
@@ -34,6 +35,7 @@ from . import (
     scf_extras,
     tensor_extras,
     tosa_extras,
+    transform_extras,
     vector_extras,
 )
 from .loop_annotation import LoopAnnotationAttr
@@ -59,6 +61,7 @@ MemRef = _extended(memref.MemRef, memref_extras.OPERATIONS)
 Scf = _extended(scf.Scf, scf_extras.OPERATIONS)
 Tensor = _extended(tensor.Tensor, tensor_extras.OPERATIONS)
 Tosa = _extended(tosa.TOSA, tosa_extras.OPERATIONS, tosa_extras.ATTRIBUTES)
+Transform = _extended(transform.Transform, transform_extras.OPERATIONS)
 Vector = _extended(vector.Vector, vector_extras.OPERATIONS, [vector_extras.IteratorTypeAttr])
 
 __all__ = [
@@ -73,5 +76,6 @@ __all__ = [
     "Scf",
     "Tensor",
     "Tosa",
+    "Transform",
     "Vector",
 ]

@@ -36,7 +36,8 @@ def from_mlir(module: ModuleOp) -> ModuleOp:
 
     A function on tensors becomes a Relax function, and each of its structured operations a tensor function; one on
     memrefs becomes a tensor function. A size `?` is a symbolic variable. Raises `UnsupportedError` for an operation
-    that has no translation, `ShapeError` for sizes that contradict each other.
+    that has no translation, `ShapeError` for sizes that contradict each other. Sequences of `transform` stay:
+    `apply-transform` runs them.
     """
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
     globals_ = {name.data: op for op in module.body.block.ops if op.name == "memref.global" and (name := _symbol(op))}
@@ -53,6 +54,7 @@ def from_mlir(module: ModuleOp) -> ModuleOp:
             made.body.block.add_ops(inplace_function_of(function, functions, globals_, labels, names))
         else:
             made.body.block.add_op(kernel_of(function, functions, globals_, labels))
+    made.body.block.add_ops(op.clone() for op in module.body.block.ops if op.name == "transform.named_sequence")
     ConvertToDataflow(min_size=1).apply(new_context(), made)
     return made
 

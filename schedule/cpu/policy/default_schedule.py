@@ -44,7 +44,8 @@ from .decisions import INLINE, Decisions
 class DefaultSchedule(Pass):
     """Schedule every tir function for `target`, except those with `tir.is_scheduled`.
 
-    Sequences of the module that name a function are followed and removed. Raises `DecisionError` or
+    Sequences of the module that name a function are followed and removed; those of MLIR's dialect `transform`, which
+    `apply-transform` runs, are removed. Raises `DecisionError` or
     `NameLookupError` if a sequence cannot be followed.
     """
 
@@ -54,6 +55,8 @@ class DefaultSchedule(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = Machine.of(Target(self.target))
         sequences = pop_sequences(op)
+        for other in [o for o in op.body.block.ops if o.name == "transform.named_sequence"]:
+            other.detach()
         for func in functions(op):
             if is_scheduled(func):
                 widen_accumulators(func)

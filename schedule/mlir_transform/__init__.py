@@ -1,0 +1,1 @@
+"""Schedules as programs of MLIR's dialect `transform`: ours written, and theirs applied."""
