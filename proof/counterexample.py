@@ -152,7 +152,7 @@ def _with_terms(
         ]
     except (NotCoveredError, InterpreterError):
         return shown
-    if isinstance(results[0], tuple) and results[0][:1] == (None,) and isinstance(results[1], tuple):
+    if isinstance(results[0], tuple) and isinstance(results[1], tuple) and results[0] and results[0][0] is None:
         results[1] = (None, *results[1][1:])  # a status that the first function does not have
     words = [w for r in results if (w := _word(algebra, r, *element)) is not None]
     if len(words) < len(results):

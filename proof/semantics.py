@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 from xdsl.interpreter import PythonValues
 from xdsl.ir import Operation, Region, SSAValue
@@ -369,8 +370,34 @@ def _take(op: Any, x: Any, indices: Any) -> Any:
     return FUNCTIONS[np.take](indices.algebra, x, indices, axis=axis)
 
 
+def _limits(dtype: np.dtype[Any]) -> Any:
+    return np.iinfo(dtype) if dtype.kind in "iu" else ml_dtypes.finfo(dtype)
+
+
+def _place_of(order: str, worst: Callable[[Any], Any]) -> Callable[..., Any]:
+    """Return argmax or argmin, whose loops keep the best number and its first place; `worst` is where they begin."""
+
+    def run(op: Any, x: Any) -> Any:
+        axis = op.attr("axis")
+        moved = x.reshape(-1) if axis is None else np.moveaxis(x, axis, -1)
+        best = Terms.lift(x.algebra, np.full(moved.shape[:-1], worst(_limits(x.dtype)), x.dtype))
+        place = Terms.lift(x.algebra, np.full(best.shape, -1, np.int64))
+        for k in range(moved.shape[-1]):
+            better, equal = compute(order, best, moved[..., k]), compute("equal", best, moved[..., k])
+            first = compute("logical_and", equal, compute("less", place, np.int64(k)))
+            place = np.where(compute("logical_or", better, first), place, np.int64(k))
+            best = np.where(better, best, moved[..., k])
+        if not op.attr("keepdims"):
+            return place
+        return place.reshape([1] * x.ndim) if axis is None else np.expand_dims(place, axis)
+
+    return run
+
+
 RELAX: dict[str, Callable[..., Any]] = {
     "take": _take,
+    "argmax": _place_of("greater", lambda limits: limits.min),
+    "argmin": _place_of("less", lambda limits: limits.max),
     "astype": lambda op, x: x.astype(numpy_dtype(op.result_type.element)),
     "maximum": lambda _op, a, b: compute("maximum", a, b),
     "minimum": lambda _op, a, b: compute("minimum", a, b),

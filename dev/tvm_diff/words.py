@@ -24,6 +24,7 @@ _OLDER = (
     (r"\bT\.sblock_attr\(", "T.block_attr("),
     (r"@T\.prim_func\(([^)]*)\)", lambda m: "@T.prim_func(private=True)" if "private=True" in m[1] else "@T.prim_func"),
     (r"\bout_ty=", "out_sinfo="),
+    (r"\bT\.let\[([\w.]+)\]", r"\1"),
     (r'"reduce_scope", 0\)', '"reduce_scope", T.reinterpret("handle", T.uint64(0)))'),
     (r"tirx\.", "tir."),
     (r', mode="fast"', ""),
@@ -66,7 +67,17 @@ def older(text: str) -> str:
     text = re.sub(r"(?m)^( *)(\w+) = (\w+)\.view\((.*)\)$", _viewed, text)
     for pattern, word in _OLDER:
         text = re.sub(pattern, word, text)
-    return _own_variables(text) if "TypeVar(" in text else text
+    text = _own_variables(text) if "TypeVar(" in text else text
+    return _without_declarations(text) if re.search(r"(?m)^ *\w+: R\.\w+\(.*\)$", text) else text
+
+
+def _without_declarations(text: str) -> str:
+    """Return a program without declarations that have no value, which the branches of a condition bind."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            node.body = [s for s in node.body if not isinstance(s, ast.AnnAssign) or s.value is not None]
+    return ast.unparse(tree)
 
 
 def _own_variables(text: str) -> str:

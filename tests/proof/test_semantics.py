@@ -7,6 +7,7 @@ import pytest
 from tirax.interpreter.compare import functions_of, random_inputs
 from tirax.proof import Verdict, validate
 from tirax.script import parse_source
+from tirax.tvm_api import relax
 
 FUNCTION = """
 @I.ir_module
@@ -198,3 +199,50 @@ def test_an_index_of_a_branch_that_data_choose_is_not_always_used():
     chosen = "for i in range(3):\n    B[i] = T.if_then_else(I[i] < T.int64(5), A[I[i]], T.float32(0))"
     always = "for i in range(3):\n    B[i] = A[T.max(T.min(I[i], T.int64(4)), T.int64(0))]"
     assert validate(gathered(chosen), gathered(always)).verdict is not Verdict.PROVED
+
+
+GRAPH = """
+@I.ir_module
+class M:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), c: R.Tensor((), "bool")):
+{body}
+        return r
+"""
+
+
+def graph(body):
+    return parse_source(GRAPH.format(body="\n".join(f"        {line}" for line in body.strip().split("\n"))))
+
+
+CHOSEN = """
+if c:
+    a = R.negative(x)
+    r = a
+else:
+    b = R.add(x, x)
+    r = b
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "verdict"),
+    [
+        (CHOSEN, "r = R.where(c, R.negative(x), R.add(x, x))", Verdict.PROVED),
+        (CHOSEN, "r = R.where(c, R.add(x, x), R.negative(x))", Verdict.WRONG),
+        (CHOSEN, CHOSEN.replace("R.add(x, x)", "R.multiply(x, R.const(2.0))"), Verdict.PROVED),
+        ("r = R.argmax(x, axis=1)", "r = R.argmin(R.negative(x), axis=1)", Verdict.NOT_COVERED),
+        ("r = R.argmax(x, axis=1)", "r = R.argmax(x, axis=-1)", Verdict.PROVED),
+        ("r = R.argmax(x, axis=1)", "r = R.argmin(x, axis=1)", Verdict.WRONG),
+    ],
+)
+def test_graphs(before, after, verdict):
+    result = validate(graph(before), graph(after))
+    assert result.verdict is verdict, str(result)
+
+
+@pytest.mark.parametrize("operator", ["argmax", "argmin"])
+@pytest.mark.parametrize("options", ["axis=0", "axis=1, keepdims=True", "keepdims=False", "keepdims=True"])
+def test_places_of_extrema_are_proved(operator, options):
+    module = graph(f"r = R.{operator}(x, {options})")
+    assert validate(module, relax.transform.LegalizeOps()(module)).verdict is Verdict.PROVED
