@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir.affine import AffineDimExpr
 
 from ....diagnostics import ShapeError, UnsupportedError
 from ....dialects import tir
@@ -25,7 +26,7 @@ from ....dialects.xdsl_extras.linalg_named import BLOCK_NAME
 from ..blocks import Place, Storage, append_block, append_loops, direct, extents_of
 from ..scalars import RULES, Expressions, expression, scalar_type
 from ..sizes import size_of
-from ..structured import element_of, rank, structured, unsupported
+from ..structured import Structured, element_of, rank, structured, unsupported
 from .values import Values, is_array, place_of
 
 STATEMENTS: dict[str, Callable[[Kernel, Any], None]] = {}
@@ -127,6 +128,7 @@ class Kernel(Values):
                 self.dims[v] = self.static(v) if first is None else self.dims[first]
         shaped = [v for v in (*s.inputs, *s.outputs) if rank(v) or v in self.places or is_array(v)]
         extents = extents_of(s, {v: self.dims[v] for v in shaped}, op)
+        self._check_sizes(op, s, extents)
         starts: list[Place | tir.ConstOp | None] = [None] * len(s.outputs)
         outputs = [self.places[v] for v in s.outputs if v in self.places]
         if op.results:
@@ -141,6 +143,15 @@ class Kernel(Values):
         direct_ones = all(v in self.buffers for v in shaped if v not in op.results)
         append = append_block if direct_ones and not self._inner(op) else append_loops
         append(self.e.block, s, extents, storage)
+
+    def _check_sizes(self, op: Operation, s: Structured, extents: Sequence[SymExpr]) -> None:
+        """Assert that memrefs have the sizes of the iterators that index them, where they are unknown."""
+        for value, indices in zip((*s.inputs, *s.outputs), s.maps, strict=False):
+            for size, index in zip(self.dims.get(value, ()), indices, strict=False):
+                if isinstance(index, AffineDimExpr) and size != extents[index.position]:
+                    same = self.e.binary("eq", self.number(size), self.number(extents[index.position]))
+                    message = f"'{op.name}': {size} elements instead of {extents[index.position]}"
+                    self.e.block.add_op(tir.AssertOp(same, message))
 
     def _inner(self, op: Operation) -> bool:
         """Return whether an operation is on vectors: no block is scheduled for a few elements."""

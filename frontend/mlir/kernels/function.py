@@ -22,16 +22,27 @@ from ..scalars import number, scalar_type
 from ..structured import element_of
 from .branches import run_region
 from .core import Kernel
+from .equal_sizes import Axis, equal_sizes
 from .values import is_array, place_of
 
 
 def _parameters(k: Kernel, function: func.FuncOp, labels: Sequence[str]) -> None:
     body, sizes = k.e.block, NameSupply(labels)
+    equal, variables = equal_sizes(function), dict[Axis, SymExpr]()
+
+    def size(axis: Axis) -> SymExpr:
+        value, number = equal[axis]
+        extent = cast("MemRefType[Attribute]", value.type).get_shape()[number]
+        if extent != DYNAMIC_INDEX:
+            return Const(extent)
+        if equal[axis] not in variables:
+            variables[equal[axis]] = Var(sizes.fresh("n"))
+        return variables[equal[axis]]
+
     for arg, label in zip(function.args, labels, strict=True):
         kind = arg.type
         if isinstance(kind, MemRefType | TensorType):
-            shape = cast("MemRefType[Attribute]", kind).get_shape()
-            dims = [Var(sizes.fresh("n")) if d == DYNAMIC_INDEX else Const(d) for d in shape]
+            dims = [size((arg, axis)) for axis in range(len(cast("MemRefType[Attribute]", kind).get_shape()))]
             param = body.insert_arg(tir.BufferType.of(dims, element_of(arg)), len(body.args))
             k.new_memref(arg, param)
         else:
