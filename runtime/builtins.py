@@ -27,6 +27,12 @@ def reshape(x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return x.reshape(shape)
 
 
+@register_func("vm.builtin.tuple_reset_item")
+def tuple_reset_item(values: tuple[object, ...], index: int) -> tuple[()]:
+    """Do nothing: a tuple of arguments belongs to the caller, who releases it."""
+    return ()
+
+
 @register_func("vm.builtin.tensor_to_shape")
 def tensor_to_shape(x: np.ndarray) -> ShapeTuple:
     """Return a rank-1 array as a shape. Raises `ArgumentError` if an extent is negative."""

@@ -54,6 +54,7 @@ _READ: dict[str, type] = {
     "tirax.allow_extern": list,
     "tirax.sanitize": str,
     "relax.FuseOps.max_depth": int,
+    "relax.lift_transform_params.consume_params": bool,
     "tir.enable_buffer_level_predication": bool,
     **dict.fromkeys(
         (
@@ -84,7 +85,7 @@ _NUMBERS_OF_TVM = """
 """
 _TEXTS_OF_TVM = "relay.backend.tir_converter tir.usmp.algorithm tir.usmp.custom_algorithm"
 _MAPPINGS_OF_TVM = """
-    tir.InjectDoubleBuffer tir.InjectSoftwarePipeline tir.ReduceBranchingThroughOvercompute
+    tir.InjectDoubleBuffer tir.InjectSoftwarePipeline
 """
 OPTIONS: dict[str, type] = {
     **_READ,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from xdsl.ir import Operation, Region
 
 from ...dialects import relax
@@ -10,22 +12,22 @@ from ..functions.lookup import binding_blocks
 from .edit import erase, erase_unused
 
 
-def remove_dead_bindings(func: Operation) -> None:
-    """Remove unused bindings of a function, in place; linear, since uses come after definitions."""
+def remove_dead_bindings(func: Operation, keep: Collection[Operation] = ()) -> None:
+    """Remove unused bindings of a function but those in `keep`, in place; linear, since uses come after definitions."""
     for block in reversed(list(binding_blocks(func))):
         for op in reversed(list(block.ops)):
             if isinstance(op, relax.DataflowOp):
-                _shrink_outputs(op)
-            else:
+                _shrink_outputs(op, keep)
+            elif op not in keep:
                 erase_unused([op])
 
 
-def _shrink_outputs(op: relax.DataflowOp) -> None:
+def _shrink_outputs(op: relax.DataflowOp, keep: Collection[Operation]) -> None:
     """Drop unused results, then the bindings that only they needed."""
     used = [r.first_use is not None for r in op.outputs]
     if not all(used):
         op = _with_outputs(op, used)
-    erase_unused(op.body.block.ops)
+    erase_unused([each for each in op.body.block.ops if each not in keep])
     # A match_cast binds symbolic variables: it stays, and the block with it.
     if not op.outputs and op.body.block.first_op is op.output_op:
         erase(op)

@@ -172,11 +172,13 @@ class _Search:
     def _is_argument(value: SSAValue, user: Operation, index: int) -> bool:
         expr = bound_expr(user)
         args = expr.args if isinstance(expr, Call) else [expr_of(v) for v in user.operands]
+        if any(isinstance(arg, Tuple) for arg in args):  # the inputs of a destination-passing call count one by one
+            used = list(operand_values(user))
+            return index < len(used) and same_value(used[index], value)
         if index >= len(args):
             return False
         arg = args[index]
-        parts = arg.fields if isinstance(arg, Tuple) else [arg]
-        return any(isinstance(part, Var) and same_value(part.ssa, value) for part in parts)
+        return isinstance(arg, Var) and same_value(arg.ssa, value)
 
     def _same_shape(self, patterns: tuple[p.DFPattern, ...]) -> bool:
         shapes = {_shape_of(self.at.get(x, self.matcher.bound.get(x))) for x in patterns}

@@ -19,6 +19,7 @@ from xdsl.ir import Attribute
 
 from ...diagnostics import SourceLocation, TiraxError
 from ...dialects.dtypes import dtype_name, dtype_of
+from ...dialects.relax.types import free_symbolic_vars
 from ...dialects.sym.expr import SymExpr, Var
 from ...handles.relax.calls import to_expr
 from ...handles.relax.expr import Expr
@@ -140,8 +141,15 @@ class DFPattern:
         return SameShapeConstraint(self, *others)
 
     def dup(self) -> Self:
-        """Return a copy with its own identity; its parts are shared."""
-        return copy.copy(self)
+        """Return a copy that is matched by itself, with copies of its parts."""
+        new = copy.copy(self)
+        for name, part in vars(self).items():
+            if isinstance(part, DFPattern):
+                setattr(new, name, part.dup())
+            elif isinstance(part, list | tuple):
+                parts = cast("list[Any] | tuple[Any, ...]", part)
+                setattr(new, name, type(parts)(p.dup() if isinstance(p, DFPattern) else p for p in parts))
+        return new
 
 
 class WildcardPattern(DFPattern):
@@ -278,12 +286,14 @@ class AttrPattern(_Refined):
 
 
 class StructInfoPattern(_Refined):
-    """A value with this struct info; `symbols` are variables of the pattern, which match any extent."""
+    """A value with this struct info; `symbols` are variables of the pattern, by default all of it, which match any
+    extent, the same one in all patterns of a match.
+    """
 
-    def __init__(self, pattern: DFPattern, struct_info: Any, symbols: Iterable[Var] = ()):
+    def __init__(self, pattern: DFPattern, struct_info: Any, symbols: Iterable[Var] | None = None):
         super().__init__(pattern)
         self.type: Attribute = type_of(struct_info)
-        self.symbols = frozenset(symbols)
+        self.symbols = frozenset(free_symbolic_vars([self.type]) if symbols is None else symbols)
 
 
 class DataTypePattern(_Refined):

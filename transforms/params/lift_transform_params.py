@@ -13,16 +13,18 @@ from ...diagnostics import TiraxError, unknown_name
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import free_symbolic_vars, tuple_type
-from ...dialects.sym.expr import Var
+from ...dialects.sym.expr import Const, Var, i32
 from ...ir.functions.lookup import relax_functions
 from ...ir.functions.symbolic_vars import definable_vars, mentioned_by_body
 from ...ir.locations import location_of
-from ...ir.names import NameSupply, function_names
-from ...ir.passes.transform import Pass
+from ...ir.names import NameSupply, function_names, make_unique
+from ...ir.passes.transform import Pass, PassContext
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from .bundle_model_params import bundle_params
-from .lifting import Liftable, ancestors, liftable
+from .lifting import STOP, Liftable, ancestors, liftable
 from .weights import NUM_INPUT, add_param, num_input, remove_params
+
+_CONSUME = "relax.lift_transform_params.consume_params"
 
 
 @dataclass(frozen=True, init=False)
@@ -37,8 +39,10 @@ class LiftTransformParams(Pass):
     Only bindings of dataflow blocks are lifted. Values that do not depend on weights are kept.
 
     `shared_transform`: True for one function `transform_params` for all functions with the attribute, or a list of
-    function names: it performs the computations common to all. In text `shared_transform=true`, or
-    `functions="main","other"`. Raises `NameLookupError` for an unknown function, `TiraxError` if the weights have
+    function names: it performs the computations common to all. With the option `consume_params` of the context
+    (`relax.lift_transform_params.consume_params`) the tuple releases each weight once it is read. In text
+    `shared_transform=true`, or `functions="main","other"`. A function of the name that is there from an earlier run
+    is extended. Raises `NameLookupError` for an unknown function, `TiraxError` if the weights have
     different types.
     """
 
@@ -57,18 +61,18 @@ class LiftTransformParams(Pass):
         object.__setattr__(self, "listed_names", names if listed else None)
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        supply = NameSupply(function_names(op))
         targets = self._targets(op)
         if self.shared_transform or self.listed_names is not None:
             if targets:
-                _lift(targets, supply.fresh("transform_params"))
+                _lift(targets, op, "transform_params")
             return
         for func in targets:
-            _lift([func], supply.fresh(f"{func.sym_name.data}_transform_params"))
+            _lift([func], op, f"{func.sym_name.data}_transform_params")
 
     def _targets(self, module: ModuleOp) -> list[relax.FuncOp]:
         if self.listed_names is None:
-            return [f for f in relax_functions(module) if num_input(f) is not None]
+            every = (f for f in relax_functions(module) if not f.sym_name.data.endswith("transform_params"))
+            return [f for f in every if num_input(f) is not None]
         known = {f.sym_name.data: f for f in relax_functions(module)}
         for name in self.listed_names:
             if name not in known:
@@ -82,7 +86,10 @@ class LiftTransformParams(Pass):
         return [known[n] for n in self.listed_names]
 
 
-def _lift(functions: Sequence[relax.FuncOp], name: str) -> None:
+def _lift(functions: Sequence[relax.FuncOp], module: ModuleOp, name: str) -> None:
+    earlier = next((f for f in relax_functions(module) if f.sym_name.data == name), None)
+    if earlier is None:
+        name = NameSupply(function_names(module)).fresh(name)
     lifted = liftable(functions, [list(f.params)[num_input(f) :] for f in functions])
     numbers = sorted(set[int]().union(*(each.required() for each in lifted)))
     transform = _Transform(lifted[0], numbers)
@@ -96,7 +103,47 @@ def _lift(functions: Sequence[relax.FuncOp], name: str) -> None:
             _take_symbols(each, variables)
     block = functions[0].parent
     assert block is not None
-    block.insert_op_after(transform.finish(name, variables), functions[0])
+    new = transform.finish(name, variables)
+    if earlier is not None:
+        new = _composed(earlier, new)
+    if (PassContext.current().config or {}).get(_CONSUME, False):
+        _consume(new)
+    block.insert_op_after(new, functions[0])
+
+
+def _composed(first: relax.FuncOp, second: relax.FuncOp) -> relax.FuncOp:
+    """Return one function for the transforms of weights that were lifted earlier and those lifted now."""
+    block, following = first.body.block, second.body.block
+    end = block.last_op
+    if following.first_op is following.last_op or not isinstance(end, relax.ReturnOp):  # nothing is lifted now
+        first.detach()
+        return first
+    value, bundle = end.value, following.args[0]
+    end.detach()
+    end.erase()
+    if bundle.type != value.type:
+        block.add_op(cast := relax.MatchCastOp(value, bundle.type))
+        value = cast.result
+    bundle.replace_all_uses_with(value)
+    for op in list(following.ops):
+        op.detach()
+        block.add_op(op)
+    first.detach()
+    region = Region(first.body.detach_block(block))
+    made = relax.FuncOp(second.sym_name.data, region, second.ret_type, attrs={NUM_INPUT: 0})
+    make_unique(made)
+    return made
+
+
+def _consume(func: relax.FuncOp) -> None:
+    """Release each weight from the tuple of all once it is read."""
+    (bundle,) = func.params
+    for read in [use.operation for use in bundle.uses]:
+        if isinstance(read, relax.TupleGetItemOp) and read.parent is not None:
+            number = relax.PrimValueOp(Const(read.index.data, i32))
+            release = relax.CallPurePackedOp("vm.builtin.tuple_reset_item", [bundle, number.result], tuple_type([]))
+            set_name(release.result, "_")
+            read.parent.insert_ops_after([number, release], read)
 
 
 class _Transform:
@@ -118,7 +165,7 @@ class _Transform:
 
     def finish(self, name: str, variables: Sequence[Var]) -> relax.FuncOp:
         """Return the function; its result is a shape of `variables`, if there are any, followed by the values."""
-        if self.outputs == list(self.block.args) and not variables:
+        if self.outputs and self.outputs == list(self.block.args) and not variables:
             return self._identity(name)
         if variables:
             shape = relax.ShapeOp(variables)
@@ -148,11 +195,15 @@ class _Transform:
 def _use(lifted: Liftable, numbers: Sequence[int]) -> None:
     """Replace the weights of a function by parameters for these values, in place."""
     block = lifted.func.body.block
+    unused = {op for op in lifted.func.walk() if op.results and all(r.first_use is None for r in op.results)}
+    keep = {op for op in unused if not relax.is_inline(op) and lifted.number.get(op.results[0]) not in lifted.derived}
     passed = {n: add_param(block, lifted.value[n].type, name_of(lifted.value[n])) for n in numbers}
     for value, n in lifted.number.items():
         if n in passed:
             value.replace_all_uses_with(passed[n])
-    remove_dead_bindings(lifted.func)
+    for op in [op for op in lifted.func.walk() if op.name == STOP]:
+        op.results[0].replace_all_uses_with(op.operands[0])
+    remove_dead_bindings(lifted.func, keep)
     remove_params(block, lifted.weights)
 
 

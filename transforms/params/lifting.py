@@ -21,6 +21,8 @@ from ...ir.rewriting.edit import is_removable
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ..functions.private import bind_variables
 
+STOP = "relax.builtin.stop_lift_params"
+"""The operator, of TVM's programs, whose result is not computed ahead of time."""
 _NOT_LIFTED = (relax.CallTIRInplaceOp, relax.CallInplacePackedOp, relax.ClosureOp)
 
 
@@ -135,7 +137,7 @@ def _text(op: Operation, substitution: SymbolSubstitution) -> Hashable:
 
 
 def _can_move(op: Operation, lifted: Liftable) -> bool:
-    if len(op.results) != 1 or not is_removable(op) or isinstance(op, _NOT_LIFTED):
+    if len(op.results) != 1 or not is_removable(op) or isinstance(op, _NOT_LIFTED) or op.name == STOP:
         return False
     return all(v in lifted.number for v in op.operands) and all(v in lifted.symbols for v in mentioned_by([op]))
 

@@ -194,3 +194,42 @@ def test_native(case):
         expected, result = (expected,), (result,)
     for one, other in zip(result, expected, strict=True):
         np.testing.assert_allclose(one.numpy(), other, rtol=1e-5, atol=1e-5)
+
+
+SCALED = ("t = R.permute_dims(w)", "y = R.matmul(x, t)", "y")
+WEIGHT = f'{X}, w: R.Tensor((4, 16), "float32")'
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_second_run_changes_nothing(shared):
+    once = LiftTransformParams(shared)(module(function("main", WEIGHT, 1, *SCALED)))
+    tvm.ir.assert_structural_equal(LiftTransformParams(shared)(once), once)
+
+
+def test_later_computations_follow_earlier_ones():
+    lifted = LiftTransformParams()(module(function("main", WEIGHT, 1, *SCALED)))
+    text = lifted.script().replace("R.matmul(x, t, ", "R.matmul(x, R.add(t, t), ")
+    before = from_source("from tvm.script import ir as I, relax as R, tir as T\n" + text)
+    after = LiftTransformParams()(before)
+    assert {f.sym_name.data for f in relax_functions(after.op)} == {"main", "main_transform_params"}
+    inputs, weights = split_inputs(module(function("main", WEIGHT, 1, *SCALED)), "main", {"n": 2, "m": 1})
+    results = []
+    for mod in (before, after):
+        made = interpret(mod.op, "main_transform_params", [tuple(weights)])
+        results.append(interpret(mod.op, "main", [*inputs, *made]))
+    assert same_values(*results)
+
+
+def test_weights_are_released_once_they_are_read():
+    before = module(function("main", WEIGHT, 1, *SCALED))
+    with tvm.transform.PassContext(config={"relax.lift_transform_params.consume_params": True}):
+        after = LiftTransformParams()(before)
+    reads = [line for line in lines(after.script()) if "params" in line]
+    assert sum("model_params[0]" in line for line in reads) == 1
+    assert sum('"vm.builtin.tuple_reset_item", model_params, R.prim_value(0)' in line for line in reads) == 1
+    relax.build(after, "llvm")
+
+
+def test_what_is_unused_before_stays():
+    before = module(function("main", WEIGHT, 1, "z = R.zeros((n, n), 'float32')", *SCALED))
+    assert "R.zeros" in LiftTransformParams()(before).script()
