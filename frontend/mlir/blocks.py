@@ -67,13 +67,13 @@ class Storage:
     outer: Outer
 
 
-def append_loops(target: Block, s: Structured, extents: Dims, storage: Storage) -> None:
+def append_loops(target: Block, s: Structured, extents: Sequence[SymExpr | SSAValue], storage: Storage) -> None:
     """Append loops around the body of `s`, in place: without a block, for indices that depend on loops around."""
     inner, loop_vars = _nest(target, extents)
     _fill(inner, s, storage, loop_vars)
 
 
-def _nest(target: Block, extents: Dims) -> tuple[Block, list[SSAValue]]:
+def _nest(target: Block, extents: Sequence[SymExpr | SSAValue]) -> tuple[Block, list[SSAValue]]:
     block, loop_vars = target, list[SSAValue]()
     for number, extent in enumerate(extents):
         body = Block(arg_types=[i64])

@@ -27,7 +27,7 @@ from ..blocks import Place, Storage, append_block, append_loops, direct, extents
 from ..scalars import RULES, Expressions, expression, scalar_type
 from ..sizes import size_of
 from ..structured import Structured, element_of, rank, structured, unsupported
-from .values import Values, is_array, place_of
+from .values import Values, is_array, is_fixed, place_of
 
 STATEMENTS: dict[str, Callable[[Kernel, Any], None]] = {}
 """operation -> its translation; the files of this folder add theirs."""
@@ -141,8 +141,11 @@ class Kernel(Values):
         inputs = {v: self.places[v] for v in s.inputs if v in self.places}
         storage = Storage(inputs, outputs, starts, outer)
         direct_ones = all(v in self.buffers for v in shaped if v not in op.results)
-        append = append_block if direct_ones and not self._inner(op) else append_loops
-        append(self.e.block, s, extents, storage)
+        if direct_ones and not self._inner(op):
+            append_block(self.e.block, s, extents, storage)
+        else:
+            bounds = [extent if is_fixed(extent) else self.number(extent) for extent in extents]
+            append_loops(self.e.block, s, bounds, storage)
 
     def _check_sizes(self, op: Operation, s: Structured, extents: Sequence[SymExpr]) -> None:
         """Assert that memrefs have the sizes of the iterators that index them, where they are unknown."""

@@ -90,7 +90,7 @@ def _same(k: Kernel, op: Operation) -> None:
         k.same(result, source)
 
 
-def slices(k: Kernel, op: Operation, first: int, of: str) -> tuple[list[Bound], list[SymExpr], list[Bound]]:
+def slices(k: Kernel, op: Operation, first: int) -> tuple[list[Bound], list[SymExpr], list[Bound]]:
     """Return the offsets, sizes and strides of a part; operands from `first` on are those that are not static."""
     rest = iter(op.operands[first:])
 
@@ -100,7 +100,7 @@ def slices(k: Kernel, op: Operation, first: int, of: str) -> tuple[list[Bound], 
         return [(v, k.bound(v) if v is not None else Const(n)) for v, n in zip(values, static, strict=True)]
 
     offsets = [bound for _, bound in numbers("offsets")]
-    sizes = [bound if value is None else k.size(value, of) for value, bound in numbers("sizes")]
+    sizes = [bound if value is None else k.part_size(value) for value, bound in numbers("sizes")]
     strides = [bound for _, bound in numbers("strides")]
     return offsets, cast("list[SymExpr]", sizes), strides
 
@@ -123,7 +123,7 @@ def part(k: Kernel, source: Place, kept: Sequence[int], offsets: Sequence[Bound]
 
 
 def _subview(k: Kernel, op: memref.SubviewOp) -> None:
-    offsets, sizes, strides = slices(k, op, 1, "a subview")
+    offsets, sizes, strides = slices(k, op, 1)
     kept = kept_dimensions(op, op.result.type)
     k.places[op.result] = part(k, k.places[op.source], kept, offsets, strides)
     k.dims[op.result] = [sizes[a] for a in kept]
@@ -176,7 +176,7 @@ def _viewed(k: Kernel, op: Operation, dims: Sequence[SymExpr], strides: Sequence
 
 def _reinterpret(k: Kernel, op: Operation) -> None:
     """A view with other sizes and strides, of a memref or of the base of one."""
-    offsets, sizes, strides = slices(k, op, 1, "a view")
+    offsets, sizes, strides = slices(k, op, 1)
     _viewed(k, op, sizes, strides, offsets[0])
 
 

@@ -93,7 +93,7 @@ def _insert(k: Kernel, op: Operation) -> None:
 
 def _extract_slice(k: Kernel, op: Operation) -> None:
     source, result = op.operands[0], op.results[0]
-    offsets, sizes, strides = slices(k, op, 1, "a slice")
+    offsets, sizes, strides = slices(k, op, 1)
     kept = kept_dimensions(op, result.type)
     place = part(k, k.places[source], kept, offsets, strides)
     k.array(result, [sizes[a] for a in kept], lambda indices: k.read(place, indices))
@@ -101,7 +101,7 @@ def _extract_slice(k: Kernel, op: Operation) -> None:
 
 def _insert_slice(k: Kernel, op: Operation) -> None:
     source, target = op.operands[:2]
-    offsets, _, strides = slices(k, op, 2, "a slice")
+    offsets, _, strides = slices(k, op, 2)
     kept = kept_dimensions(op, source.type)
     if op.results:
         buffer = k.updated(target, op, op.results[0])

@@ -9,6 +9,7 @@ from typing import Any, cast
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
+    IntegerType,
     MemRefType,
     StridedLayoutAttr,
     TensorType,
@@ -21,7 +22,8 @@ from ....diagnostics import UnsupportedError
 from ....dialects import tir
 from ....dialects.names import set_name
 from ....dialects.sym import ValueOp
-from ....dialects.sym.expr import Const, SymExpr
+from ....dialects.sym.expr import Const, SymExpr, Var
+from ....ir.affine.values import Materializer
 from ....ir.locations import location_of
 from ..blocks import Place, direct
 from ..scalars import Expressions, scalar_type
@@ -34,6 +36,11 @@ Bound = SymExpr | SSAValue
 def is_array(value: SSAValue) -> bool:
     """Return whether a value has elements: whether it is a tensor or a vector, not a scalar or memref."""
     return isinstance(value.type, TensorType | VectorType)
+
+
+def is_fixed(size: SymExpr) -> bool:
+    """Return whether a size is composed of constants and variables of the function, not of values in it."""
+    return all(variable.value is None for variable in size.free_vars())
 
 
 def place_of(value: SSAValue) -> Any:
@@ -52,6 +59,8 @@ class Values:
         self.buffers: dict[SSAValue, SSAValue] = {}
         """Memrefs and arrays that are a buffer, not a part of one."""
         self.dims: dict[SSAValue, Sequence[SymExpr]] = {}
+        self._computed: dict[SSAValue, SymExpr] = {}
+        """Sizes of parts that are computed: variables for values of the tensor function."""
         self.owned: set[SSAValue] = set()
         """Arrays whose buffer may be overwritten once they have no further use."""
         self.bases: dict[SSAValue, SSAValue] = {}
@@ -69,7 +78,7 @@ class Values:
             raise UnsupportedError("a value from outside of the function", location=place_of(value))
         if size.constant is not None:
             return self.e.const(size.constant, scalar_type(value.type))
-        return self.e.cast(self.e.add(ValueOp(size)), scalar_type(value.type))
+        return self.e.cast(self.number(size), scalar_type(value.type))
 
     def values(self, values: Sequence[SSAValue]) -> list[SSAValue]:
         """Return the expressions of scalars."""
@@ -77,12 +86,15 @@ class Values:
 
     def bound(self, value: SSAValue) -> Bound:
         """Return a bound of a loop as a size if it is one."""
-        return self.sizes.get(value) or self.value(value)
+        size = self.sizes.get(value)
+        return size if size is not None and is_fixed(size) else self.value(value)
 
     def number(self, value: Bound, type: Attribute = i64) -> SSAValue:
         """Return a size or a value as an expression."""
         if isinstance(value, SSAValue):
             return value
+        if not is_fixed(value):
+            return Materializer(self.e.add)(value, cast(IntegerType, type))
         return self.e.const(value.constant, type) if value.constant is not None else self.e.add(ValueOp(value))
 
     def size(self, value: SSAValue, of: str) -> SymExpr:
@@ -95,6 +107,14 @@ class Values:
                 expected="constants, dimensions of tensors and memrefs, and arithmetic of them",
             )
         return size
+
+    def part_size(self, value: SSAValue) -> SymExpr:
+        """Return an index as the size of a part; it may be computed, of the index of a loop for instance."""
+        known = self.sizes.get(value) or self._computed.get(value)
+        if known is None:
+            number = self.e.add(tir.LetOp(self.e.cast(self.value(value), i64)))
+            known = self._computed[value] = Var(number, i64)
+        return known
 
     def shape(self, type: Attribute, dynamic: Sequence[SSAValue], of: str) -> list[SymExpr]:
         """Return the sizes of a type, whose unknown ones are values."""
@@ -119,7 +139,12 @@ class Values:
             del self.buffers[value]
 
     def alloc(self, dims: Sequence[SymExpr], dtype: Attribute) -> SSAValue:
-        """Return a new buffer."""
+        """Return a new buffer. Raises `UnsupportedError` for sizes that are computed."""
+        if not all(map(is_fixed, dims)):
+            raise UnsupportedError(
+                "an allocation whose size is computed from data",
+                expected="constants, dimensions of tensors and memrefs, and arithmetic of them",
+            )
         return self.e.add(tir.AllocBufferOp(tir.BufferType.of(dims, dtype)))
 
     def same(self, value: SSAValue, source: SSAValue) -> None:
@@ -216,7 +241,7 @@ class Values:
     ) -> None:
         """Append a loop from `low` to `high`; `body` takes the index."""
         simple = isinstance(step, SymExpr) and step.constant == 1
-        if simple and isinstance(low, SymExpr) and isinstance(high, SymExpr):
+        if simple and isinstance(low, SymExpr) and isinstance(high, SymExpr) and is_fixed(low) and is_fixed(high):
             first: Bound = low
             extent: Bound = high - low
         else:
