@@ -118,8 +118,11 @@ class SymbolicTir(TirSemantics):
         for index, extent in zip(indices, extents, strict=True):
             if not is_unknown(index):
                 continue
-            bounds = (("less", index, 0, False), ("less_equal", extent, index, False),
-                      ("less_equal", 0, index, True), ("less", index, extent, True))  # fmt: skip
+            bounds = [("less", index, 0, False), ("less_equal", 0, index, True)]
+            bounds += [("less_equal", index, -1, False), ("less", -1, index, True)]
+            for beyond in (extent, extent + 1):
+                bounds += [("less_equal", beyond, index, False), ("less", index, beyond, True)]
+                bounds += [("less", beyond - 1, index, False), ("less_equal", index, beyond - 1, True)]
             for name, low, high, holds in bounds:
                 condition = compute(name, low, high)
                 if is_unknown(condition):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
@@ -65,9 +66,20 @@ def _program(name: str) -> ModuleOp:
     return module_op(parse_source(_HEAD.format(parameters=parameters, body="\n".join(lines), result=result)))
 
 
+def _benchmarks() -> Any:
+    """Return the package of the benchmarks' models, under a name that is nobody else's."""
+    name, folder = "benchmark_models", Path(__file__).parents[2] / "benchmarks" / "models"
+    if name not in sys.modules:
+        spec = spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
+        assert spec is not None and spec.loader is not None
+        sys.modules[name] = module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
 def _benchmark(name: str) -> ModuleOp:
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-    models, workloads = import_module("models"), import_module("models.workload")
+    models = _benchmarks()
+    workloads = import_module(f"{models.__name__}.workload")
     workload = models.make(name, **models.SMALL[name])
     length = 4 if workload.default_length else None
     exported: Any = workloads.export(workload, 1, length)
@@ -87,5 +99,4 @@ MODELS: dict[str, Callable[[str], ModuleOp]] = {
 
 
 def _benchmark_text() -> str:
-    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-    return import_module("models").MLP
+    return _benchmarks().MLP

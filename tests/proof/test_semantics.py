@@ -169,7 +169,8 @@ def gathered(body):
     ("old", "new", "verdict"),
     [
         ("", "", Verdict.PROVED),
-        (">= T.int64(5)", "> T.int64(5)", Verdict.NOT_COVERED),  # right on all inputs that are defined, but no guard
+        (">= T.int64(5)", "> T.int64(5)", Verdict.PROVED),  # no guard, but right on all inputs that are defined
+        (">= T.int64(5)", "> T.int64(7)", Verdict.NOT_COVERED),
         (">= T.int64(5)", ">= T.int64(4)", Verdict.WRONG),
         ("< T.int64(0)", "<= T.int64(0)", Verdict.WRONG),
         ("I[i], T.int64(4)", "I[i], T.int64(3)", Verdict.WRONG),
