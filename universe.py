@@ -26,19 +26,19 @@ _DIALECTS = {
 }
 
 EXTENDED = {
-    "affine": "dialects.xdsl_extras:Affine",
-    "arith": "dialects.xdsl_extras:Arith",
-    "bufferization": "dialects.xdsl_extras:Bufferization",
-    "func": "dialects.xdsl_extras:Func",
-    "linalg": "dialects.xdsl_extras:Linalg",
-    "llvm": "dialects.xdsl_extras:LLVM",
-    "math": "dialects.xdsl_extras:Math",
-    "memref": "dialects.xdsl_extras:MemRef",
-    "scf": "dialects.xdsl_extras:Scf",
-    "tensor": "dialects.xdsl_extras:Tensor",
-    "tosa": "dialects.xdsl_extras:Tosa",
-    "transform": "dialects.xdsl_extras:Transform",
-    "vector": "dialects.xdsl_extras:Vector",
+    "affine": "dialects.xdsl_extras.extended:Affine",
+    "arith": "dialects.xdsl_extras.extended:Arith",
+    "bufferization": "dialects.xdsl_extras.extended:Bufferization",
+    "func": "dialects.xdsl_extras.extended:Func",
+    "linalg": "dialects.xdsl_extras.extended:Linalg",
+    "llvm": "dialects.xdsl_extras.extended:LLVM",
+    "math": "dialects.xdsl_extras.extended:Math",
+    "memref": "dialects.xdsl_extras.extended:MemRef",
+    "scf": "dialects.xdsl_extras.extended:Scf",
+    "tensor": "dialects.xdsl_extras.extended:Tensor",
+    "tosa": "dialects.xdsl_extras.extended:Tosa",
+    "transform": "dialects.xdsl_extras.extended:Transform",
+    "vector": "dialects.xdsl_extras.extended:Vector",
 }
 """Upstream dialects with operations that xDSL's lack. `xdsl-opt`, which takes each name once, has xDSL's."""
 

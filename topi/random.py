@@ -14,7 +14,7 @@ from ..handles.tir import math_functions
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.intrinsics import reinterpret
 from ..handles.tir.prim_expr import PrimExpr, from_sym
-from ..interpreter import philox
+from ..runtime import philox
 from ..te.axis import shape_dims
 from ..te.broadcast import Indices, broadcast_indices, over_axes
 from ..te.extern_body import Statements, filled

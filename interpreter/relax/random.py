@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...dialects.dtypes import numpy_dtype
-from .. import philox
+from ...runtime import philox
 
 Array = Any
 

@@ -2,8 +2,9 @@
 dialect.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ...lazy import names_of
 
 if TYPE_CHECKING:
     from .driver import ConvertToLLVM
@@ -11,10 +12,4 @@ if TYPE_CHECKING:
 
 __all__ = ["ConvertToLLVM", "LowerScf"]
 _FILES = {"ConvertToLLVM": "driver", "LowerScf": "scf"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a pass on first use: a build whose object is in the cache needs none."""
-    if name not in _FILES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(f".{_FILES[name]}", __name__), name)
+__getattr__ = names_of(__name__, _FILES)

@@ -14,8 +14,9 @@ then it has freed its earlier allocations, and its outputs are invalid. With `ti
 created by tirax) no two buffers overlap. `kernel_signature(func)` returns all this for a tir function.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ...lazy import names_of
 
 if TYPE_CHECKING:
     from .convert import ConvertTirToScf
@@ -31,10 +32,4 @@ _FILES = {
     "PromoteTiles": "promote",
     "kernel_signature": "signature",
 }
-
-
-def __getattr__(name: str) -> Any:
-    """Import a pass on first use: a build whose object is in the cache needs none."""
-    if name not in _FILES:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    return getattr(import_module(f".{_FILES[name]}", __name__), name)
+__getattr__ = names_of(__name__, _FILES)

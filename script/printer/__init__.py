@@ -6,8 +6,14 @@ parts. `document` holds the lines, and `views` displays programs in terminals an
 
 from __future__ import annotations
 
-from .document import PrinterConfig
-from .module import print_script
-from .views import show
+from typing import TYPE_CHECKING
+
+from ...lazy import names_of
+
+if TYPE_CHECKING:
+    from .document import PrinterConfig
+    from .module import print_script
+    from .views import show
 
 __all__ = ["PrinterConfig", "print_script", "show"]
+__getattr__ = names_of(__name__, {"PrinterConfig": "document", "print_script": "module", "show": "views"})

@@ -12,7 +12,7 @@ from xdsl.dialects import builtin, cf, llvm, math, memref, scf, vector
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 
-from tirax.dialects.xdsl_extras import LLVM, Arith, Func
+from tirax.dialects.xdsl_extras.extended import LLVM, Arith, Func
 from tirax.lowering.convert_to_llvm import ConvertToLLVM
 from tirax.lowering.llvm_text import print_llvm
 from tirax.lowering.machine import compile_object

@@ -20,7 +20,6 @@ from ...dialects.relax.registered import LEGALIZE, MISSING, registered
 from ...dialects.relax.types import free_symbolic_vars, is_base_of
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Var
-from ...interpreter.run import InterpreterError, make_interpreter
 from ...ir.functions.iterations import iterations
 from ...ir.functions.lookup import binding_blocks, functions, relax_functions
 from ...ir.passes.limits import limit
@@ -47,7 +46,7 @@ class FoldConstant(Pass):
     outside: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        interpreter = cache(lambda: make_interpreter(op))  # created on the first fold: often there is none
+        interpreter = cache(lambda: _interpreter(op))  # created on the first fold: often there is none
         table = functions(op)
         for func in relax_functions(op):
             blocks = list(binding_blocks(func))
@@ -89,6 +88,8 @@ class FoldConstant(Pass):
 
     @staticmethod
     def _fold(op: Operation, interpreter: Any, semantics: Any) -> None:
+        from ...interpreter.run import InterpreterError
+
         assert isinstance(op, relax.Operator | relax.CallTIROp)
         values = tuple(_value(v) for v in op.operands)
         try:
@@ -99,6 +100,12 @@ class FoldConstant(Pass):
         except InterpreterError:
             return  # undefined on these constants: left to fail at run time, if it runs
         _replace(op, value)
+
+
+def _interpreter(op: ModuleOp) -> Any:
+    from ...interpreter.run import make_interpreter
+
+    return make_interpreter(op)
 
 
 def _sizes(func: tir.FuncOp, call: relax.CallTIROp) -> dict[str, int]:

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from tirax.dialects import relax
-from tirax.interpreter import assert_same_meaning, interpret
+from tirax.interpreter import assert_same_meaning, interpret, run
 from tirax.ir.passes.transform import PassContext
 from tirax.script import parse_source
-from tirax.transforms.bindings import fold_constant
 from tirax.transforms.bindings.fold_constant import FoldConstant
 
 MATMUL = """
@@ -144,8 +143,8 @@ def test_sizes_of_arguments_say_how_long_a_tensor_function_takes(iterations: int
 
 def test_no_interpreter_where_nothing_is_constant(monkeypatch: pytest.MonkeyPatch):
     created: list[object] = []
-    real = fold_constant.make_interpreter
-    monkeypatch.setattr(fold_constant, "make_interpreter", lambda module: created.append(module) or real(module))
+    real = run.make_interpreter
+    monkeypatch.setattr(run, "make_interpreter", lambda module: created.append(module) or real(module))
     plain = "@R.function\ndef main(x: R.Tensor((4,), 'float32')):\n    y = R.exp(x)\n    return y\n"
     FoldConstant()(parse_source(plain))
     assert not created

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from tirax.interpreter import philox
+from tirax.runtime import philox
 
 OF = philox.NumpyArithmetic()
 COUNT = 200_000
