@@ -40,12 +40,12 @@ from .write import ENTRY
 class Structured:
     """A block: the loop of each of its iterators, and the loops around these that steps have made, outermost first.
 
-    The loop of an iterator is None where one point of it is left. `key` is the function and the name of the block.
+    `key` is the function and the name of the block.
     """
 
     key: tuple[str, str]
     block: BlockRV
-    iterators: list[LoopRV | None] | None = None
+    iterators: list[LoopRV] | None = None
     around: list[LoopRV] = field(default_factory=list[LoopRV])
 
 
@@ -112,7 +112,7 @@ class _Runner:
         s.iterators = self._iterators(s.block)
         return s
 
-    def _iterators(self, block: BlockRV) -> list[LoopRV | None]:
+    def _iterators(self, block: BlockRV) -> list[LoopRV]:
         """Return the loop of each iterator of a block, in their order."""
         loops = {self.schedule.operation(loop).loop_var: loop for loop in self.schedule.get_loops(block)}
         return [loops[b] for b in self.schedule.operation(block).bindings if b in loops]
@@ -193,7 +193,7 @@ class _Runner:
             loops.append(fused)
         return [self.structured(op.operands[0]), loops]
 
-    def _of(self, op: Operation) -> list[tuple[Structured, list[LoopRV | None]]]:
+    def _of(self, op: Operation) -> list[tuple[Structured, list[LoopRV]]]:
         """Return the blocks that an operation works on, and the loops of their iterators."""
         known = [self._prepare(s) for s in self.structured(op.operands[0])]
         return [(s, s.iterators or []) for s in known]
@@ -201,7 +201,7 @@ class _Runner:
     def _tiled(
         self,
         s: Structured,
-        iterators: list[LoopRV | None],
+        iterators: list[LoopRV],
         op: Operation,
         factors: Sequence[tuple[int, list[int | None]]],
     ) -> list[LoopRV]:
@@ -211,8 +211,7 @@ class _Runner:
             raise ScheduleError("more tile sizes than iterators", location=location_of(op), found=found)
         outer: list[LoopRV] = []
         for d, pair in factors:
-            whole = iterators[d] or self.schedule.add_unit_loop(s.block)
-            first, iterators[d] = (whole, None) if pair[1] == 1 else self.schedule.split(whole, pair)
+            first, iterators[d] = self.schedule.split(iterators[d], pair)
             outer.append(first)
         return outer
 
@@ -220,10 +219,9 @@ class _Runner:
         s.around += outer
         self._reorder([*outer, *(s.iterators or [])])
 
-    def _reorder(self, loops: Sequence[LoopRV | None]) -> None:
-        there = [loop for loop in loops if loop is not None]
-        if len(there) > 1:
-            self.schedule.reorder(*there)
+    def _reorder(self, loops: Sequence[LoopRV]) -> None:
+        if len(loops) > 1:
+            self.schedule.reorder(*loops)
 
     def interchange(self, op: Operation) -> list[Any]:
         for s, iterators in self._of(op):
@@ -234,12 +232,13 @@ class _Runner:
     def vectorize(self, op: Operation) -> None:
         """The innermost iterator that is none of a reduction becomes vectors."""
         for s, iterators in self._of(op):
-            loops = [loop for loop in iterators if loop is not None]
-            spatial = [loop for loop in loops if self._is_spatial(s.block, loop) and self._runs(loop)]
-            if not spatial:
-                raise ScheduleError("no loop to vectorize", location=location_of(op))
-            self._reorder([*(loop for loop in loops if loop is not spatial[-1]), spatial[-1]])
-            self.schedule.vectorize(spatial[-1])
+            running = [loop for loop in iterators if self._runs(loop)]
+            spatial = [loop for loop in running if self._is_spatial(s.block, loop)]
+            if running and not spatial:
+                raise ScheduleError("only loops of reductions to vectorize", location=location_of(op))
+            if spatial:
+                self._reorder([*(loop for loop in iterators if loop is not spatial[-1]), spatial[-1]])
+                self.schedule.vectorize(spatial[-1])
 
     def _runs(self, loop: LoopRV) -> bool:
         return getattr(self.schedule.operation(loop).extent, "constant", None) != 1

@@ -15,10 +15,12 @@ from typing import Any
 from xdsl.context import Context
 from xdsl.dialects import transform
 from xdsl.dialects.builtin import ArrayAttr, DenseArrayBase, DictionaryAttr, ModuleOp, StringAttr, UnitAttr, i1, i64
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 
 from ...diagnostics import UnsupportedError
+from ...dialects import tir
 from ...dialects.sched import Instruction, SequenceOp
+from ...dialects.tir import IterKind
 from ...dialects.xdsl_extras import transform_extras as extras
 from ...dialects.xdsl_extras.linalg_named import BLOCK_NAME
 from ...ir.locations import location_of
@@ -58,6 +60,26 @@ class Nest:
     name: str
     loops: list[Loop] = field(default_factory=list[Loop])
     rank: int = 0
+    reductions: frozenset[int] = frozenset()
+
+
+def _loops_of(block: tir.BlockOp) -> tuple[list[Loop], int, frozenset[int]]:
+    """Return the loops around a block that run its iterators, how many these are, and those of reductions."""
+    bound = [(binding, kind) for binding, kind in zip(block.bindings, block.kinds, strict=True) if _is_loop(binding)]
+    places = {binding: number for number, (binding, _) in enumerate(bound)}
+    loops: list[Loop] = []
+    around = block.parent_op()
+    while isinstance(around, tir.ForOp):
+        extent = around.extent
+        iterator = places.get(around.loop_var, -1)
+        loops.insert(0, Loop((iterator,), (1,), None if isinstance(extent, SSAValue) else extent.constant))
+        around = around.parent_op()
+    reductions = frozenset(number for number, (_, kind) in enumerate(bound) if kind is IterKind.REDUCE)
+    return [loop for loop in loops if loop.iterators != (-1,)], len(bound), reductions
+
+
+def _is_loop(value: SSAValue) -> bool:
+    return isinstance(value, BlockArgument) and isinstance(value.owner.parent_op(), tir.ForOp)
 
 
 def _refused(inst: Instruction, why: str) -> UnsupportedError:
@@ -65,9 +87,10 @@ def _refused(inst: Instruction, why: str) -> UnsupportedError:
 
 
 class _Reader:
-    """Reads a trace."""
+    """Reads a trace; `functions` are those that it schedules."""
 
-    def __init__(self) -> None:
+    def __init__(self, functions: Mapping[str, tir.FuncOp]) -> None:
+        self.functions = functions
         self.nests: dict[str, Nest] = {}
         self.values: dict[SSAValue, Any] = {}
 
@@ -90,14 +113,20 @@ class _Reader:
         return next(nest for nest in self.nests.values() if any(known is loop for known in nest.loops))
 
     def block(self, inst: Instruction, args: Mapping[str, Any]) -> Sequence[Any]:
-        name = str(args["name"])
-        return [self.nests.setdefault(name, Nest(name))]
+        name, of = str(args["name"]), args.get("func_name")
+        if name not in self.nests:
+            functions = [f for key, f in self.functions.items() if of in (None, key)]
+            found = [op for f in functions for op in f.walk() if isinstance(op, tir.BlockOp)]
+            blocks = [op for op in found if op.block_name.data == name]
+            if len(blocks) != 1:
+                raise _refused(inst, f'the module has {len(blocks)} blocks "{name}"; convert-tir-to-linalg comes later')
+            self.nests[name] = Nest(name, *_loops_of(blocks[0]))
+        return [self.nests[name]]
 
     def loops(self, inst: Instruction, args: Mapping[str, Any]) -> Sequence[Any]:
         nest: Nest = args["block"]
-        if not nest.loops:
-            nest.rank = len(inst.outputs)
-            nest.loops = [Loop((number,), (1,)) for number in range(nest.rank)]
+        if len(nest.loops) != len(inst.outputs):
+            raise _refused(inst, f'block "{nest.name}" is in {len(nest.loops)} loops that are iterators')
         return nest.loops
 
     def decided(self, inst: Instruction, args: Mapping[str, Any]) -> Sequence[Any]:
@@ -110,8 +139,9 @@ class _Reader:
         if len(loop.iterators) > 1 or loop.mark or not all(isinstance(f, int) for f in factors[1:]):
             raise _refused(inst, "only the first factor of a loop that is not fused may be open")
         (step,) = loop.steps
+        first = None if loop.extent is None else -(-loop.extent // prod(factors[1:]))
         parts = [
-            Loop(loop.iterators, (step * prod(factors[number + 1 :]),), factor if isinstance(factor, int) else None)
+            Loop(loop.iterators, (step * prod(factors[number + 1 :]),), factor if isinstance(factor, int) else first)
             for number, factor in enumerate(factors)
         ]
         self._replace([loop], parts)
@@ -147,8 +177,14 @@ class _Reader:
 
     def decomposed(self, inst: Instruction, args: Mapping[str, Any]) -> Sequence[Any]:
         """In linalg an init is an operation of its own, before the whole reduction."""
-        name = f"{args['block'].name}_init"
-        return [self.nests.setdefault(name, Nest(name))]
+        nest: Nest = args["block"]
+        if any(loop.steps != (1,) or len(loop.iterators) > 1 for loop in nest.loops):
+            raise _refused(inst, "loops were split or fused before")
+        kept = [loop for loop in nest.loops if loop.iterators[0] not in nest.reductions]
+        order = sorted(loop.iterators[0] for loop in kept)
+        loops = [Loop((order.index(loop.iterators[0]),), (1,), loop.extent) for loop in kept]
+        made = self.nests[f"{nest.name}_init"] = Nest(f"{nest.name}_init", loops, len(loops))
+        return [made]
 
     def nothing(self, inst: Instruction, args: Mapping[str, Any]) -> Sequence[Any]:
         return []
@@ -188,6 +224,7 @@ class _Writer:
         return self.add(transform.MatchOp(self.block.args[0], op_attrs=attributes))[0]
 
     def nest(self, nest: Nest) -> None:
+        _check_order(nest)
         inner = _innermost(nest)
         op = self.matched(nest)
         unrolled: list[tuple[SSAValue, int]] = []
@@ -234,13 +271,24 @@ class _Writer:
         self.add(extras.VectorizeOp.of(op, DenseArrayBase.from_list(i64, sizes)))
 
 
+def _check_order(nest: Nest) -> None:
+    """Tiles of one iterator come from the outside in."""
+    least: dict[int, int] = {}
+    for loop in nest.loops:
+        for iterator, step in zip(loop.iterators, loop.steps, strict=True):
+            if step > least.get(iterator, step):
+                raise _of_nest(nest, "a loop within a tile surrounds the loop over the tiles")
+            least[iterator] = step
+
+
 def _innermost(nest: Nest) -> list[Loop]:
     """Return the innermost loops that stay iterators of the operation, each a whole one; only the vectorized one if
     there is one.
     """
     kept: list[Loop] = []
     for loop in reversed(nest.loops):
-        if loop.steps != (1,) or loop.mark not in ("", "vectorize") or (loop.mark and kept):
+        again = any(loop.iterators == known.iterators for known in kept)
+        if loop.steps != (1,) or again or loop.mark not in ("", "vectorize") or (loop.mark and kept):
             break
         kept.insert(0, loop)
         if loop.mark:
@@ -260,10 +308,13 @@ def _of_nest(nest: Nest, why: str) -> UnsupportedError:
     return UnsupportedError(f'the schedule of block "{nest.name}" has no form in MLIR: {why}')
 
 
-def named_sequence(trace: SequenceOp) -> transform.NamedSequenceOp:
-    """Return the sequence of MLIR that does the same as a trace. Raises `UnsupportedError` for steps without one."""
+def named_sequence(trace: SequenceOp, functions: Mapping[str, tir.FuncOp]) -> transform.NamedSequenceOp:
+    """Return the sequence of MLIR that does the same as a trace on functions.
+
+    Raises `UnsupportedError` for steps without a counterpart.
+    """
     writer = _Writer()
-    for nest in _Reader().read(trace):
+    for nest in _Reader(functions).read(trace):
         writer.nest(nest)
     writer.add(transform.YieldOp())
     access = "transform.readonly"
@@ -276,8 +327,8 @@ def named_sequence(trace: SequenceOp) -> transform.NamedSequenceOp:
 class ConvertSchedToTransform(Pass):
     """Convert the trace of a module, a `sched.sequence`, to a `transform.named_sequence` on linalg.
 
-    `convert-tir-to-linalg` gives the operations that it matches, by the names of blocks. Raises `UnsupportedError` for
-    steps that MLIR does not have, and if there are several traces.
+    `convert-tir-to-linalg`, after it, gives the operations that it matches, by the names of blocks. Raises
+    `UnsupportedError` for steps that MLIR does not have, and if there are several traces.
     """
 
     name = "convert-sched-to-transform"
@@ -286,7 +337,8 @@ class ConvertSchedToTransform(Pass):
         traces = [s for s in op.body.block.ops if isinstance(s, SequenceOp) and s.function is None]
         if len(traces) > 1:
             raise UnsupportedError(f"{len(traces)} traces", location=location_of(traces[1]), expected="one")
+        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, tir.FuncOp)}
         for trace in traces:
-            op.body.block.insert_op_before(named_sequence(trace), trace)
+            op.body.block.insert_op_before(named_sequence(trace, functions), trace)
             trace.detach()
             op.attributes["transform.with_named_sequence"] = UnitAttr()

@@ -152,6 +152,8 @@ def transformed(text: str) -> str:
 
 
 def test_symbolic_sizes() -> None:
+    with pytest.raises(UnsupportedError, match="the loop that is vectorized is open"):
+        written(product("m", "n", "k"), "sched.reorder(loops = [%i, %k, %j])\nsched.vectorize(loop = %j)")
     source = product("m", "n", "k")
     text = written(source, TILES + "sched.reorder(loops = [%i0, %j0, %k, %i1, %j1])\nsched.parallel(loop = %i0)")
     kernel = parse_mlir(source)
@@ -182,7 +184,7 @@ def test_the_same_loops() -> None:
         ("sched.set_scope(block = %b, buffer_index = 0, storage_scope = \"local\")", "no such step"),
         ("%x, %y = sched.split(loop = %i, factors = [4, none]) : loop, loop", "the first factor"),
         ("sched.vectorize(loop = %i)", "has to be the innermost one"),
-        ("sched.vectorize(loop = %j)\nsched.reorder(loops = [%i, %k, %j])", "vectorized is open"),
+        (TILES + "sched.reorder(loops = [%i1, %i0])", "a loop within a tile surrounds"),
         ("%x, %y = sched.sample_perfect_tile(loop = %j, n = 2, max_innermost_factor = 8) : int, int", "no decision"),
     ],
 )  # fmt: skip
