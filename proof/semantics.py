@@ -118,7 +118,7 @@ class SymbolicTir(TirSemantics):
         for index, extent in zip(indices, extents, strict=True):
             if not is_unknown(index):
                 continue
-            bounds = [("less", index, 0, False), ("less_equal", 0, index, True)]
+            bounds: list[tuple[str, Any, Any, bool]] = [("less", index, 0, False), ("less_equal", 0, index, True)]
             bounds += [("less_equal", index, -1, False), ("less", -1, index, True)]
             for beyond in (extent, extent + 1):
                 bounds += [("less_equal", beyond, index, False), ("less", index, beyond, True)]

@@ -18,7 +18,7 @@ from ..interpreter.compare import SIZES, Function, Sizes, functions_of
 from ..ir.passes.instrument import PassInstrument
 from ..ir.passes.transform import PassInfo, module_op
 from .algebra import Level
-from .lowered import named_function, validate_kernels
+from .lowered import Sources, named_function, validate_kernels
 from .validation import Finding, Validation, Verdict, validate
 
 _COVERED = frozenset(("builtin", "relax", "tir", "sym", "host"))
@@ -77,6 +77,7 @@ class Lowerings:
 
     sizes: Sizes = SIZES
     _sources: dict[str, ModuleOp] = field(default_factory=dict[str, ModuleOp])
+    _runs: Sources = field(default_factory=Sources)
 
     def validate(self, before: ModuleOp, after: ModuleOp, functions: Sequence[str] | None = None) -> Validation:
         """Validate the kernels that one pass lowered, or changed after that."""
@@ -89,7 +90,8 @@ class Lowerings:
         result = Validation()
         for name, module in self._sources.items():
             if name in own | below and (functions is None or name in functions):
-                result.findings += validate_kernels(module, after, functions=[name], sizes=self.sizes).findings
+                options: dict[str, Any] = {"functions": [name], "sizes": self.sizes, "sources": self._runs}
+                result.findings += validate_kernels(module, after, **options).findings
         return result
 
     def has_kernels(self, module: ModuleOp) -> bool:

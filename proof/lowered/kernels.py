@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,24 @@ from .semantics import Lowered, named_function
 from .values import OutsideError, number
 
 
+@dataclass
+class Sources:
+    """What runs of tensor functions gave, for all the passes that change what they were lowered to.
+
+    `levels` are those of the last proofs: what needed a law of floats needs it after a further pass, too.
+    """
+
+    runs: dict[tuple[Any, ...], tuple[Algebra, Any]] = field(default_factory=dict[tuple[Any, ...], tuple[Algebra, Any]])
+    levels: dict[tir.FuncOp, Level] = field(default_factory=dict[tir.FuncOp, Level])
+
+
 def validate_kernels(
-    before: ModuleOp, after: ModuleOp, *, functions: Sequence[str] | None = None, sizes: Sizes = SIZES
+    before: ModuleOp,
+    after: ModuleOp,
+    *,
+    functions: Sequence[str] | None = None,
+    sizes: Sizes = SIZES,
+    sources: Sources | None = None,
 ) -> Validation:
     """Prove that the lowered functions of `after` compute what their namesakes, tensor functions of `before`, do.
 
@@ -47,15 +64,15 @@ def validate_kernels(
     for name, func in functions_of(before).items():
         lowered = named_function(after, name)
         if isinstance(func, tir.FuncOp) and lowered is not None and (functions is None or name in functions):
-            result.findings.append(_Kernel(before, func, after, lowered).finding(sizes))
+            result.findings.append(_Kernel(before, func, after, lowered, sources or Sources()).finding(sizes))
     return result
 
 
 class _Kernel:
     """A tensor function, and what it was lowered to."""
 
-    def __init__(self, before: ModuleOp, func: tir.FuncOp, after: ModuleOp, lowered: Any):
-        self.before, self.func, self.after, self.lowered = before, func, after, lowered
+    def __init__(self, before: ModuleOp, func: tir.FuncOp, after: ModuleOp, lowered: Any, sources: Sources):
+        self.before, self.func, self.after, self.lowered, self.sources = before, func, after, lowered, sources
         self.name = func.sym_name.data
 
     def finding(self, sizes: Sizes) -> Finding:
@@ -77,6 +94,7 @@ class _Kernel:
             weakest = max(weakest, outcome, key=list(Level).index)
         if not proved:
             return Finding(self.name, Verdict.NOT_COVERED, reason="it has no meaning at these sizes")
+        self.sources.levels[self.func] = weakest
         return Finding(self.name, Verdict.PROVED, weakest, tuple(proved))
 
     @property
@@ -85,14 +103,24 @@ class _Kernel:
 
     def _at(self, sizes: Mapping[str, int], inputs: Sequence[Any]) -> Level | None:
         """Return the weakest level of a proof at some sizes, or None."""
-        for level in Level:
-            algebra = algebra_of(level)
-            (expected, arrays), _ = run(self.before, self.func, algebra, inputs, "before")
+        levels = list(Level)
+        for level in levels[levels.index(self.sources.levels.get(self.func, Level.BITS)) :]:
+            algebra, (expected, arrays) = self._source(level, sizes, inputs)
             args = [symbolic(algebra, v, f"input {i}") for i, v in enumerate(inputs)]
             actual = self._run(algebra, sizes, args)
             if same_terms(algebra, ((_status(expected), arrays), actual)):
                 return level
         return None
+
+    def _source(self, level: Level, sizes: Mapping[str, int], inputs: Sequence[Any]) -> tuple[Algebra, Any]:
+        """Return an algebra, and the results of the tensor function in it."""
+        key = self.func, level, tuple(sizes.items())
+        known = self.sources.runs.get(key)
+        if known is None:
+            algebra = algebra_of(level)
+            known = algebra, run(self.before, self.func, algebra, inputs, "before")[0]
+            self.sources.runs[key] = known
+        return known
 
     def _run(self, algebra: Algebra, sizes: Mapping[str, int], args: list[Any]) -> tuple[Any, list[Any]]:
         """Return the status of a call and the arguments after it. Raises `NotCoveredError`."""
