@@ -86,6 +86,7 @@ _MADE: dict[str, Callable[[Any], Iterator[torch.Tensor]]] = {
     "input_values": _waves, "input_features": _sounds, "spectrogram": _sounds,
     "inputs_embeds": _features, "hidden_states": _features, "input_embeds": _features,
     "past_values": _series, "past_values_padding": lambda c: iter([torch.zeros(_BATCH, _span(c), dtype=torch.int64)]),
+    "task_inputs": lambda c: iter([_ids(field(c, "task_seq_len", default=77), c)]), "decoder_input_values": _features,
     "freq": lambda c: iter([torch.zeros(_BATCH, 1, dtype=torch.int64)]),
     "past_observed_mask": lambda c: (torch.ones_like(v) for v in _series(c)),
     "past_time_features": lambda c: iter([_noise(_BATCH, _span(c), field(c, "num_time_features", default=1) or 1)]),
@@ -98,17 +99,29 @@ _MADE: dict[str, Callable[[Any], Iterator[torch.Tensor]]] = {
 def candidates(model: Any) -> Iterator[dict[str, torch.Tensor]]:
     """Yield arguments of a model to try, those with attention masks first."""
     names = inspect.signature(model.forward).parameters
-    first = [n for n in (model.main_input_name, "input_ids", "pixel_values", "input_features") if n in names]
+    if "grid_thw" in names:
+        yield from _patches(model.config, list(names)[0])
+    main_names = [model.main_input_name] if isinstance(model.main_input_name, str) else model.main_input_name
+    first = [n for n in (*main_names, "input_ids", "pixel_values", "input_features") if n in names]
     required = [n for n, p in names.items() if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD]
     sets: list[list[str]] = []
     for main in dict.fromkeys([*first, *required[:1]]):
         needed = list(dict.fromkeys([main, *required]))
-        more = [n for n in ("decoder_input_ids",) if n in names]
+        more = [n for n in ("decoder_input_ids", "decoder_input_values", "task_inputs") if n in names]
         masks = ["attention_mask"] if "attention_mask" in names and main == "input_ids" else []
         sets += [[*needed, *masks], needed, [*needed, *more, *masks], [*needed, *more]]
         sets += [[*needed, n] for n in ("input_ids", "pixel_values", "bbox") if n in names and n != main]
     for chosen in dict.fromkeys(map(tuple, sets)):
         yield from _all_of(model.config, list(dict.fromkeys(chosen)))
+
+
+def _patches(config: Any, name: str) -> Iterator[dict[str, torch.Tensor]]:
+    """Yield the patches of a picture of 4 by 4, as the visual parts of language models take them."""
+    patch, channels = field(config, "patch_size", default=14), field(config, "in_channels", "in_chans", default=3)
+    for frames in dict.fromkeys((field(config, "temporal_patch_size", default=1), 1)):
+        pixels = _noise(16, channels * frames * patch * patch)
+        for grid in (torch.tensor([[1, 4, 4]]), torch.tensor([[4, 4]])):
+            yield {name: pixels, "grid_thw": grid}
 
 
 def _all_of(config: Any, names: list[str]) -> Iterator[dict[str, torch.Tensor]]:

@@ -31,7 +31,7 @@ _RULES: tuple[tuple[str, int], ...] = (
     (r"mm_tokens_per_image", 4),
     (r"codebook_size|num_embeddings|n_embed|d_inner", INNER),
     (r".*hidden_(size|dim)|d_model|n_embd|.*embed(ding)?_(dim|size)|hidden_channels|dim|.*_dim|width|.*_channels|.*_size|"
-     r"d_latents|upsample_groups|.*_dimension", WIDTH),
+     r"d_latents|upsample_groups|bottleneck_features|.*_dimension", WIDTH),
 )  # fmt: skip
 _KEPT = frozenset(
     (
@@ -61,8 +61,15 @@ def narrowed(config: Any, strength: int = 2) -> Any:
     """
     if config.model_type == "timm_backbone":
         config = _backbone(config)
-    changes = dict(_changes(config, strength))
-    return type(config)(**changes)
+    return type(config)(**{**_of_its_own(config), **dict(_changes(config, strength))})
+
+
+def _of_its_own(config: Any) -> dict[str, Any]:
+    """Return the numbers and names of a part of a configuration that are not the defaults of its class."""
+    usual = vars(type(config)())
+    kinds = (bool, int, float, str, list, tuple)
+    fields = ((k, v) for k, v in vars(config).items() if not k.startswith("_") and isinstance(v, kinds))
+    return {k: v for k, v in fields if k in usual and usual[k] != v and k not in ("transformers_version", "model_type")}
 
 
 def _backbone(config: Any) -> Any:
@@ -87,11 +94,19 @@ def _changes(config: Any, strength: int) -> Iterator[tuple[str, Any]]:
             yield name, new
     if "use_cache" in fields:
         yield "use_cache", False
-    if getattr(config, "_out_features", None):
-        yield "out_features", list(config._out_features)
+    yield from _stages(getattr(config, "_out_features", None) or [], fields)
     if {"expand", "num_heads", "head_dim", "hidden_size"} <= fields.keys() and strength >= 2:  # noqa: PLR2004
         yield "num_heads", WIDTH * fields["expand"] // HEAD
         yield from (("n_groups", 2) for _ in range("n_groups" in fields))
+
+
+def _stages(names: list[str], fields: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the features that a backbone returns: of as many layers as there are, where a stage is a layer."""
+    if "num_hidden_layers" in fields and f"stage{fields['num_hidden_layers']}" in names:
+        yield "num_hidden_layers", len(names)
+        yield "out_features", [f"stage{i + 1}" for i in range(len(names))]
+    elif names:
+        yield "out_features", list(names)
 
 
 def _completed(name: str, value: Any, fields: Mapping[str, Any], strength: int) -> Any:
@@ -106,6 +121,10 @@ def _completed(name: str, value: Any, fields: Mapping[str, Any], strength: int) 
 def _smaller(name: str, value: Any, fields: Mapping[str, Any], layers: list[int], strength: int) -> Any:
     if name in _COEFFICIENTS:
         return min(value, _COEFFICIENTS[name])
+    if name == "window_size" and "spatial_merge_size" in fields:  # of pixels, not of patches
+        return value
+    if name == "embed_dim" and isinstance(fields.get("num_heads"), list | tuple) and strength >= 2:  # noqa: PLR2004
+        return min(value, HEAD * fields["num_heads"][0])
     if isinstance(value, int):
         return _number(name, value, layers, strength)
     if isinstance(value, list | tuple) and value:
@@ -159,7 +178,7 @@ def _list(name: str, value: list[Any], fields: Mapping[str, Any], layers: list[i
     if name in _EQUAL_TO_WIDTH:
         return [min(v, WIDTH) for v in value] if strength >= 2 else value  # noqa: PLR2004
     if name in ("depths", "num_blocks", "layers", "encoder_depths", "decoder_depths", "depth", "num_block_repeats"):
-        return [min(v, 1) if isinstance(v, int) else v for v in value]
+        return [min(v, 3 if name == "depth" else 1) if isinstance(v, int) else v for v in value]  # cvt indexes them
     wide = isinstance(value[0], int) and max(v for v in value if isinstance(v, int)) >= 64  # noqa: PLR2004
     if strength >= 2 and wide and re.search(r"hidden|embed|channels|dims?$|sizes$", name) and "image" not in name:  # noqa: PLR2004
         smallest = min(v for v in value if isinstance(v, int) and v)
