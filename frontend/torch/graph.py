@@ -17,13 +17,14 @@ from ..importing.random_numbers import RandomNumbers
 from ..importing.report import Coverage, Status
 from .arguments import dtype_name, leaves, mapped, normalized, operator_name, plain_argument, takes_tensor
 from .complex_operators import complex_converter
+from .computed_numbers import Postponed, computed_number, is_known
 from .control_flow import CONTROL_FLOW
 from .emitter import Emitter
 from .fallback import as_pairs, call_torch, is_complex
 from .pairs import Pairs
 from .places import location_of, place_of
 from .promotion import dtype_beside
-from .symbols import Symbols, is_symbolic
+from .symbols import Symbols, is_symbolic, is_symbolic_float
 from .table import Converter, lookup
 from .tensors import constant
 
@@ -88,6 +89,8 @@ class GraphReader:
     def _leaf(self, argument: Any) -> Any:
         if type(argument).__name__ == "Node":
             value = self.env[argument]
+            if isinstance(value, Postponed):
+                value = self.env[argument] = value.make()
             if isinstance(value, NotKnown):
                 raise UnsupportedError(f"{value.what} is not a value of the program")
             return value
@@ -272,7 +275,10 @@ class GraphReader:
         args = [self.env.get(a) if type(a).__name__ == "Node" else a for a in node.args]
         if all(isinstance(a, bool | int | float) for a in args):
             return node.target(*args)
-        return NotKnown(f"{getattr(node.target, '__name__', node.target)} of sizes")
+        name = getattr(node.target, "__name__", str(node.target))
+        if is_symbolic_float(node.meta.get("val")) and is_known(name) and not node.kwargs:
+            return Postponed(lambda: computed_number(self.emitter, name, self.value(node.args)))
+        return NotKnown(f"{name} of sizes")
 
     def _bound(self, value: Any) -> Any:
         if isinstance(value, list | tuple):

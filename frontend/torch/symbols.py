@@ -158,6 +158,13 @@ def is_symbolic(value: Any) -> bool:
     return isinstance(value, torch.SymInt)
 
 
+def is_symbolic_float(value: Any) -> bool:
+    """Return whether a traced value is a symbolic number in floating point."""
+    import torch
+
+    return isinstance(value, torch.SymFloat)
+
+
 def finite_bounds(ranges: Mapping[Any, Any]) -> tuple[dict[str, int], dict[str, int]]:
     """Return the lower and upper bounds of symbols that are declared explicitly.
 

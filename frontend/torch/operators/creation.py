@@ -25,7 +25,7 @@ def filled(e: Emitter, size: Sequence[Extent], value: Any, dtype: str) -> Expr:
 def _dtype_of_value(value: Any) -> str:
     if isinstance(value, bool):
         return "bool"
-    return DEFAULT_FLOAT if isinstance(value, float) else "int64"
+    return DEFAULT_FLOAT if isinstance(value, float | Expr) else "int64"  # a size is a symbolic expression
 
 
 @row("full")
@@ -135,6 +135,8 @@ def arange(e: Emitter, start: Any, end: Any, step: Any = 1, dtype: str | None = 
             start, end, step = map(int, values)
         count = max(math.ceil((end - start) / step), 0)
         return const(start + step * np.arange(count), target)
+    if any(isinstance(v, Expr) for v in values):
+        raise UnsupportedError("the length of a range in floating point is computed")
     if not is_float(target):
         values = tuple(int(v) if isinstance(v, float) else v for v in values)
     whole = math.lcm(*(v.as_integer_ratio()[1] for v in values if isinstance(v, float)))

@@ -35,6 +35,11 @@ OF_SIZES: dict[str, Any] = {
         for dtype in ["int64", "float32"]
         if dtype == "float32" or step != 0.75
     },
+    "a root of a size": lambda x: x / torch.sym_sqrt(x.shape[1]) + x.shape[1] ** -0.5,
+    "a quotient of sizes": lambda x: x * (x.shape[1] / 4 - 1) + max(x.shape[1], 8) * 0.3,
+    "filled with a product": lambda x: torch.full((3,), x.shape[1] * 1e-7),
+    "integers by a quotient": lambda x: torch.arange(3) * (x.shape[1] / 4),
+    "a threshold": lambda x: torch.where(x > 1 / x.shape[1], x, x.shape[1] / 7),
     "pad by a size": lambda x: F.pad(x, (0, 0, 0, -x.shape[1] % 8)),
     "crop by a size": lambda x: F.pad(x, (0, 0, -(x.shape[1] // 3), 2)),
     "reflect by a size": lambda x: F.pad(x, (1, x.shape[1] // 8), mode="reflect"),
