@@ -196,9 +196,13 @@ class Seconds(float):
         return float.__repr__(self)
 
 
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
 def checked_seconds(seconds: Any) -> list[float] | None:
     """Return the seconds of a record: non-negative numbers, or None. Raises `TiraxError` for anything else."""
-    wrong = not isinstance(seconds, list) or not all(type(s) in (int, float) and s >= 0 for s in seconds)
+    wrong = not isinstance(seconds, list) or not all(_is_number(s) and s >= 0 for s in seconds)
     if seconds is not None and wrong:
         raise TiraxError("the seconds of a record are no numbers from 0", found=brief(seconds))
     return seconds

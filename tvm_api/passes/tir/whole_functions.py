@@ -19,29 +19,34 @@ HOST_FUNC = "tir.is_host_func"
 
 @dataclass(frozen=True)
 class BindTarget(Pass):
-    """Set the attribute `target` of tensor functions that have none.
+    """Set the attribute `target` of tensor functions.
 
-    Functions with `tir.is_host_func` get the target's host (by default `llvm`), and that attribute is removed.
+    Functions with `tir.is_host_func` get the target's host (by default `llvm`), and that attribute is removed; private
+    ones get the target without its host. A function that has a target keeps it, but a public one gets the host, if
+    its target has none.
     """
 
     name = "bind-target"
     target: str = "llvm"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        target, host = self._targets()
+        described = getattr(self.target, "__tirax_script_value__", None)
+        config = (tir.TargetAttr.of(self.target) if described is None else described()).config
+        host = config.get("host")
+        alone = {k: v for k, v in config.items() if k != "host"}
         for func in functions(op):
             attrs: Mapping[str, Attribute] = {} if func.func_attrs is None else func.func_attrs.data
-            if "target" not in attrs:
-                kept = DictionaryAttr({k: v for k, v in attrs.items() if k != HOST_FUNC})
-                func.func_attrs = kept if kept.data else None
-                with_attr(func, "target", host if HOST_FUNC in attrs else target)
-
-    def _targets(self) -> tuple[tir.TargetAttr, tir.TargetAttr]:
-        """Return the target, and its host, which is its own host."""
-        described = getattr(self.target, "__tirax_script_value__", None)
-        target = tir.TargetAttr.of(self.target) if described is None else described()
-        host = target.config.get("host", {"kind": "llvm"})
-        return target, tir.TargetAttr.of(host, host)
+            kept = DictionaryAttr({k: v for k, v in attrs.items() if k != HOST_FUNC})
+            func.func_attrs = kept if kept.data else None
+            own = attrs.get("target")
+            if isinstance(own, tir.TargetAttr):
+                if host is not None and "host" not in own.config and not func.private:
+                    with_attr(func, "target", tir.TargetAttr.of(own.config, host))
+            elif HOST_FUNC in attrs:
+                of_host = host or {"kind": "llvm"}
+                with_attr(func, "target", tir.TargetAttr.of(of_host, of_host))
+            else:
+                with_attr(func, "target", tir.TargetAttr.of(alone, None if func.private else host))
 
 
 ENTRY = "tir.is_entry_func"
