@@ -40,7 +40,6 @@ REASONS: Mapping[str, str] = {
     "linalg.winograd_filter_transform": "matrices that only its lowering has: run `linalg-decompose-winograd` first",
     "linalg.winograd_input_transform": "matrices that only its lowering has: run `linalg-decompose-winograd` first",
     "linalg.winograd_output_transform": "matrices that only its lowering has: run `linalg-decompose-winograd` first",
-    "vector.mask": "lower it to masked loads and stores first",
     "vector.print": "a function has no output but its results",
     "vector.vscale": _FIXED,
     "vector.scalable.insert": _FIXED,

@@ -22,6 +22,27 @@ class IteratorTypeAttr(WordAttr):
     name = "vector.iterator_type"
 
 
+class MaskOp(PlainOp):
+    """`vector.mask %m { vector.transfer_read … } : vector<8xi1> -> vector<8xf32>`: an operation on some lanes."""
+
+    name = "vector.mask"
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        place = parser.pos
+        names = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_unresolved_operand)
+        body = parser.parse_region()
+        attributes = parser.parse_optional_attr_dict()
+        parser.parse_punctuation(":")
+        mask = parser.parse_type()
+        results: list[Attribute] = []
+        if parser.parse_optional_punctuation("->"):
+            several = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+            results = [parser.parse_type()] if several is None else list(several)
+        operands = parser.resolve_operands(names, [mask, *results][: len(names)], place)
+        return cls.create(operands=operands, result_types=results, regions=[body], attributes=attributes)
+
+
 def _shape(type: Attribute) -> tuple[int, ...]:
     return cast("VectorType[Attribute]", type).get_shape() if isinstance(type, VectorType) else ()
 
@@ -84,6 +105,7 @@ OPERATIONS = (
     formed("vector.step", "{} : R"),
     formed("vector.from_elements", "%* {} : R =T"),
     formed("vector.to_elements", "% {} : T", _elements),
+    MaskOp,
     formed("vector.constant_mask", "[n:mask_dim_sizes] {} : R"),
     formed("vector.gather", "% [%*] [%] , % , % {} : T , T , T , T into R"),
     formed("vector.scatter", "% [%*] [%] , % , % {} : T , T , T , T"),
@@ -94,7 +116,7 @@ OPERATIONS = (
     formed("vector.scan", "<kind> , % , % {} : T , T", lambda operands, results: operands),
     *(
         generic(f"vector.{name}")
-        for name in ("mask", "yield", "vscale", "scalable.insert", "scalable.extract", "type_cast", "flat_transpose",
+        for name in ("yield", "vscale", "scalable.insert", "scalable.extract", "type_cast", "flat_transpose",
                      "matrix_multiply")
     ),
 )  # fmt: skip

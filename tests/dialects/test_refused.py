@@ -12,7 +12,7 @@ from tirax.script.mlir_text import MLIRSyntaxError, reading_context
 
 KNOWN = [name for name in REASONS if reading_context().get_optional_op(name) is not None]
 """Operations that are parsed, since xDSL has them."""
-WITHOUT_OPERANDS = ("func.constant", "bufferization.dealloc", "vector.mask", "vector.vscale", "vector.type_cast")
+WITHOUT_OPERANDS = ("func.constant", "bufferization.dealloc", "vector.vscale", "vector.type_cast")
 PROGRAM = "func.func @main(%x: {kind}, %v: f32) -> {kind} {{\n{operation}\nreturn %x : {kind}\n}}"
 
 

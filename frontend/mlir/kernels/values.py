@@ -63,6 +63,8 @@ class Values:
         """Sizes of parts that are computed: variables for values of the tensor function."""
         self.owned: set[SSAValue] = set()
         """Arrays whose buffer may be overwritten once they have no further use."""
+        self.mask: SSAValue | None = None
+        """That of the `vector.mask` around an operation."""
         self.bases: dict[SSAValue, SSAValue] = {}
         """The memref of each base that `memref.extract_strided_metadata` takes of one."""
 

@@ -213,7 +213,7 @@ def _transfer_read(k: Kernel, op: vector.TransferReadOp) -> None:
     padding = k.value(op.padding)
 
     def compute(i: list[SSAValue]) -> SSAValue:
-        cond = transfer.condition(i, op.mask)
+        cond = transfer.condition(i, op.mask or k.mask)
         if cond is None:
             return k.read(k.places[op.source], transfer.place(i))
         return _choose(k, cond, lambda: k.read(k.places[op.source], transfer.place(i)), lambda: padding)
@@ -224,7 +224,7 @@ def _transfer_read(k: Kernel, op: vector.TransferReadOp) -> None:
 def _transfer_write(k: Kernel, op: vector.TransferWriteOp) -> None:
     value, target, rest = op.operands[0], op.operands[1], op.operands[2:]
     count = len(k.dims[target])
-    mask = rest[count] if len(rest) > count else None
+    mask = rest[count] if len(rest) > count else k.mask
     transfer = _Transfer(k, op, target, rest[:count], value)
     place: Place = direct(k.updated(target, op, op.results[0])) if op.results else k.places[target]
 
@@ -241,11 +241,29 @@ def _transfer_write(k: Kernel, op: vector.TransferWriteOp) -> None:
     k.each(k.static(value), one)
 
 
+_MASKED = ("vector.transfer_read", "vector.transfer_write", "vector.multi_reduction", "vector.contract")
+
+
+def _masked(k: Kernel, op: Operation) -> None:
+    """Run the operation in `vector.mask` on the lanes that the mask shows."""
+    inner = op.regions[0].block.first_op
+    if inner is None or inner.name not in _MASKED or len(op.operands) > 1:
+        name = "nothing" if inner is None else f"'{inner.name}'"
+        expected = f"{', '.join(_MASKED)}, without lanes to pass through"
+        raise UnsupportedError(f"'vector.mask' of {name}", location=location_of(op), expected=expected)
+    k.mask = op.operands[0]
+    k.statement(inner)
+    k.mask = None
+    for result, made in zip(op.results, inner.results, strict=True):
+        k.same(result, made)
+
+
 STATEMENTS: dict[str, Callable[[Kernel, Any], None]] = {
     "affine.vector_load": _load,
     "affine.vector_store": _store,
     "vector.load": _load,
     "vector.store": _store,
+    "vector.mask": _masked,
     "vector.maskedload": _masked_load,
     "vector.maskedstore": _masked_store,
     "vector.gather": _gather,

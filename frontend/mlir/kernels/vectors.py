@@ -305,7 +305,9 @@ def _combined(
     def body(i: list[SSAValue]) -> None:
         place, value = step(i)
         old = k.e.add(tir.LetOp(k.read(direct(buffer), place)))
-        k.write(reduction(k, kind, old, k.e.cast(value, dtype), op), direct(buffer), place)
+        new = reduction(k, kind, old, k.e.cast(value, dtype), op)
+        shown = k.mask and k.read(k.places[k.mask], i)
+        k.write(new if shown is None else k.e.select(shown, new, old), direct(buffer), place)
 
     k.each(extents, body)
     if not is_array(result):

@@ -190,6 +190,28 @@ vector.maskedstore %y[%c0], %n, %a : memref<8xf32>, vector<8xi1>, vector<8xf32>
 """,
         [*A[1, :3], 9, 0, 0, 0, 0],
     ),
+    "mask": (
+        """
+%m = vector.create_mask %c3 : vector<8xi1>
+%k = arith.constant 9.0 : f32
+%a = vector.mask %m { vector.transfer_read %x[%c1, %c0], %k {in_bounds = [true]} : memref<4x8xf32>, vector<8xf32> }
+  : vector<8xi1> -> vector<8xf32>
+%n = vector.create_mask %c4 : vector<8xi1>
+vector.mask %n { vector.transfer_write %a, %y[%c0] {in_bounds = [true]} : vector<8xf32>, memref<8xf32> } : vector<8xi1>
+""",
+        [*A[1, :3], 9, 0, 0, 0, 0],
+    ),
+    "masked sums": (
+        """
+%a = vector.transfer_read %x[%c0, %c0], %z {in_bounds = [true, true]} : memref<4x8xf32>, vector<4x8xf32>
+%s = arith.constant dense<1.0> : vector<8xf32>
+%m = vector.create_mask %c3, %c4 : vector<4x8xi1>
+%b = vector.mask %m { vector.multi_reduction <add>, %a, %s [0] : vector<4x8xf32> to vector<8xf32> }
+  : vector<4x8xi1> -> vector<8xf32>
+vector.transfer_write %b, %y[%c0] {in_bounds = [true]} : vector<8xf32>, memref<8xf32>
+""",
+        [*(A[:3, :4].sum(0) + 1), 1, 1, 1, 1],
+    ),
     "gather": (
         """
 %m = vector.constant_mask [3] : vector<4xi1>
