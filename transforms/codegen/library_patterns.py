@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..dpl.patterns import (
-    DFPattern,
+from ..dpl.constructors import (
     is_call_tir,
     is_const,
     is_op,
@@ -16,6 +15,7 @@ from ..dpl.patterns import (
     wildcard,
     with_bias_and_activation,
 )
+from ..dpl.patterns import DFPattern
 from .fusion_pattern import PatternCheckContext
 
 Annotated = tuple[DFPattern, Mapping[str, DFPattern]]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from . import constructors, patterns
 from . import explain as explain
-from . import patterns
 from . import text as text
 from .bindings import rewrite_bindings
+from .constructors import *  # noqa: F403
 from .cost import EstimatedCost
 from .eqsat import EqsatRewrite, saturated
 from .patterns import *  # noqa: F403
@@ -34,4 +35,5 @@ __all__ = [
     "rewrite_call",
     "saturated",
 ]
+__all__ += constructors.__all__
 __all__ += patterns.__all__

@@ -155,7 +155,7 @@ class _PatternBuilder:
         self._known: dict[SSAValue, p.DFPattern] = {}
         self.params: list[p.DFPattern] = []
         for param in func.params:
-            pattern = p.StructInfoPattern(p.wildcard(), param.type, self._symbols)
+            pattern = p.StructInfoPattern(p.WildcardPattern(), param.type, self._symbols)
             self._known[param] = pattern
             self.params.append(pattern)
         for op in _bindings(func):
@@ -189,7 +189,7 @@ class _PatternBuilder:
         return p.TupleGetItemPattern(self._part(expr.tuple_value), expr.index)
 
     def shape(self, expr: ShapeExpr) -> p.DFPattern:
-        return p.StructInfoPattern(p.wildcard(), expr.struct_info, self._symbols)
+        return p.StructInfoPattern(p.WildcardPattern(), expr.struct_info, self._symbols)
 
 
 _PATTERNS: dict[type[Expr], Callable[[_PatternBuilder, Any], p.DFPattern]] = {

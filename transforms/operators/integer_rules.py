@@ -19,7 +19,8 @@ from ...handles.relax.calls import binary
 from ...handles.relax.calls import call_operator as call
 from ...handles.relax.expr import Expr, ShapeExpr, Tuple, const
 from ...target import Target
-from ..dpl.patterns import DFPattern, is_op, wildcard
+from ..dpl.constructors import is_op, wildcard
+from ..dpl.patterns import DFPattern
 from ..dpl.rewriter import PatternMatchingRewriter
 from .byte_pairs import paired_bytes
 from .dot_products import PAIRED, Dot, are_words, dot_of, has_pairs

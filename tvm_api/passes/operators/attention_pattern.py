@@ -17,8 +17,9 @@ from xdsl.ir import SSAValue
 from ....dialects.relax.operator import Operator
 from ....handles.relax.calls import call_operator, to_expr
 from ....handles.relax.expr import Expr
+from ....transforms.dpl.constructors import is_const, is_op, wildcard
 from ....transforms.dpl.matcher import Matches
-from ....transforms.dpl.patterns import DFPattern, is_const, is_op, wildcard
+from ....transforms.dpl.patterns import DFPattern
 from ....transforms.operators.attention_form import exchanged_heads, read_attention
 from ....transforms.operators.rules import producer
 
