@@ -324,7 +324,8 @@ class SymbolicRelax(RelaxSemantics):
 
     def operator(self, _i: Any, op: Any, args: PythonValues) -> PythonValues:
         name = op.name.removeprefix("relax.")
-        function = RELAX.get(name) or operators.OPERATORS.get(name)
+        own = RELAX.get(name) if any(map(_has_terms, args)) else None
+        function = own or operators.OPERATORS.get(name)
         if function is None:
             raise NotCoveredError(f"{op.name} has no symbolic semantics")
         with np.errstate(all="ignore"):
@@ -337,6 +338,10 @@ class SymbolicRelax(RelaxSemantics):
     def outputs(self, op: Any) -> list[Any]:
         arrays = super().outputs(op)
         return [self.env.unwritten(a.dtype, a.shape) for a in arrays]
+
+
+def _has_terms(value: Any) -> bool:
+    return any(map(_has_terms, value)) if isinstance(value, tuple) else isinstance(value, Terms)
 
 
 def _result(algebra: Algebra, value: Any, t: Any) -> Any:

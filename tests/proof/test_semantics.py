@@ -234,6 +234,7 @@ else:
         (CHOSEN, CHOSEN.replace("R.add(x, x)", "R.multiply(x, R.const(2.0))"), Verdict.PROVED),
         ("r = R.argmax(x, axis=1)", "r = R.argmin(R.negative(x), axis=1)", Verdict.NOT_COVERED),
         ("r = R.argmax(x, axis=1)", "r = R.argmax(x, axis=-1)", Verdict.PROVED),
+        ("r = R.add(x, R.maximum(R.const(1.0), R.const(2.0)))", "r = R.add(x, R.const(2.0))", Verdict.PROVED),
         ("r = R.argmax(x, axis=1)", "r = R.argmin(x, axis=1)", Verdict.WRONG),
     ],
 )
