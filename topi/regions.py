@@ -99,7 +99,9 @@ def greatest_of_windows(data: Tensor, windows: Sequence[Windows], counts: Sequen
     def body(b: Statements, values: Tensor, positions: Tensor) -> None:
         with b.loops("o", values.dims, parallel=True) as at:
             places = _places(b, windows, at[first:], extents)
-            begin = [p for p, _, _ in places]
+            begin = [
+                tx.minimum(p, n - 1) for (p, _, _), n in zip(places, extents, strict=True)
+            ]  # of empty windows, too
             best = b.cell("best", data.type, data(*at[:first], *begin))
             where = b.cell("where", i64, flat(begin))
             with _each(b, places) as index:

@@ -14,6 +14,7 @@ from ....handles.relax.expr import Constant, Expr, PrimValue, ShapeExpr, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, cast_to, dtype_of, is_float, shape_of
 from ..promotion import DEFAULT_FLOAT
+from ..ratios import exact
 from ..table import row
 
 
@@ -139,7 +140,7 @@ def arange(e: Emitter, start: Any, end: Any, step: Any = 1, dtype: str | None = 
         raise UnsupportedError("the length of a range in floating point is computed")
     if not is_float(target):
         values = tuple(int(v) if isinstance(v, float) else v for v in values)
-    whole = math.lcm(*(v.as_integer_ratio()[1] for v in values if isinstance(v, float)))
+    whole = math.lcm(*(exact(v).denominator for v in values if isinstance(v, float)))
     scaled = [int(v * whole) if isinstance(v, float) else v if whole == 1 else v * whole for v in values]
     if whole == 1:
         return R.arange(*map(to_expr, scaled), dtype=target)

@@ -42,3 +42,12 @@ def test_windows_of_symbolic_extents(name: str) -> None:
     inputs = [[torch.randn(2, 3, n, n + 2)] for n in (6, 9)]
     sizes = {2: torch.export.Dim.AUTO, 3: torch.export.Dim.AUTO}
     agree(exported(SYMBOLIC[name], inputs[0], dynamic_shapes=((sizes,),)), *inputs)
+
+
+def test_windows_without_elements() -> None:
+    def values(x):
+        y, places = F.max_pool2d(x, 2, 1, 1, 2, return_indices=True)
+        return y, places * 0
+
+    x = torch.randn(2, 3, 1, 1)
+    agree(exported(values, [x]), [x])

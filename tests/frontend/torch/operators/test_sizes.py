@@ -12,6 +12,9 @@ torch = pytest.importorskip("torch", reason="models are made by PyTorch")
 from torch.nn import functional as F  # noqa: E402
 from torch_models import agree, exported  # noqa: E402
 
+from tirax.diagnostics import TiraxError  # noqa: E402
+from tirax.frontend.torch.exported_program import from_exported_program  # noqa: E402
+
 AUTO = torch.export.Dim.AUTO
 
 
@@ -98,3 +101,10 @@ OF_DATA: dict[str, tuple[Any, list[list[Any]]]] = {
 def test_of_data(name: str) -> None:
     function, inputs = OF_DATA[name]
     agree(exported(function, inputs[0]), *inputs)
+
+
+def test_ranges_whose_length_may_be_rounded_are_refused() -> None:
+    x = torch.randn(2, 6, 3)
+    program = exported(lambda x: torch.arange(0, x.shape[1], 0.1), [x], dynamic_shapes=(({1: AUTO},),))
+    with pytest.raises(TiraxError, match="a factor that is not exact"):
+        from_exported_program(program)
