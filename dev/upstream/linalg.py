@@ -47,12 +47,12 @@ def kernels(name: str, number: int, after: str = "legalize-ops") -> Iterator[Mod
             yield ModuleOp([kernel])
 
 
-def as_linalg(module: ModuleOp, strict: bool = False) -> str:
+def as_linalg(module: ModuleOp, strict: bool = False, generic: bool = False) -> str:
     """Return the text of a module of tensor functions in linalg. Raises `TiraxError`."""
     module = module.clone()
     ConvertTirToLinalg(strict=strict).apply(new_context(), module)
     verify_module(module)
-    return upstream_text(module)
+    return upstream_text(module, generic)
 
 
 def difference(kernel: ModuleOp, text: str, sizes: Sequence[int] = SIZES, imported: bool = True) -> str | None:

@@ -14,7 +14,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, TensorType, i32, i64
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.dialects.linalg.attrs import IteratorType
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineBinaryOpExpr, AffineBinaryOpKind, AffineConstantExpr, AffineDimExpr, AffineExpr
 
 from ...dialects.xdsl_extras.linalg_extras import OPERATIONS
@@ -68,20 +68,29 @@ def _moved(op: linalg.GenericOp) -> Operation | None:
     if cast(Operation, body.last_op).operands[0] is not body.args[0] or not _is_identity(op, target):
         return None
     if _is_identity(op, source):
-        return _made("linalg.copy", op.inputs, op.outputs, {})
+        return _made("linalg.copy", op, (0,), {})
     if sorted(map(str, source)) != sorted(map(str, target)):
         return None
     order = [list(source).index(index) for index in target]
     return linalg.TransposeOp(op.inputs[0], op.outputs[0], DenseArrayBase.from_list(i64, order))
 
 
-def _made(
-    name: str, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue], properties: Mapping[str, Attribute]
-) -> Operation:
-    sizes = DenseArrayBase.from_list(i32, [len(inputs), len(outputs)])
+def _made(name: str, op: linalg.GenericOp, order: Sequence[int], properties: Mapping[str, Attribute]) -> Operation:
+    """Return the named operation with the inputs in this order, and with the region that its pretty form leaves out."""
+    inputs = [op.inputs[i] for i in order]
+    old = op.body.block
+    block = Block(arg_types=[old.args[i].type for i in (*order, *range(len(order), len(old.args)))])
+    for new, i in zip(block.args, (*order, *range(len(order), len(old.args))), strict=True):
+        old.args[i].replace_all_uses_with(new)
+    for inner in list(old.ops):
+        inner.detach()
+        block.add_op(inner)
+    sizes = DenseArrayBase.from_list(i32, [len(inputs), len(op.outputs)])
     return _CLASSES[name].create(
-        operands=[*inputs, *outputs], properties={**properties, "operandSegmentSizes": sizes}
-    )  # fmt: skip
+        operands=[*inputs, *op.outputs],
+        properties={**properties, "operandSegmentSizes": sizes},
+        regions=[Region(block)],
+    )
 
 
 def _of_table(op: linalg.GenericOp) -> Operation | None:
@@ -96,7 +105,7 @@ def _of_table(op: linalg.GenericOp) -> Operation | None:
         for order in permutations((0, 1)) if used == 2 else [(0, 1)]:
             match = _Match.of(op, named, order)
             if match is not None:
-                return _made(name, [op.inputs[i] for i in order], op.outputs, match.attributes())
+                return _made(name, op, order, match.attributes())
     return None
 
 

@@ -160,6 +160,16 @@ def test_structured_blocks(name: str) -> None:
     assert difference(module, text) is None
 
 
+@pytest.mark.parametrize("source", [matmul("f16", "f32"), STRUCTURED["copy"][0]], ids=["matmul", "copy"])
+def test_generic_form(source: str) -> None:
+    """A named operation has the region that its pretty form leaves out."""
+    module = parse_mlir(source)
+    text = as_linalg(module, generic=True)
+    assert re.search(r'"linalg\.(matmul|copy)"\(.*\({$', text, re.MULTILINE)
+    assert iree_opt() is None or judged_by_iree(text) is None
+    assert difference(module, text) is None
+
+
 @pytest.mark.parametrize("name", UNSTRUCTURED)
 def test_other_blocks_are_loops(name: str) -> None:
     """They compute the same, and the function has the reason."""
