@@ -199,6 +199,9 @@ _TVM_PASSES: dict[str, str] = {
     "convert-ssa": "tvm_api.passes.tir.convert_ssa:ConvertSSA",
     "reduce-branching-through-overcompute": "tvm_api.passes.tir.reduce_branches:ReduceBranchingThroughOvercompute",
     "use-assume-to-reduce-branches": "tvm_api.passes.tir.reduce_branches:UseAssumeToReduceBranches",
+    "remove-weight-layout-rewrite-block": (
+        "tvm_api.passes.tir.remove_weight_layout_rewrite_block:RemoveWeightLayoutRewriteBlock"
+    ),
     "tvm-remove-assume": "tvm_api.passes.tir.remove_assume:RemoveAssume",
     "tvm-plan-and-update-buffer-allocation-location": (
         "tvm_api.passes.tir.plan_buffer_allocation:PlanAndUpdateBufferAllocationLocation"

@@ -57,7 +57,6 @@ LEFT_OUT: dict[str, str] = {
     "InjectPermutedLayout": _THREADS,
     "InjectPTXAsyncCopy": _THREADS,
     "InjectPTXLDG32": _THREADS,
-    "RemoveWeightLayoutRewriteBlock": "MetaSchedule's RewriteLayout, and the passes of Relax on layouts, do it",
 }
 """Unsupported passes of TVM on tensor functions, with the reason."""
 
