@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import AnyFloat, ModuleOp, TupleType
-from xdsl.ir import Attribute, Operation
+from xdsl.dialects.builtin import AnyFloat, IntegerType, ModuleOp, TupleType
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ..diagnostics import TiraxError
 from ..dialects import relax, tir
 from ..dialects.dtypes import dtype_name, numpy_dtype
+from ..dialects.names import name_of
 from ..dialects.relax import free_symbolic_vars
 from ..dialects.sym.expr import SymExpr, Var
 from ..ir.functions.iterations import UNKNOWN, iterations
@@ -76,11 +77,19 @@ def _assignments(names: Sequence[str], sizes: Sequence[int]) -> Iterator[dict[st
 def random_inputs(func: Function, sizes: Mapping[str, int], seed: int = 0) -> list[Any]:
     """Return random inputs for a function's parameters, with the symbolic variables set to `sizes`.
 
-    Floats are in [-1, 1), integers in [0, 3). Buffers that a tensor function writes are random, too.
+    Floats are in [-1, 1), integers in [0, 3). Buffers that a tensor function writes are random, too. An integer that is
+    the size of a buffer is that size.
     """
     rng = np.random.default_rng(seed)
     values = dict(sizes)
-    return [_random_value(p.type, values, rng) for p in func.params]
+    drawn = [(_size(p, values), _random_value(p.type, values, rng)) for p in func.params]
+    return [value if size is None else size for size, value in drawn]
+
+
+def _size(param: SSAValue, sizes: Mapping[str, int]) -> Any:
+    """Return the value of an integer parameter by whose name the shapes of others are given, or None."""
+    name = name_of(param) if isinstance(param.type, IntegerType) else None
+    return None if name is None or name not in sizes else numpy_dtype(param.type).type(sizes[name])
 
 
 def _random_value(t: Attribute, sizes: Mapping[str, int], rng: np.random.Generator) -> Any:

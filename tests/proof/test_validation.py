@@ -177,3 +177,18 @@ def test_mutants_that_random_inputs_find_are_never_proved(row):
             for seed in range(20, 24):
                 assert compare(right, mutant, sizes=(3, 4), seed=seed).disagreement is None, name
     assert told_apart > 1 and tried > 2
+
+
+def test_an_integer_that_is_the_size_of_a_buffer_is_that_size():
+    module = parse_source("""
+@I.ir_module
+class M:
+    @T.prim_func
+    def main(a: T.handle, n: T.int64, b: T.handle):
+        A = T.match_buffer(a, (n, 3), "float32")
+        B = T.match_buffer(b, (n + 1, 3), "float32")
+        for i, j in T.grid(n, 3):
+            B[i, j] = A[i, j]
+""")
+    (finding,) = validate(module, module, sizes=(5, 2)).findings
+    assert finding.verdict is Verdict.PROVED and [s["n"] for s in finding.sizes] == [5, 2]
