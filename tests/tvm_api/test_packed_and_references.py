@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import tirax.tvm_api as tvm
-from tirax.diagnostics import ShapeError, TiraxError
+from tirax.diagnostics import DTypeError, ShapeError, TiraxError
 from tirax.tvm_api import relax, tir
 from tirax.tvm_api.script import relax as R
 from tirax.tvm_api.testing.packed import PACKED
@@ -124,3 +124,11 @@ def test_functions_are_known_by_their_names():
     assert not tvm.ir.structural_equal(function, tvm.ir.EnvFunc.get("testing.echo"))
     with pytest.raises(TiraxError, match="tests.env_func.none"):
         tvm.ir.EnvFunc.get("tests.env_func.none")
+
+
+def test_values_of_several_types():
+    half, kind = (tvm.get_global_func(f"testing.{name}") for name in ("ReturnsVariant", "AcceptsVariant"))
+    assert half(42) == 21 and half(42).dtype == "int64" and half(17) == "argument was odd"
+    assert [kind(value) for value in ("a text", 17)] == ["runtime.String", "IntImm"]
+    with pytest.raises(DTypeError, match="neither a text nor an integer"):
+        kind(0.5)

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...diagnostics import DTypeError
+from ...handles.tir.expr_kinds import IntImm
 from ...handles.tir.prim_expr import PrimExpr, const
 from ...runtime import Device, register_func
+from ..ir import String
 
 
 def echo(value: Any) -> Any:
@@ -46,12 +49,28 @@ def _prim_expr_values(values: Mapping[Any, Any]) -> dict[Any, PrimExpr]:
     return {k: _prim_expr(v) for k, v in values.items()}
 
 
+def _half_or_text(value: int) -> Any:
+    """Return half of an even number as a constant, or a text."""
+    return String("argument was odd") if value % 2 else const(value // 2, "int64")
+
+
+def _kind_of(value: Any) -> str:
+    """Return the type of a text or an integer by TVM's name. Raises `DTypeError` for others."""
+    if isinstance(value, str):
+        return "runtime.String"
+    if isinstance(value, IntImm) or (isinstance(value, int) and not isinstance(value, bool)):
+        return "IntImm"
+    raise DTypeError("the argument is neither a text nor an integer", expected="str or int", found=type(value).__name__)
+
+
 PACKED = {
     "testing.echo": echo,
     "testing.device_test": device_test,
     "testing.AcceptsBool": bool,
     "testing.AcceptsInt": int,
     "testing.AcceptsObjectRef": echo,
+    "testing.AcceptsVariant": _kind_of,
+    "testing.ReturnsVariant": _half_or_text,
     "testing.AcceptsObjectRefArray": _first,
     "testing.AcceptsMapReturnsValue": _entry,
     "testing.AcceptsMapReturnsMap": echo,
