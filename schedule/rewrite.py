@@ -292,7 +292,7 @@ def simplify_bindings(block: tir.BlockOp, changed: Collection[SSAValue] | None, 
     bindings = [sym_expr_of(binding, memo) for binding in block.bindings]
     ranges = {st.loop_expr(lp): (st.min_of(lp), st.extent_of(lp)) for lp in st.loops_above(block)}
     predicate = [sym_expr_of(c, memo) for c in conditions(block)]
-    trees = [_tree_of(binding, memo) for binding in block.bindings]
+    trees = [_written(binding, memo) for binding in block.bindings]
     sums = simplest_map(trees, ranges, predicate, keep_units=keep_units)
     if sums is None:
         return
@@ -305,16 +305,27 @@ def simplify_bindings(block: tir.BlockOp, changed: Collection[SSAValue] | None, 
 
 
 _TREES: dict[type[Operation], str] = {tir.BINARY[kind]: kind for kind in ("add", "sub", "mul", "floordiv", "floormod")}
-_DEEPEST = 64
+_MOST = 256
+"""Operations of a binding: values are shared, so that a few lines may be a tree of any size."""
 
 
-def _tree_of(value: SSAValue, memo: dict[SSAValue, SymExpr], depth: int = 0) -> Tree | SymExpr:
-    """Return the operations that compute `value` as they are written, below `_DEEPEST` levels as one expression."""
+def _written(value: SSAValue, memo: dict[SSAValue, SymExpr]) -> Tree | SymExpr:
+    """Return the operations that compute `value` as they are written; too many of them as one expression."""
+    pending, count = [value], 0
+    while pending and count <= _MOST:
+        op = pending.pop().owner
+        count += 1
+        if type(op) in _TREES:
+            pending += cast(Operation, op).operands
+    return _tree_of(value, memo) if count <= _MOST else sym_expr_of(value, memo)
+
+
+def _tree_of(value: SSAValue, memo: dict[SSAValue, SymExpr]) -> Tree | SymExpr:
     op, e = value.owner, sym_expr_of(value, memo)
     kind = _TREES.get(type(op))  # pyright: ignore[reportArgumentType]
-    if kind is None or depth == _DEEPEST:
+    if kind is None:
         return e
-    left, right = (_tree_of(operand, memo, depth + 1) for operand in cast(Operation, op).operands)
+    left, right = (_tree_of(operand, memo) for operand in cast(Operation, op).operands)
     return Tree(kind, left, right, e)
 
 
