@@ -11,7 +11,8 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Operation
 
 from ..dialects import relax, tir
-from ..interpreter.compare import Function, random_inputs
+from ..interpreter.compare import Disagreement, Function, random_inputs
+from ..interpreter.scalars import InterpreterError
 
 Inputs = Callable[[Function, Mapping[str, int], int], list[Any]]
 """The type of functions that draw inputs: of a function, sizes, and a seed."""
@@ -118,3 +119,52 @@ def _drawn(draw: Draw, func: Function, sizes: Mapping[str, int], seed: int) -> l
         return np.asarray(draw(rng, value)).astype(value.dtype)
 
     return [redrawn(v) for v in random_inputs(func, sizes, seed)]
+
+
+def is_rounding(function: Callable[[list[Any]], Any], found: Disagreement) -> bool:
+    """Return whether a difference is what a last bit of the inputs makes, too: numbers that are large, and cancel.
+
+    All floats become larger, then all smaller: where a branch begins, one of them changes nothing.
+    """
+    if isinstance(found.after, str):
+        return False
+    least = np.inf
+    for sign in (1, -1):
+        rng = np.random.default_rng(0)
+        moved = [_moved(v, sign, rng) for v in found.inputs]
+        try:
+            least = min(least, _distance(found.before, function(moved)))
+        except InterpreterError:
+            continue
+    return bool(_distance(found.before, found.after) <= 64 * least)
+
+
+def _moved(value: Any, sign: int, rng: np.random.Generator) -> Any:
+    if isinstance(value, tuple):
+        return tuple(_moved(v, sign, rng) for v in value)
+    if not isinstance(value, np.ndarray) or value.dtype.kind in "iub":
+        return value
+    step = sign * 2.0 ** (-22 if value.dtype.itemsize >= 4 else -8)
+    return (value + np.abs(value) * step * rng.random(value.shape)).astype(value.dtype)
+
+
+def _distance(a: Any, b: Any) -> float:
+    """Return the largest difference of elements; infinity where integers, shapes or structures differ."""
+    one, other = list(_arrays(a)), list(_arrays(b))
+    if len(one) != len(other):
+        return np.inf
+    most = 0.0
+    for x, y in zip(one, other, strict=True):
+        if x.shape != y.shape or (x.dtype.kind in "iub" and not np.array_equal(x, y)):
+            return np.inf
+        if x.dtype.kind not in "iub" and x.size:
+            most = max(most, float(np.nan_to_num(np.abs(x.astype(np.float64) - y.astype(np.float64))).max()))
+    return most
+
+
+def _arrays(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple | list):
+        for part in value:
+            yield from _arrays(part)
+    elif isinstance(value, np.ndarray | np.generic):
+        yield np.asarray(value)
