@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from xdsl.context import Context
-from xdsl.dialects import arith, func, llvm, memref, scf
+from xdsl.dialects import arith, cf, func, llvm, memref, scf
 from xdsl.dialects.builtin import (
     BytesAttr,
     DenseIntOrFPElementsAttr,
@@ -128,6 +128,7 @@ def _converted(function: tir.FuncOp, nests: dict[Operation, Nest], reasons: dict
         set_name(arg, name_of(param))
         values.bind(param, arg)
     _bind_symbols(function, entry, emit, symbols)
+    _assert_sizes(function, entry, emit, values)
     at.block(function.body.block)
     entry.add_op(func.ReturnOp())
     for op in reversed(list(entry.ops)):
@@ -184,6 +185,21 @@ def _bind_symbols(function: tir.FuncOp, entry: Block, emit: Emitter, symbols: di
                 dim = emit.append(memref.DimOp(arg, emit.index(axis)))
                 set_name(dim.results[0], size.name)
                 symbols[size.name] = dim.results[0]
+
+
+def _assert_sizes(function: tir.FuncOp, entry: Block, emit: Emitter, values: Values) -> None:
+    """Assert what types of buffers say and those of memrefs cannot: sizes that are equal, or computed of others."""
+    for param, arg in zip(function.params, entry.args, strict=True):
+        for axis, size in enumerate(param.type.dims if isinstance(param.type, tir.BufferType) else ()):
+            if size.constant is not None:
+                continue
+            expected = values.symbolic(size)
+            owner = expected.owner
+            if isinstance(owner, memref.DimOp) and (owner.source, owner.index) == (arg, emit.index(axis)):
+                continue
+            dim = emit.append(memref.DimOp(arg, emit.index(axis))).results[0]
+            message = f"%{name_of(param)} has another size than {size} in dimension {axis}"
+            emit.append(cf.AssertOp(emit.compare("eq", dim, expected), message))
 
 
 class _Values(Values):

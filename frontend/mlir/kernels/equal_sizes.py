@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from xdsl.dialects import func, memref
-from xdsl.dialects.builtin import MemRefType, TensorType
+from xdsl.dialects import arith, cf, func, memref
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.ir.affine import AffineDimExpr
 
@@ -70,6 +70,8 @@ def _unconditional(op: Operation) -> Iterator[Operation]:
 
 def _accesses(op: Operation) -> list[tuple[SSAValue, list[int | None]]]:
     """Return the operands of an operation, with the iterator that runs over each dimension."""
+    if isinstance(op, cf.AssertOp):
+        return _asserted(op)
     if isinstance(op, memref.CopyOp):
         return [(value, list(range(rank(value)))) for value in op.operands]
     if not op.name.startswith("linalg."):
@@ -82,3 +84,19 @@ def _accesses(op: Operation) -> list[tuple[SSAValue, list[int | None]]]:
         return []
     rows = zip((*s.inputs, *s.outputs), s.maps, strict=False)
     return [(v, [i.position if isinstance(i, AffineDimExpr) else None for i in indices]) for v, indices in rows]
+
+
+def _asserted(op: cf.AssertOp) -> list[tuple[SSAValue, list[int | None]]]:
+    """Dimensions that an assertion compares have one iterator."""
+    test = op.arg.owner
+    if not isinstance(test, arith.CmpiOp) or cast("IntegerAttr[Any]", test.predicate).value.data != 0:
+        return []
+    rows: list[tuple[SSAValue, list[int | None]]] = []
+    for value in test.operands:
+        dim = value.owner
+        index = dim.index.owner if isinstance(dim, memref.DimOp) else None
+        if not isinstance(dim, memref.DimOp) or not isinstance(index, arith.ConstantOp):
+            return []
+        axis = cast("IntegerAttr[Any]", index.value).value.data
+        rows.append((dim.source, [0 if number == axis else None for number in range(rank(dim.source))]))
+    return rows

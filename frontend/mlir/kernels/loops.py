@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-from xdsl.dialects import affine, cf, func, scf
+from xdsl.dialects import affine, arith, cf, func, scf
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     AffineMapAttr,
@@ -384,6 +384,11 @@ def _call(k: Kernel, op: func.CallOp) -> None:
 
 
 def _assert(k: Kernel, op: cf.AssertOp) -> None:
+    test = op.arg.owner
+    if isinstance(test, arith.CmpiOp):
+        sizes = [k.sizes.get(v) for v in test.operands]
+        if sizes[0] is not None and sizes[0] == sizes[1] and cast(IntegerAttr, test.predicate).value.data == 0:
+            return
     k.e.block.add_op(tir.AssertOp(k.value(op.arg), op.msg.data))
 
 

@@ -199,9 +199,10 @@ def test_functions_without_a_form(parameters: str, message: str) -> None:
 
 
 def test_native_code_of_it() -> None:
-    """The printed text, compiled, computes the same; its blocks have their names."""
+    """The printed text, compiled, computes the same; its blocks have their names, its buffers their sizes."""
     text = as_linalg(parse_mlir(matmul("f32", "f32")))
     module = from_mlir(parse_mlir(text))
+    assert str(module).count("!tir.buffer<[n, n1], f32>") == 1 and "tir.assert" not in str(module)
     assert isinstance(module, ModuleOp) and 'tir.block "C"' in str(module)
     a, b = np.random.default_rng(0).normal(size=(2, 7, 7)).astype("float32")
     c = np.zeros((5, 7), "float32")
