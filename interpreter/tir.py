@@ -16,6 +16,7 @@ from xdsl.interpreter import Interpreter, PythonValues, ReturnedValues
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.traits import SymbolTable
 
+from ..diagnostics import UnsupportedError
 from ..dialects import tir
 from ..dialects.dtypes import lanes_of, numpy_dtype, scalar_of
 from ..dialects.sym import ValueOp
@@ -105,8 +106,13 @@ class TirSemantics:
             self.env.bind_tir(func, args)
             return (yield interpreter.region(func.body, tuple(args), func.sym_name.data))
 
-    def _prepare(self, func: tir.FuncOp) -> tir.FuncOp:
-        """Return the function to run: the function itself, or a copy whose 16-bit sums accumulate in float32."""
+    def _prepare(self, func: Operation) -> tir.FuncOp:
+        """Return the function to run: the function itself, or a copy whose 16-bit sums accumulate in float32.
+
+        Raises `UnsupportedError` for a function that a pass has lowered.
+        """
+        if not isinstance(func, tir.FuncOp):
+            raise UnsupportedError(f"'{func.name}' is not interpreted: the tensor function was lowered")
         run = func
         if has_half_sums(func):
             run = func.clone()
