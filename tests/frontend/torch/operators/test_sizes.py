@@ -18,22 +18,19 @@ from tirax.frontend.torch.exported_program import from_exported_program  # noqa:
 AUTO = torch.export.Dim.AUTO
 
 
-def _same(n: Any) -> Any:
-    return n
-
-
+_N: dict[Any, Any] = {"n": lambda n: n, "-n": lambda n: -n}
 OF_SIZES: dict[str, Any] = {
     **{
         f"range {start}, {end}, {step} as {dtype}": lambda x, r=(start, end, step), d=dtype: torch.arange(
-            *(v(x.shape[1]) if callable(v) else v for v in r), dtype=getattr(torch, d)
+            *(_N[v](x.shape[1]) if v in _N else v for v in r), dtype=getattr(torch, d)
         )
         for start, end, step in [
-            (_same, lambda n: -n, -1.0),
-            (0.0, _same, 2),
-            (_same, 0, -2.0),
-            (0.5, _same, 1),
-            (0, _same, 0.75),
-            (lambda n: -n, 0.75, 1.5),
+            ("n", "-n", -1.0),
+            (0.0, "n", 2),
+            ("n", 0, -2.0),
+            (0.5, "n", 1),
+            (0, "n", 0.75),
+            ("-n", 0.75, 1.5),
         ]
         for dtype in ["int64", "float32"]
         if dtype == "float32" or step != 0.75
