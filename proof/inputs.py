@@ -136,7 +136,7 @@ def is_rounding(function: Callable[[list[Any]], Any], found: Disagreement) -> bo
             least = min(least, _distance(found.before, function(moved)))
         except InterpreterError:
             continue
-    return bool(_distance(found.before, found.after) <= 64 * least)
+    return bool(np.isfinite(least) and _distance(found.before, found.after) <= 64 * least)
 
 
 def _moved(value: Any, sign: int, rng: np.random.Generator) -> Any:
@@ -149,7 +149,9 @@ def _moved(value: Any, sign: int, rng: np.random.Generator) -> Any:
 
 
 def _distance(a: Any, b: Any) -> float:
-    """Return the largest difference of elements; infinity where integers, shapes or structures differ."""
+    """Return the largest difference of elements; infinity where integers, shapes or structures differ, or what is not
+    finite.
+    """
     one, other = list(_arrays(a)), list(_arrays(b))
     if len(one) != len(other):
         return np.inf
@@ -157,8 +159,12 @@ def _distance(a: Any, b: Any) -> float:
     for x, y in zip(one, other, strict=True):
         if x.shape != y.shape or (x.dtype.kind in "iub" and not np.array_equal(x, y)):
             return np.inf
-        if x.dtype.kind not in "iub" and x.size:
-            most = max(most, float(np.nan_to_num(np.abs(x.astype(np.float64) - y.astype(np.float64))).max()))
+        if x.dtype.kind not in "iub":
+            x, y = x.astype(np.float64), y.astype(np.float64)
+            finite = np.isfinite(x)
+            if not np.array_equal(x[~finite], y[~finite], equal_nan=True) or not np.isfinite(y[finite]).all():
+                return np.inf
+            most = max(most, float(np.abs(x - y)[finite].max(initial=0)))
     return most
 
 
