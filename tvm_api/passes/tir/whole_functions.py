@@ -39,8 +39,8 @@ class BindTarget(Pass):
             kept = DictionaryAttr({k: v for k, v in attrs.items() if k != HOST_FUNC})
             func.func_attrs = kept if kept.data else None
             own = attrs.get("target")
-            if isinstance(own, tir.TargetAttr):
-                if host is not None and "host" not in own.config and not func.private:
+            if own is not None:  # of another kind: the text of a target
+                if isinstance(own, tir.TargetAttr) and host and "host" not in own.config and not func.private:
                     with_attr(func, "target", tir.TargetAttr.of(own.config, host))
             elif HOST_FUNC in attrs:
                 of_host = host or {"kind": "llvm"}
