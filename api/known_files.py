@@ -1,6 +1,7 @@
 """Files of programs that were compiled before, with the same options: their code is loaded without reading them.
 
-    content of the file, options, machine, sources of tirax, installed packages  ->  key  ->  executable, signature
+    content of the file, options, machine, sources of tirax, installed packages  ->  key
+    key  ->  key of the executable (`driver/build_cache.py`), the constants that it shares with the program, signature
 
 Only the first program of a process is looked up here, before the compiler is imported: what a program means cannot have
 been changed by rules, operators or converters of the user, who imports the compiler to register them. For the programs
@@ -25,7 +26,7 @@ from ..diagnostics import TiraxError
 from ..driver.source_files import sources
 from ..runtime.cache import cache_enabled, cache_key, secret
 from ..runtime.checksum import checksum
-from ..runtime.executable import Executable
+from ..runtime.executable import Executable, constant_bytes
 from ..runtime.executable_cache import ExecutableCache
 from ..target import Target
 from ..untrusted import mapped_file
@@ -42,6 +43,8 @@ _ROOMS = (
 )
 _OTHER_FILE = b"location"
 """What an ONNX model contains that has weights in another file."""
+_PIECE = 1 << 20
+"""Bytes that are searched at once: mapped files themselves are searched byte by byte."""
 _cache = ExecutableCache()
 
 Build = Callable[[], Compiled]
@@ -64,16 +67,31 @@ class KnownFile:
             built = build()
         for warning in seen:
             warnings.showwarning(warning.message, warning.category, warning.filename, warning.lineno)
-        if not seen and built.executable.is_reproducible and not self._needs_others():
-            _cache.put(self.key, built.executable, (), {"function": built.function, "call": built.signature.to_json()})
+        if not seen and not self._needs_others():
+            self._store(built)
         return built
+
+    def _store(self, built: Compiled) -> None:
+        executable = built.executable
+        if executable.cached is None:
+            return
+        own = {at: c for c, at in zip(executable.constants, executable.cached.places, strict=True) if at is not None}
+        header = {
+            "executable": executable.cached.key,
+            "places": list(own),
+            "function": built.function,
+            "call": built.signature.to_json(),
+        }
+        _cache.put_blobs(self.key, header, [constant_bytes(constant) for constant in own.values()])
 
     def _stored(self, build: Build) -> Compiled | None:
         mapped = _cache.load(self.key)
         if mapped is None:
             return None
         header, blobs = mapped
-        executable = Executable.from_json(header, blobs[0], blobs[1:])
+        executable = _cache.get(header["executable"], dict(zip(header["places"], blobs, strict=True)))
+        if executable is None:
+            return None
         executable.instrument = lambda: self._again(build).instrumented
         signature = Signature.from_json(header["call"])
         return Compiled(executable, header["function"], signature, lambda: self._again(build))
@@ -88,8 +106,8 @@ class KnownFile:
     def _needs_others(self) -> bool:
         if not self.path.lower().endswith(".onnx"):
             return False
-        data: Any = mapped_file(Path(self.path)).obj
-        return data.find(_OTHER_FILE) >= 0
+        data, size = mapped_file(Path(self.path)), _PIECE + len(_OTHER_FILE)
+        return any(_OTHER_FILE in bytes(data[at : at + size]) for at in range(0, len(data), _PIECE))
 
 
 def known_file(model: Any, options: Options, first: bool = True) -> KnownFile | None:

@@ -71,7 +71,6 @@ def build(
             executable = _build(op, pipeline, resolved, opt_level)
         else:
             executable.instrument = lambda: _profiled(op, pipeline, resolved, opt_level)
-            executable.is_reproducible = not (executable.external or executable.sites)
         executable.watch = watch
         return executable
 

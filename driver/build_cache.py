@@ -65,7 +65,7 @@ class Entry:
     def load(self) -> Executable | None:
         """Return the executable, or None if there is none."""
         with stage("cache lookup"):
-            return _cache.get(self.key, self.contents)
+            return _cache.get(self.key, dict(enumerate(self.contents)))
 
     def store(self, executable: Executable) -> None:
         """Store the executable."""

@@ -54,6 +54,14 @@ class TargetInfo:
     features: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Cached:
+    """The key of an executable in the cache; for each constant its number in the program, None if the file has it."""
+
+    key: str
+    places: tuple[int | None, ...]
+
+
 class Executable(Unpicklable):
     """A compiled module. `ex["main"](x)` calls a function, and so does `VirtualMachine(ex, cpu())["main"](x)`."""
 
@@ -86,8 +94,8 @@ class Executable(Unpicklable):
         """Builds the same program so that it says what runs; None where only code is left of it."""
         self.watch: Tell | None = None
         """Takes profiles of the first calls of each function, which are made in the place of these calls."""
-        self.is_reproducible = False
-        """Whether it was built of a program, passes and operators that are all tirax's own, by `build`."""
+        self.cached: Cached | None = None
+        """Where the cache of executables has it, if it does."""
         self.proofs: Any = None
         """What `build(…, validate="proof")` proved of each pass."""
         self._instrumented: Executable | None = None

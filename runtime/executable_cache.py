@@ -24,7 +24,7 @@ import numpy as np
 
 from .cache import DIGEST, Cache, cache_enabled, secret
 from .checksum import checksum
-from .executable import Executable, constant_bytes
+from .executable import Cached, Executable, constant_bytes
 from .ndarray import ALIGNMENT
 
 _SIZE = 8
@@ -42,26 +42,25 @@ class ExecutableCache(Cache[Mapped]):
     name, suffix, limit = "executables", ".x", 4 * 2**30
     _writer: threading.Thread | None = None
 
-    def get(self, key: str, constants: Sequence[np.ndarray]) -> Executable | None:
+    def get(self, key: str, constants: Mapping[int, np.ndarray]) -> Executable | None:
         """Return the executable stored under `key`, or None if it is absent or damaged, or the cache is off.
 
-        `constants` are the bytes of the program's constants, in the same order as for `put`.
+        `constants` are the bytes of the program's constants by their numbers for `put`; None, too, if one is missing.
         """
         mapped = self.load(key)
         if mapped is None:
             return None
         header, blobs = mapped
+        places = tuple(at if own is None else None for own, at in header["contents"])
+        if not constants.keys() >= {at for at in places if at is not None}:
+            return None
         contents = [constants[at] if own is None else blobs[own] for own, at in header["contents"]]
-        return Executable.from_json(header, blobs[0], contents)
+        executable = Executable.from_json(header, blobs[0], contents)
+        executable.cached = Cached(key, places)
+        return executable
 
-    def put(
-        self,
-        key: str,
-        executable: Executable,
-        constants: Sequence[np.ndarray],
-        more: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Store an executable without external functions and sites; `more` are further entries of the header."""
+    def put(self, key: str, executable: Executable, constants: Sequence[np.ndarray]) -> None:
+        """Store an executable without external functions and sites."""
         if not cache_enabled(self.name):
             return
         known = {(b.ctypes.data, b.nbytes): at for at, b in enumerate(constants) if b.nbytes}
@@ -71,11 +70,11 @@ class ExecutableCache(Cache[Mapped]):
             at = known.get((constant.ctypes.data, constant.nbytes))
             contents.append((len(blobs), 0) if at is None else (None, at))
             blobs += [constant_bytes(constant)] if at is None else []
-        header = executable.to_json() | {"contents": contents, **(more or {})}
-        self._put_blobs(key, header, blobs)
+        executable.cached = Cached(key, tuple(at if own is None else None for own, at in contents))
+        self.put_blobs(key, executable.to_json() | {"contents": contents}, blobs)
 
-    def _put_blobs(self, key: str, header: dict[str, Any], blobs: Sequence[memoryview]) -> None:
-        """Write the file; a large one on a thread, so that the caller need not wait for the disk."""
+    def put_blobs(self, key: str, header: dict[str, Any], blobs: Sequence[memoryview]) -> None:
+        """Write a file; a large one on a thread, so that the caller need not wait for the disk."""
         size = sum(map(len, blobs))
         if size > self._room():
             return

@@ -34,12 +34,12 @@ print(json.dumps([result, imported, repr(f), rows]))
 """
 
 
-def onnx_model(external: Path | None = None) -> bytes | None:
+def onnx_model(external: Path | None = None, size: int = 4) -> bytes | None:
     """`x - y - 0`, with the weights in a file of their own if that is named."""
-    zero = numpy_helper.from_array(np.zeros(4, np.float32), "zero")
+    zero = numpy_helper.from_array(np.zeros(size, np.float32), "zero")
     nodes = [helper.make_node("Sub", ["x", "y"], ["d"]), helper.make_node("Sub", ["d", "zero"], ["z"])]
-    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["n", 4]) for n in "xy"]
-    output = helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n", 4])
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, ["n", size]) for n in "xy"]
+    output = helper.make_tensor_value_info("z", TensorProto.FLOAT, ["n", size])
     graph = helper.make_graph(nodes, "g", inputs, [output], [zero])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
     if external is None:
@@ -162,6 +162,26 @@ def saved(model: Compiled, beside: Path) -> Path:
     path = beside.with_name("model.tirax")
     model.save(path)
     return path
+
+
+def test_constants_of_the_program_are_stored_with_it(model):
+    """Weights that kernels read as they are: the file of the executable does not have them."""
+    path = model.with_suffix(".onnx")
+    path.write_bytes(onnx_model(size=1000) or b"")
+    known = entry(path)
+    assert known is not None
+    x = np.ones((2, 1000), np.float32)
+    first = np.asarray(build(known)(x, x + x))
+    np.testing.assert_array_equal(first, np.full((2, 1000), -1, np.float32))
+    again = known.compiled(fails)
+    assert any(c.nbytes == 4000 for c in again.executable.constants)
+    np.testing.assert_array_equal(np.asarray(again(x, x + x)), first)
+    executables = model.parent / "cache" / "tirax" / "executables"
+    for stored in executables.iterdir():
+        if stored.stem != known.key:
+            stored.unlink()
+    with pytest.raises(AssertionError, match="it is stored"):
+        known.compiled(fails)
 
 
 def test_what_is_not_stored(model):
