@@ -73,7 +73,8 @@ class _Runner:
 
     def __init__(self, module: ModuleOp):
         self.schedule: Any = Schedule.on(module)
-        self.handles: dict[SSAValue, Any] = {}
+        self.handles: dict[SSAValue, list[Any]] = {}
+        self.root: SSAValue | None = None
         self.found: dict[tuple[str, str], Structured] = {}
         self.blocks: dict[tuple[str, str], tir.BlockOp | None] = {}
         """By function and name; None for the operation that is the init of the block before."""
@@ -119,27 +120,38 @@ class _Runner:
 
     def run(self, sequence: transform.NamedSequenceOp) -> set[str]:
         """Run a sequence; return the names of the functions with blocks that it finds."""
+        self.root = sequence.body.block.args[0]
         for op in sequence.body.block.ops:
             rule = _RULES.get(op.name)
             if rule is None:
                 raise UnsupportedError(f"'{op.name}' in a schedule of MLIR", location=location_of(op), hint=_HINT)
             results = rule(self, op)
+            if op.name not in _READING:
+                for operand in op.operands:
+                    self.handles.pop(operand, None)
             if results is not None:
                 self.handles.update(zip(op.results, results, strict=True))
         return {function for function, _ in self.found}
 
     # handles
 
+    def items(self, value: SSAValue) -> list[Any]:
+        """Return what a handle is on. Raises `ScheduleError` for the root, and for one that a step has consumed."""
+        if value not in self.handles:
+            what = "the handle on the whole module" if value is self.root else "a handle that a step has consumed"
+            raise ScheduleError(what, location=_place(value), expected="the result of a match or of the last step")
+        return self.handles[value]
+
     def structured(self, value: SSAValue) -> list[Structured]:
         """Return the blocks of a handle."""
-        known = self.handles.get(value, [])
+        known = self.items(value)
         if not all(isinstance(item, Structured) for item in known):
             raise ScheduleError("a handle on loops", location=_place(value), expected="a handle on operations")
         return known
 
     def loops(self, value: SSAValue) -> list[LoopRV]:
         """Return the loops of a handle."""
-        known = self.handles.get(value, [])
+        known = self.items(value)
         if not all(isinstance(item, LoopRV) for item in known):
             raise ScheduleError("a handle on operations", location=_place(value), expected="a handle on loops")
         return known
@@ -147,6 +159,8 @@ class _Runner:
     # rules: operation -> the handles that it gives
 
     def match(self, op: Operation) -> list[Any]:
+        if op.operands[0] is not self.root:
+            raise UnsupportedError("a match within a handle", location=location_of(op), expected="the whole module")
         names, attributes = op.properties.get("ops"), op.properties.get("op_attrs")
         if op.properties.keys() - {"ops", "op_attrs"}:
             raise UnsupportedError("a match by interface or type", location=location_of(op), expected="ops, attributes")
@@ -162,7 +176,7 @@ class _Runner:
         return [[self._find(key) for key in known]]
 
     def split_handle(self, op: Operation) -> list[Any]:
-        known = self.handles.get(op.operands[0], [])
+        known = self.items(op.operands[0])
         if len(known) != len(op.results):
             raise ScheduleError(
                 f"{len(op.results)} results", location=location_of(op), found=f"{len(known)} operations"
@@ -173,16 +187,24 @@ class _Runner:
         sizes = self.numbers(op, "static_sizes")
         order = self.numbers(op, "interchange")
         factors = [(d, [None, size]) for d, size in enumerate(sizes) if size]
+        if len(factors) != len(op.results) - 1:
+            found = f"{len(op.results) - 1} results that are loops"
+            raise ScheduleError(f"{len(factors)} sizes that are not 0", location=location_of(op), found=found)
         made: list[list[LoopRV]] = []
         for s, iterators in self._of(op):
             outer = self._tiled(s, iterators, op, factors)
-            made.append([outer[i] for i in order if i < len(outer)] if order else outer)
+            by_iterator = {d: loop for (d, _), loop in zip(factors, outer, strict=True)}
+            rank = len(iterators) if len(order) > len(sizes) else len(sizes)
+            places = _permutation(op, order, rank) if order else range(len(iterators))
+            made.append([by_iterator[d] for d in places if d in by_iterator])
             self._arrange(s, made[-1])
         return [self.structured(op.operands[0]), *([outer[i] for outer in made] for i in range(len(op.results) - 1))]
 
     def forall(self, op: Operation) -> list[Any]:
         sizes, threads = self.numbers(op, "static_tile_sizes"), self.numbers(op, "static_num_threads")
         factors = [(d, [None, size] if sizes else [size, None]) for d, size in enumerate(sizes or threads) if size]
+        if not factors:
+            raise ScheduleError("no size that is not 0", location=location_of(op))
         loops: list[LoopRV] = []
         for s, iterators in self._of(op):
             outer = self._tiled(s, iterators, op, factors)
@@ -225,13 +247,18 @@ class _Runner:
 
     def interchange(self, op: Operation) -> list[Any]:
         for s, iterators in self._of(op):
-            s.iterators = [iterators[i] for i in self.numbers(op, "iterator_interchange")]
+            order = _permutation(op, self.numbers(op, "iterator_interchange"), len(iterators))
+            s.iterators = [iterators[i] for i in order]
             self._reorder(s.iterators)
         return [self.structured(op.operands[0])]
 
     def vectorize(self, op: Operation) -> None:
         """The innermost iterator that is none of a reduction becomes vectors."""
+        sizes = self.numbers(op, "static_vector_sizes")
         for s, iterators in self._of(op):
+            if sizes and (len(sizes) != len(iterators) or min(sizes) < 1):
+                expected = f"{len(iterators)} positive numbers, or none"
+                raise ScheduleError("vector sizes", location=location_of(op), expected=expected, found=sizes)
             running = [loop for loop in iterators if self._runs(loop)]
             spatial = [loop for loop in running if self._is_spatial(s.block, loop)]
             if running and not spatial:
@@ -259,7 +286,9 @@ class _Runner:
         """Fuse a loop with all that steps have made inside it."""
         made: list[LoopRV] = []
         for loop in self.loops(op.operands[0]):
-            s = next(s for s in self.found.values() if any(loop == known for known in s.around))
+            s = next((s for s in self.found.values() if any(loop == known for known in s.around)), None)
+            if s is None:
+                raise ScheduleError("no loop that a step has made", location=location_of(op))
             place = next(i for i, known in enumerate(s.around) if known == loop)
             fused = self.schedule.fuse(*s.around[place:]) if len(s.around) > place + 1 else loop
             s.around[place:] = [fused]
@@ -267,7 +296,12 @@ class _Runner:
         return [made]
 
     def fuse_into(self, op: Operation) -> list[Any]:
-        (loop,) = self.loops(op.operands[1])
+        loops = self.loops(op.operands[1])
+        if len(loops) != 1:
+            raise ScheduleError(
+                "a handle to fuse into", location=location_of(op), expected="one loop", found=len(loops)
+            )
+        loop = loops[0]
         for s, _ in self._of(op):
             self.schedule.compute_at(s.block, loop)
             s.around, s.iterators = [], self._iterators(s.block)
@@ -279,7 +313,10 @@ class _Runner:
         known = self.structured(op.operands[0])
         for s in known:
             padding = [1] * len(self.schedule.operation(s.block).iter_vars)
-            for d, multiple in zip(dims, multiples, strict=False):
+            if multiples and (len(dims) != len(multiples) or any(not 0 <= d < len(padding) for d in dims)):
+                expected = f"a multiple for each, of {len(padding)} iterators"
+                raise ScheduleError("dimensions to pad", location=location_of(op), expected=expected, found=dims)
+            for d, multiple in zip(dims, multiples, strict=False):  # none: each is 1
                 padding[d] = multiple
             self.schedule.pad_einsum(s.block, padding)
         return [known, *([] for _ in op.results[1:])]
@@ -289,7 +326,7 @@ class _Runner:
         return [cast(IntegerAttr, n).value.data for n in value] if isinstance(value, ArrayAttr) else []
 
     def same(self, op: Operation) -> list[Any]:
-        return [self.handles.get(op.operands[0], []) for _ in op.results]
+        return [self.items(op.operands[0]) for _ in op.results]
 
     def numbers(self, op: Operation, name: str) -> list[int]:
         """Return constant numbers of an operation. Raises `UnsupportedError` for computed ones."""
@@ -308,11 +345,25 @@ def _place(value: SSAValue) -> Any:
     return location_of(value.owner) if isinstance(value.owner, Operation) else None
 
 
+def _permutation(op: Operation, order: Sequence[int], rank: int) -> Sequence[int]:
+    """Return `order`. Raises `ScheduleError` if it does not have each iterator once."""
+    if sorted(order) != list(range(rank)):
+        expected = f"each of 0 to {rank - 1} once"
+        raise ScheduleError("an interchange", location=location_of(op), expected=expected, found=list(order))
+    return order
+
+
 def _reaches(value: SSAValue, variable: SSAValue) -> bool:
     """Return whether an expression is computed of a variable."""
-    if value is variable:
-        return True
-    return isinstance(value.owner, Operation) and any(_reaches(v, variable) for v in value.owner.operands)
+    pending, seen = [value], {value}
+    while pending:
+        value = pending.pop()
+        if value is variable:
+            return True
+        new = [v for v in value.owner.operands if v not in seen] if isinstance(value.owner, Operation) else []
+        seen.update(new)
+        pending += new
+    return False
 
 
 _Rule = Callable[[_Runner, Operation], "list[Any] | None"]
@@ -332,3 +383,5 @@ _RULES: Mapping[str, _Rule] = {
     "transform.yield": lambda runner, op: None,
 }
 """operation -> what it does, and the handles that it gives."""
+_READING = frozenset(("transform.structured.match", "transform.apply_cse", "transform.yield"))
+"""Operations that leave their handles valid; the others consume them, as in MLIR."""

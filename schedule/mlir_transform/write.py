@@ -109,8 +109,13 @@ class _Reader:
             return self.values[value]
         return [self._known(v) for v in value] if isinstance(value, list | tuple) else value
 
-    def nest_of(self, loop: Loop) -> Nest:
-        return next(nest for nest in self.nests.values() if any(known is loop for known in nest.loops))
+    def nest_of(self, inst: Instruction, loops: Sequence[Loop]) -> tuple[Nest, list[int]]:
+        """Return the nest of loops, and where they are in it. Raises `UnsupportedError` if they are not in one."""
+        for nest in self.nests.values():
+            places = [n for loop in loops for n, known in enumerate(nest.loops) if known is loop]
+            if places and len(set(places)) == len(loops):
+                return nest, places
+        raise _refused(inst, "these are no loops around one block, each once, that were not split or fused before")
 
     def block(self, inst: Instruction, args: Mapping[str, Any]) -> Sequence[Any]:
         name, of = str(args["name"]), args.get("func_name")
@@ -144,7 +149,7 @@ class _Reader:
             Loop(loop.iterators, (step * prod(factors[number + 1 :]),), factor if isinstance(factor, int) else first)
             for number, factor in enumerate(factors)
         ]
-        self._replace([loop], parts)
+        self._replace(inst, [loop], parts)
         return parts
 
     def fuse(self, inst: Instruction, args: Mapping[str, Any]) -> Sequence[Any]:
@@ -155,24 +160,30 @@ class _Reader:
             tuple(s for loop in loops for s in loop.steps),
             prod(e for e in extents if e is not None) if None not in extents else None,
         )
-        self._replace(loops, [fused])
+        self._replace(inst, loops, [fused])
         return [fused]
 
-    def _replace(self, old: Sequence[Loop], new: Sequence[Loop]) -> None:
-        nest = self.nest_of(old[0])
-        place = next(number for number, loop in enumerate(nest.loops) if loop is old[0])
-        nest.loops[place : place + len(old)] = new
+    def _replace(self, inst: Instruction, old: Sequence[Loop], new: Sequence[Loop]) -> None:
+        nest, places = self.nest_of(inst, old)
+        if places != list(range(places[0], places[0] + len(old))):
+            raise _refused(inst, "the loops are not nested directly in each other, from the outside in")
+        nest.loops[places[0] : places[0] + len(old)] = new
 
     def reorder(self, inst: Instruction, args: Mapping[str, Any]) -> Sequence[Any]:
         loops: list[Loop] = list(args["loops"])
-        nest = self.nest_of(loops[0])
-        places = [number for number, loop in enumerate(nest.loops) if any(loop is moved for moved in loops)]
-        for place, loop in zip(places, loops, strict=True):
+        nest, places = self.nest_of(inst, loops)
+        for place, loop in zip(sorted(places), loops, strict=True):
             nest.loops[place] = loop
         return []
 
     def marked(self, inst: Instruction, args: Mapping[str, Any]) -> Sequence[Any]:
-        args["loop"].mark = inst.SPEC.name
+        loop: Loop = args["loop"]
+        nest, _ = self.nest_of(inst, [loop])
+        if loop.mark:
+            raise _refused(inst, f"the loop has the mark '{loop.mark}' already")
+        if inst.SPEC.name == "parallel" and not nest.reductions.isdisjoint(loop.iterators):
+            raise _refused(inst, "a loop over a reduction cannot be parallel")
+        loop.mark = inst.SPEC.name
         return []
 
     def decomposed(self, inst: Instruction, args: Mapping[str, Any]) -> Sequence[Any]:

@@ -185,6 +185,14 @@ def test_the_same_loops() -> None:
         ("%x, %y = sched.split(loop = %i, factors = [4, none]) : loop, loop", "the first factor"),
         ("sched.vectorize(loop = %i)", "has to be the innermost one"),
         (TILES + "sched.reorder(loops = [%i1, %i0])", "a loop within a tile surrounds"),
+        ("%x = sched.fuse(loops = [%i, %k]) : loop", "not nested directly"),
+        ("%x = sched.fuse(loops = [%j, %i]) : loop", "not nested directly"),
+        (TILES + "%x, %y = sched.split(loop = %i, factors = [none, 2]) : loop, loop", "split or fused before"),
+        (TILES + "sched.reorder(loops = [%i, %k])", "split or fused before"),
+        (TILES + "sched.parallel(loop = %i)", "split or fused before"),
+        ("sched.reorder(loops = [%k, %k])", "each once"),
+        ("sched.parallel(loop = %i)\nsched.unroll(loop = %i)", "has the mark 'parallel'"),
+        ("sched.parallel(loop = %k)", "over a reduction"),
         ("%x, %y = sched.sample_perfect_tile(loop = %j, n = 2, max_innermost_factor = 8) : int, int", "no decision"),
     ],
 )  # fmt: skip
@@ -212,6 +220,9 @@ READ = {
     "vectorize": (f"transform.structured.vectorize %0 vector_sizes [12, 16, 8] : {ANY}", "tir.for vectorized"),
     "unroll": (f"%1, %l = transform.structured.tile_using_for %0 tile_sizes [0, 0, 1] : ({ANY}) -> ({ANY}, {ANY})\n"
                f"transform.loop.unroll %l factor = 4 : {ANY}", "tir.for unrolled"),
+    "interchange of tiles": (
+        f"%1, %l:2 = transform.structured.tile_using_for %0 tile_sizes [0, 4, 8] interchange = [2, 0, 1] : "
+        f"({ANY}) -> ({ANY}, {ANY}, {ANY})\n%2 = transform.loop.coalesce %l#0 : ({ANY}) -> {ANY}", "fused = 0 to 4"),
     "coalesce": (f"%1, %l:2 = transform.structured.tile_using_for %0 tile_sizes [4, 8] : ({ANY}) -> "
                  f"({ANY}, {ANY}, {ANY})\n%2 = transform.loop.coalesce %l#0 : ({ANY}) -> {ANY}", "fused = 0 to 6"),
     "split_handle": (f"%1 = transform.split_handle %0 : ({ANY}) -> {ANY}\n"
@@ -286,6 +297,9 @@ def sequence(steps: str) -> str:
     return f"{head} {{\n{steps}\ntransform.yield\n}}"
 
 
+TILE = "%1, %l = transform.structured.tile_using_for"
+
+
 @pytest.mark.parametrize(
     "steps, message",
     [
@@ -294,6 +308,21 @@ def sequence(steps: str) -> str:
          "more tile sizes than iterators"),
         (f"%1, %2 = transform.split_handle %0 : ({ANY}) -> ({ANY}, {ANY})", "2 results"),
         (f"transform.loop.unroll %0 factor = 4 : {ANY}", "a handle on operations"),
+        (f"{TILE} %0 tile_sizes [-4] : ({ANY}) -> ({ANY}, {ANY})", "positive integers"),
+        (f"{TILE} %0 tile_sizes [4, 8] : ({ANY}) -> ({ANY}, {ANY})", "2 sizes that are not 0"),
+        (f"{TILE} %0 tile_sizes [4, 0] interchange = [1, 1] : ({ANY}) -> ({ANY}, {ANY})", "an interchange"),
+        (f"{TILE} %root tile_sizes [4] : ({ANY}) -> ({ANY}, {ANY})", "the handle on the whole module"),
+        (f"{TILE} %0 tile_sizes [4] : ({ANY}) -> ({ANY}, {ANY})\n%2 = transform.structured.interchange %0 "
+         f"iterator_interchange = [0, 2, 1] : ({ANY}) -> {ANY}", "a handle that a step has consumed"),
+        (f"{TILE} %0 tile_sizes [4] : ({ANY}) -> ({ANY}, {ANY})\n%2 = transform.structured.match "
+         f'ops{{["linalg.matmul"]}} in %l : ({ANY}) -> {ANY}', "a match within a handle"),
+        *((f"%1 = transform.structured.interchange %0 iterator_interchange = {order} : ({ANY}) -> {ANY}",
+           "an interchange") for order in ([0, 0, 1], [1, 0], [7, 0, 1], [-1, 0, 1])),
+        *((f"%1, %l = transform.structured.tile_using_forall %0 {sizes} : ({ANY}) -> ({ANY}, {ANY})", message)
+          for sizes, message in (("tile_sizes [0, 0]", "no size"), ("num_threads [-3]", "positive integers"),
+                                 ("tile_sizes [0, 0, 2]", "kind reduce"))),
+        *((f"transform.structured.vectorize %0 vector_sizes {sizes} : {ANY}", "vector sizes")
+          for sizes in ([12], [0, 16, 8])),
     ],
 )  # fmt: skip
 def test_operations_that_are_refused(steps: str, message: str) -> None:
