@@ -87,7 +87,7 @@ def random_inputs(func: Function, sizes: Mapping[str, int], seed: int = 0) -> li
 
 
 def _size(param: SSAValue, sizes: Mapping[str, int]) -> Any:
-    """Return the value of an integer parameter by whose name the shapes of others are given, or None."""
+    """Return the value of an integer parameter whose name is a size in the shapes of others, or None."""
     name = name_of(param) if isinstance(param.type, IntegerType) else None
     return None if name is None or name not in sizes else numpy_dtype(param.type).type(sizes[name])
 

@@ -57,7 +57,7 @@ class Windows(Protocol):
 
 @dataclass(frozen=True)
 class Sliding:
-    """Windows of `size` positions `gap` apart, each `step` after the one before; the first starts at -`pad`."""
+    """Windows of `size` positions at distances of `gap`, one every `step`; the first starts at -`pad`."""
 
     size: int
     step: int

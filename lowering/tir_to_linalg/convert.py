@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from xdsl.context import Context
@@ -238,7 +238,7 @@ class _Elements(Memory):
 class _Lowerer(KernelLowerer):
     """Lowers statements; those that are nests become operations of linalg."""
 
-    nests: dict[Operation, Nest] = None  # type: ignore[assignment]
+    nests: dict[Operation, Nest] = field(default_factory=dict[Operation, Nest])
 
     def statement(self, op: Operation) -> None:
         nest = self.nests.get(op)

@@ -28,7 +28,7 @@ from ..tir_to_scf.emitter import element_of
 from ..tir_to_scf.signature import scalar_type
 from ..tir_to_scf.statements import EXPRESSIONS, KernelLowerer
 from .named import named_form
-from .nests import Access, Computation, Index, Iterator_, Nest
+from .nests import Access, Computation, Index, Nest, NestIterator
 
 _KINDS = {False: IteratorTypeAttr(IteratorType.PARALLEL), True: IteratorTypeAttr(IteratorType.REDUCTION)}
 
@@ -96,7 +96,7 @@ def _body(c: Computation, block: Block, extra: int, at: KernelLowerer) -> None:
             block.erase_op(op)
 
 
-def _operand(access: Access, iterators: Sequence[Iterator_], at: KernelLowerer) -> Operand:
+def _operand(access: Access, iterators: Sequence[NestIterator], at: KernelLowerer) -> Operand:
     """Return the buffer or the part of it that an access reaches: linalg's iterators cover whole dimensions."""
     buffer = at.values.value(access.buffer)
     dims = cast(tir.BufferType, access.buffer.type).dims
@@ -122,7 +122,7 @@ def _with(expr: AffineExpr, offset: int) -> AffineExpr:
     return expr + offset if str(expr) != "0" else AffineExpr.constant(offset)
 
 
-def _covers(index: Index, size: SymExpr, iterators: Sequence[Iterator_]) -> bool:
+def _covers(index: Index, size: SymExpr, iterators: Sequence[NestIterator]) -> bool:
     """Return whether a dimension needs no part: an iterator covers it, or the index is a combination."""
     if index.offset.constant is None:
         return False
@@ -131,7 +131,7 @@ def _covers(index: Index, size: SymExpr, iterators: Sequence[Iterator_]) -> bool
     return index.offset.constant == 0 and iterators[index.bare].extent == size
 
 
-def _extent(index: Index, size: SymExpr, iterators: Sequence[Iterator_]) -> SymExpr:
+def _extent(index: Index, size: SymExpr, iterators: Sequence[NestIterator]) -> SymExpr:
     if index.bare is not None:
         return iterators[index.bare].extent
     return Const(1) if index.linear == {} else size - index.offset

@@ -23,7 +23,7 @@ class Index:
 
     @property
     def bare(self) -> int | None:
-        """The iterator that the index is, apart from the offset."""
+        """The iterator that the index is, but for the offset; None if it is a combination."""
         if self.linear is not None and list(self.linear.values()) == [1]:
             return next(iter(self.linear))
         return None

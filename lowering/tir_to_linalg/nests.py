@@ -27,7 +27,7 @@ class NotStructuredError(Exception):
 
 
 @dataclass(frozen=True)
-class Iterator_:
+class NestIterator:
     """An iterator of a nest: the values that it is, its extent, and whether it is one of a reduction."""
 
     values: tuple[SSAValue, ...]
@@ -48,7 +48,7 @@ class Computation:
     """The statements of a block, or of its init: what they read and write at each point of the iterators."""
 
     body: Block
-    iterators: tuple[Iterator_, ...]
+    iterators: tuple[NestIterator, ...]
     inputs: tuple[Access, ...]
     outputs: tuple[Access, ...]
     stores: tuple[tir.StoreOp, ...]
@@ -76,12 +76,12 @@ def nest_of(block: tir.BlockOp) -> Nest:
     """Return the largest nest around a structured block. Raises `NotStructuredError`."""
     _check_header(block)
     root, loops = _climb(block)
-    iterators: list[Iterator_] = []
+    iterators: list[NestIterator] = []
     fixed: dict[SSAValue, SSAValue] = {}
     rows = zip(block.iter_vars, block.bindings, block.kinds, block.extents, strict=True)
     for variable, binding, kind, extent in rows:
         if binding in loops:
-            iterators.append(Iterator_((variable, binding), extent, kind is IterKind.REDUCE))
+            iterators.append(NestIterator((variable, binding), extent, kind is IterKind.REDUCE))
         elif extent.constant == 1 or (kind is IterKind.SPATIAL and not _uses(binding, loops)):
             fixed[variable] = binding
         else:
@@ -133,7 +133,7 @@ def _uses(value: SSAValue, variables: set[SSAValue]) -> bool:
 
 
 def _computation(
-    body: Block, iterators: Sequence[Iterator_], constants: Mapping[SSAValue, SymExpr], root: Operation
+    body: Block, iterators: Sequence[NestIterator], constants: Mapping[SSAValue, SymExpr], root: Operation
 ) -> Computation:
     dims = {value: number for number, i in enumerate(iterators) for value in i.values}
     scope = Scope(root, dims, constants)
@@ -170,7 +170,7 @@ def _stores(body: Block) -> dict[SSAValue, tir.StoreOp]:
     return stores
 
 
-def _check_reduction(iterators: Sequence[Iterator_], outputs: Sequence[Access], read: Sequence[SSAValue]) -> None:
+def _check_reduction(iterators: Sequence[NestIterator], outputs: Sequence[Access], read: Sequence[SSAValue]) -> None:
     """Without reading what it writes, a reduction keeps its last value, and linalg knows no last one."""
     for output in outputs:
         if output.buffer not in read and any(i.reduction for i in iterators):
@@ -194,7 +194,7 @@ def _access(load: tir.LoadOp, scope: Scope) -> Access | None:
     return Access(load.buffer, tuple(known)) if len(known) == len(indices) else None
 
 
-def _written(store: tir.StoreOp, scope: Scope, iterators: Sequence[Iterator_]) -> tuple[Index, ...]:
+def _written(store: tir.StoreOp, scope: Scope, iterators: Sequence[NestIterator]) -> tuple[Index, ...]:
     """Return the indices of a store: each point of the parallel iterators has an element of its own."""
     indices = [scope.index(i) for i in store.indices]
     known = [i for i in indices if i is not None]

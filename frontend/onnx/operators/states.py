@@ -102,7 +102,7 @@ def linear_attention(
     q = _grouped(node, _bound(node, op("multiply", q, scale)), heads, queries)
     state = past if past is not None else _bound(node, op("zeros", (batch, heads, size, v.dims[3]), dtype=q.dtype))
     needed = {"decay": (decays, decay), "beta": (corrects, beta)}
-    if any(wanted and x is None for wanted, x in needed.values()):
+    if any(required and x is None for required, x in needed.values()):
         raise node.error(f"the rule {rule} takes an input more", expected=[n for n, (w, _) in needed.items() if w])
     kept = None if not decays or decay is None else _bound(node, op("exp", _rates(node, decay, heads)))
     rate = None if not corrects or beta is None else _rates(node, beta, heads)
