@@ -75,9 +75,10 @@ provide(
                 union_lower_bound
             """,
             "tvm_api.handles.iter_map": """
-                IterMapExpr IterMapResult IterMark IterSplitExpr IterSumExpr detect_iter_map inverse_affine_iter_map
-                iter_map_simplify normalize_iter_map_to_expr normalize_to_iter_sum subspace_divide
+                IterMapResult detect_iter_map inverse_affine_iter_map iter_map_simplify normalize_iter_map_to_expr
+                normalize_to_iter_sum subspace_divide
             """,
+            "tvm_api.handles.iter_maps.nodes": "IterMapExpr IterMark IterSplitExpr IterSumExpr",
             "tvm_api.handles.linear_equations": """
                 IntConstraints IntConstraintsTransform deduce_bound detect_clip_bound detect_linear_equation
                 solve_linear_equations

@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from math import lcm
 
 from ...diagnostics import TiraxError
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var, floordiv, floormod, i1, product
-from ...dialects.sym.operators import eq, ge, logical_and, logical_or, lt
+from ...dialects.sym.expr import Const, Op, Product, Sum, SymExpr, Var, floordiv, floormod, product
 
-ZERO, ONE, FALSE = Const(0), Const(1), Const(0, i1)
+ZERO, ONE = Const(0), Const(1)
 
 
 class IterMapLevel(Enum):
@@ -144,36 +142,6 @@ Ranges = Mapping[Var, tuple[SymExpr, SymExpr]]
 """Iterators with their first values and extents."""
 
 
-@dataclass(frozen=True)
-class Padding:
-    """A split that counts from `left` in an iterator whose extent is padded to a multiple of `step`."""
-
-    split: IterSplit
-    step: int
-    left: int
-
-    @property
-    def end(self) -> int:
-        """The first value of the padded iterator after the split."""
-        return self.left + (self.split.extent.constant or 0)
-
-    @property
-    def mark(self) -> IterMark:
-        """The padded iterator."""
-        return IterMark(IterSum((self.split,), Const(self.left)), Const(-(-self.end // self.step) * self.step))
-
-    @property
-    def predicate(self) -> SymExpr:
-        """The condition under which the padded iterator is in the padding."""
-        e, step = to_expr(self.mark), Const(self.step)
-        before = logical_and(eq(floordiv(e, step), 0), lt(floormod(e, step), self.left)) if self.left else FALSE
-        rest = self.end % self.step
-        past_end = (
-            logical_and(eq(floordiv(e, step), self.end // self.step), ge(floormod(e, step), rest)) if rest else FALSE
-        )
-        return logical_or(before, past_end)
-
-
 @dataclass
 class _Rewriter:
     """Conversion of expressions to sums of splits; fusions of the same splits share one mark."""
@@ -184,8 +152,6 @@ class _Rewriter:
     constrained: list[tuple[tuple[IterSplit, ...], IterMark]] = field(default_factory=list)
     keep_units: bool = False
     """True if iterators with a single value stay in the expressions."""
-    paddings: dict[tuple[IterMark, SymExpr, SymExpr], Padding] | None = None
-    """The padding of iterators for divisors that do not divide their extents; None disables padding."""
 
     def rewrite(self, e: Tree | SymExpr) -> IterSum:
         """Return `e` as a sum of splits. Raises `NotAffineError` if it is not one."""
@@ -246,12 +212,6 @@ class _Rewriter:
         if divisor.constant == 1:
             return x if kind == "floordiv" else IterSum((), ZERO)
         base = x.base
-        if self.paddings is not None and x.splits:
-            padded = self._padded(x, divisor)
-            if padded is not None:
-                divide = self._floordiv if kind == "floordiv" else self._floormod
-                offset = _exactly(base - padded[1], divisor) if kind == "floordiv" else ZERO
-                return divide(padded[0], divisor) + IterSum((), offset)
         if not self._divides(divisor, base):
             raise NotAffineError("a division of a sum with an offset that it does not divide", found=base)
         offset = _exactly(base, divisor) if kind == "floordiv" else ZERO
@@ -262,29 +222,6 @@ class _Rewriter:
         split = self.fused(IterSum(x.splits, ZERO))
         divide = self._floordiv if kind == "floordiv" else self._floormod
         return divide(split, divisor) + IterSum((), offset)
-
-    def _padded(self, x: IterSum, divisor: SymExpr) -> tuple[IterSplit, SymExpr] | None:
-        """Return a split padded on both sides to a multiple of the divisor, and the left padding.
-
-        The padding needed for all divisors of a split is found iteratively: see `_padded_map`. None if none is needed.
-        """
-        split, d, left = self.fused(IterSum(x.splits, ZERO)), divisor.constant, x.base.constant
-        extent = split.extent.constant
-        if split.scale.constant != 1 or d is None or d <= 0 or left is None or extent is None:
-            return None
-        assert self.paddings is not None
-        key = (split.mark, split.lower, split.extent)
-        known = self.paddings.get(key)
-        if known is None:
-            if (left % d == 0 and extent % d == 0) or (left % d == 0 and extent <= d):
-                return None
-            known = self.paddings[key] = Padding(split, d, left % d)
-        if known.step % d:
-            step = lcm(known.step, d)
-            known = self.paddings[key] = Padding(split, step, left % step if known.left == left % known.step else -1)
-        if (left - known.left) % d or known.left < 0:
-            raise NotAffineError("an iterator is divided at several offsets", found=to_expr(x))
-        return IterSplit(known.mark, ONE, known.mark.extent, ONE), Const(known.left)
 
     def _divides(self, divisor: SymExpr, e: SymExpr) -> bool:
         if divisor.constant and e.constant is not None:
@@ -401,18 +338,6 @@ class IterMap:
     """A quasi-affine map: a sum of splits for each index."""
 
     indices: tuple[IterSum, ...]
-    paddings: tuple[Padding, ...] = ()
-
-    @property
-    def padding_predicate(self) -> SymExpr:
-        """The condition, over the iterators, under which the indices are in the padding.
-
-        Never true for valid iterators.
-        """
-        out: SymExpr = FALSE
-        for padding in self.paddings:
-            out = logical_or(out, padding.predicate)
-        return out
 
     def inverse(self, outputs: Sequence[SymExpr]) -> dict[Var, SymExpr]:
         """Return the iterators as functions of the indices. The map must be bijective.
@@ -489,54 +414,6 @@ def detect_iter_map(
         _check(rewriter, fused, level)
         sums = fused
     return IterMap(tuple(sums))
-
-
-_ROUNDS = 8
-
-
-def detect_padded_map(
-    indices: Sequence[SymExpr],
-    inputs: Ranges,
-    predicate: Iterable[SymExpr] = (),
-    level: IterMapLevel = IterMapLevel.SURJECTIVE,
-) -> IterMap:
-    """Detect a map like `detect_iter_map`, padding iterators of constant extents that a divisor does not divide.
-
-    Indices `x // 4` and `x % 4` of a padded x take values that x does not: such a map is not `SURJECTIVE`, while
-    `x // 4` alone is. Raises `NotAffineError`.
-    """
-    conditions = list(predicate)
-    if level is IterMapLevel.BIJECTIVE:
-        return detect_iter_map(indices, inputs, conditions, level)
-    paddings: dict[tuple[IterMark, SymExpr, SymExpr], Padding] = {}
-    for _ in range(_ROUNDS):
-        before = dict(paddings)
-        rewriter = _Rewriter(inputs, _with_ranges(Analyzer(), inputs), paddings=paddings)
-        for e, upper in sorted(limits_of(conditions), key=lambda limit: len(limit[0].free_vars())):
-            rewriter.constrain(e, upper)
-        sums = [rewriter.rewrite(e) for e in indices]
-        if paddings == before:
-            break
-    else:
-        raise NotAffineError("iterators are padded without end")
-    if level is not IterMapLevel.NO_CHECK:
-        sums = [IterSum((rewriter.fused(IterSum(s.splits, ZERO)),), s.base) if s.splits else s for s in sums]
-        _check(rewriter, sums, level)
-        _check_padded_once(sums, [p.mark for p in paddings.values()])
-    return IterMap(tuple(sums), tuple(paddings.values()))
-
-
-def _check_padded_once(sums: Sequence[IterSum], padded: Sequence[IterMark]) -> None:
-    uses: dict[IterMark, int] = {}
-    todo = [s.mark for total in sums for s in total.splits]
-    while todo:
-        mark = todo.pop()
-        uses[mark] = uses.get(mark, 0) + 1
-        if isinstance(mark.source, IterSum) and uses[mark] == 1:
-            todo += [s.mark for s in mark.source.splits]
-    twice = [m for m in padded if uses.get(m, 0) > 1]
-    if twice:
-        raise NotAffineError("digits of a padded iterator depend on each other", found=to_expr(twice[0]))
 
 
 def limits_of(conditions: Iterable[SymExpr]) -> list[tuple[SymExpr, SymExpr]]:

@@ -17,11 +17,11 @@ from ...handles.tir.expr_kinds import Add, BufferLoad
 from ...handles.tir.prim_expr import PrimExpr
 from ...handles.tir.prim_func import PrimFunc
 from ...handles.tir.storage import BufferStore
-from ...ir.affine.iter_map import NotAffineError
 from ...schedule.schedule import Schedule
 from ...schedule.trace import BlockRV, LoopRV
 from ...target import Target
-from ..handles.iter_map import IterSplitExpr, IterSumExpr, normalize_to_iter_sum
+from ..handles.iter_map import normalize_to_iter_sum
+from ..handles.iter_maps.nodes import IterSplitExpr, IterSumExpr
 from .block_info import (
     BlockInfo,
     IterInfo,
@@ -124,10 +124,7 @@ def normalize(sch: Schedule, block_info: BlockInfo) -> bool | None:
 def _access_of(block: Block) -> IterSumExpr | None:
     """Return the index of the matrix as a sum of iterators, or None if it is not one."""
     iters = {i.var: i.domain for i in block.iter_vars}
-    try:
-        access = normalize_to_iter_sum(detect_dominant_read(block), iters)
-    except NotAffineError:
-        return None
+    access = normalize_to_iter_sum(detect_dominant_read(block), iters)
     varies = collect_vars_used_in_prim_expr(access.base) & set(iters)
     return None if varies or not access.args else access
 
@@ -136,7 +133,7 @@ def _with_infos(access: IterSumExpr, block_info: BlockInfo) -> list[tuple[IterSp
     """Return the terms of an index with their iterators, or an empty list if one is not an iterator."""
     infos = {i.var.ssa: i for i in block_info.iters}
     sources = [split.source.source for split in access.args]
-    if any(isinstance(source, IterSumExpr) or source.ssa not in infos for source in sources):
+    if any(not isinstance(source, PrimExpr) or source.ssa not in infos for source in sources):
         return []
     return [(split, infos[cast(PrimExpr, split.source.source).ssa]) for split in access.args]
 

@@ -1,118 +1,31 @@
-"""`tvm.arith`'s quasi-affine maps for scalar expressions: views of `ir.iter_map` and `ir.subspace`."""
+"""`tvm.arith`'s quasi-affine maps of scalar expressions, by TVM's rules (`iter_maps`)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any
 
 from ...diagnostics import TiraxError
-from ...dialects.sym.expr import Const, SymExpr, Var, i1
-from ...dialects.sym.linear import conjuncts
-from ...dialects.sym.operators import logical_and
+from ...handles.tir import prim_expr as tx
 from ...handles.tir.domains import Range
-from ...handles.tir.prim_expr import ExprLike, PrimExpr, const
-from ...ir.affine import iter_map as maps
-from ...ir.affine.iter_map import IterMapLevel, NotAffineError
-from ...ir.affine.subspace import Half, divide
-from .arith.ranges import ends_of, index_type, to_sym, to_view, variable
+from ...handles.tir.expr_kinds import expr_node
+from ...handles.tir.prim_expr import ExprLike, PrimExpr
+from ...ir.affine.iter_map import IterMapLevel
+from ...ir.origins import origin
+from .arith.analyzer import Analyzer
+from .iter_maps.conditions import limits_of, uses
+from .iter_maps.digits import Uses, are_digits
+from .iter_maps.inverse import Inverse
+from .iter_maps.nodes import IterMapExpr, IterMark, IterSumExpr, is_one, to_expr
+from .iter_maps.rewriter import Rewriter
+from .iter_maps.subspaces import Divider, NotDividedError
 
-_Part = maps.IterSum | maps.IterSplit | maps.IterMark
-
-
-class IterMapExpr:
-    """A part of a map; `part` is its representation in the analysis."""
-
-    __slots__ = ("part",)
-    part: Any
-
-    @property
-    def dtype(self) -> str:
-        """The dtype of the corresponding expression."""
-        return normalize_iter_map_to_expr(self).dtype
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IterMapExpr) and self.part == other.part
-
-    def __hash__(self) -> int:
-        return hash(self.part)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({normalize_iter_map_to_expr(self)})"
-
-
-class IterMark(IterMapExpr):
-    """An iterator, a variable or a fusion, with values from 0 to `extent` - 1."""
-
-    __slots__ = ()
-    part: maps.IterMark
-
-    def __init__(self, source: PrimExpr | IterMapExpr, extent: ExprLike) -> None:
-        inner = source.part if isinstance(source, IterSumExpr) else variable(source)
-        self.part = maps.IterMark(inner, to_sym(extent))
-
-    @property
-    def source(self) -> PrimExpr | IterSumExpr:
-        """A variable, or a sum of splits."""
-        source = self.part.source
-        return to_view(source) if isinstance(source, Var) else _view(IterSumExpr, source)
-
-    @property
-    def extent(self) -> PrimExpr:
-        return to_view(self.part.extent)
-
-
-class IterSplitExpr(IterMapExpr):
-    """`source // lower_factor % extent * scale`"""
-
-    __slots__ = ()
-    part: maps.IterSplit
-
-    def __init__(self, source: IterMark, lower_factor: ExprLike, extent: ExprLike, scale: ExprLike) -> None:
-        self.part = maps.IterSplit(source.part, to_sym(lower_factor), to_sym(extent), to_sym(scale))
-
-    @property
-    def source(self) -> IterMark:
-        return _view(IterMark, self.part.mark)
-
-    @property
-    def lower_factor(self) -> PrimExpr:
-        return to_view(self.part.lower)
-
-    @property
-    def extent(self) -> PrimExpr:
-        return to_view(self.part.extent)
-
-    @property
-    def scale(self) -> PrimExpr:
-        return to_view(self.part.scale)
-
-
-class IterSumExpr(IterMapExpr):
-    """A sum of splits and a base."""
-
-    __slots__ = ()
-    part: maps.IterSum
-
-    def __init__(self, args: Sequence[IterSplitExpr], base: ExprLike) -> None:
-        self.part = maps.IterSum(tuple(a.part for a in args), to_sym(base))
-
-    @property
-    def args(self) -> list[IterSplitExpr]:
-        return [_view(IterSplitExpr, s) for s in self.part.splits]
-
-    @property
-    def base(self) -> PrimExpr:
-        return to_view(self.part.base)
-
-
-_Expr = TypeVar("_Expr", bound=IterMapExpr)
-
-
-def _view(cls: type[_Expr], part: _Part) -> _Expr:
-    out = cls.__new__(cls)
-    out.part = part
-    return out
+_LEVELS = {
+    "bijective": IterMapLevel.BIJECTIVE,
+    "surjective": IterMapLevel.SURJECTIVE,
+    "nocheck": IterMapLevel.NO_CHECK,
+}
 
 
 @dataclass(frozen=True)
@@ -123,33 +36,26 @@ class IterMapResult:
     errors: list[str]
     padding_predicate: PrimExpr
     """True where the indices are in the padding, outside of the iterators' values."""
+    exact: bool = True
+    """False if digits of padded iterators have the extents of the indices, but not their values."""
 
 
-@dataclass(frozen=True)
-class _Question:
-    """The arguments of the functions below, converted for the analysis."""
+def _level(level: Any) -> IterMapLevel:
+    """Return a level by its name, its number or itself; None does not check."""
+    if level is None:
+        return IterMapLevel.NO_CHECK
+    known = _LEVELS.get(level.lower()) if isinstance(level, str) else IterMapLevel(level)
+    if known is None:
+        raise TiraxError("no level of a map", expected=", ".join(_LEVELS), found=level)
+    return known
 
-    indices: list[SymExpr]
-    ranges: dict[Var, tuple[SymExpr, SymExpr]]
-    conditions: list[SymExpr]
-    level: IterMapLevel
 
-    LEVELS: ClassVar[dict[str, IterMapLevel]] = {
-        "bijective": IterMapLevel.BIJECTIVE,
-        "surjective": IterMapLevel.SURJECTIVE,
-        "nocheck": IterMapLevel.NO_CHECK,
-    }
+def _domains(iters: Mapping[Any, Range]) -> dict[PrimExpr, Range]:
+    return {expr_node(tx.convert(v).ssa): r for v, r in iters.items()}
 
-    @staticmethod
-    def of(indices: Sequence[ExprLike], iters: Mapping[Any, Range], predicate: ExprLike, level: Any) -> _Question:
-        """Convert the arguments. Raises `TiraxError` for an unknown level."""
-        required = _Question.LEVELS.get(level.lower()) if isinstance(level, str) else IterMapLevel(level)
-        if required is None:
-            raise TiraxError("no level of a map", expected=", ".join(_Question.LEVELS), found=level)
-        ranges = {variable(v): ends_of(r) for v, r in iters.items()}
-        condition = to_sym(predicate)
-        conditions = [] if condition.constant == 1 else [condition]
-        return _Question([to_sym(e) for e in indices], ranges, conditions, required)
+
+def _are_sane(iters: Mapping[PrimExpr, Range]) -> bool:
+    return not any(uses(e, iters) for domain in iters.values() for e in (domain.min, domain.extent))
 
 
 def detect_iter_map(
@@ -160,30 +66,82 @@ def detect_iter_map(
     simplify_trivial_iterators: bool = True,
 ) -> IterMapResult:
     """Return the quasi-affine map from iterators to indices, padded where divisors do not divide, or errors."""
-    question = _Question.of(indices, input_iters, predicate, check_level)
-    keep = not simplify_trivial_iterators
-    try:
-        result = maps.detect_iter_map(
-            question.indices, question.ranges, question.conditions, question.level, keep_units=keep
+    return _detected(
+        [tx.convert(e) for e in indices],
+        _domains(input_iters),
+        tx.convert(predicate),
+        _level(check_level),
+        simplify_trivial_iterators,
+    )
+
+
+def _detected(
+    indices: Sequence[PrimExpr],
+    iters: dict[PrimExpr, Range],
+    predicate: PrimExpr,
+    level: IterMapLevel,
+    simplify_units: bool,
+) -> IterMapResult:
+    nothing = tx.const(False, "bool")
+    if not _are_sane(iters):
+        return IterMapResult([], ["Invalid iterators.  Iterators may not be expressions of each other."], nothing)
+    iters = dict(iters)
+    limits = [] if is_one(predicate) else limits_of(predicate, iters)
+    if limits is None:
+        return IterMapResult([], ["Could not parse predicate as constraints on the input iterators."], nothing)
+    rewriter = Rewriter(Analyzer(), iters, level, simplify_units)
+    for limit in sorted(limits, key=lambda limit: limit.size):
+        rewriter.limit(limit.e, limit.lower, limit.upper)
+        if rewriter.errors:
+            return IterMapResult([], rewriter.errors, nothing)
+    if not rewriter.fusions.limits_agree():
+        return IterMapResult([], ["Invalid constraints."], nothing)
+    sums = _sums(rewriter, indices, level)
+    if not rewriter.errors and not are_digits(rewriter, sums, level):
+        rewriter.errors.append(
+            "Index mapping does not form a bijective transform."
+            if level is IterMapLevel.BIJECTIVE
+            else "Mapped indices are not independent."
         )
-    except NotAffineError:
-        try:
-            result = maps.detect_padded_map(question.indices, question.ranges, question.conditions, question.level)
-        except NotAffineError as error:
-            return IterMapResult([], [str(error)], const(False, i1))
-    return IterMapResult([_view(IterSumExpr, s) for s in result.indices], [], to_view(result.padding_predicate))
+    paddings = rewriter.paddings
+    return IterMapResult([] if rewriter.errors else sums, rewriter.errors, paddings.predicate, paddings.exact)
+
+
+def _sums(rewriter: Rewriter, indices: Sequence[PrimExpr], level: IterMapLevel) -> list[IterSumExpr]:
+    """Return the indices as sums, in two rounds if iterators are padded; empty with errors."""
+    sums: list[IterSumExpr] = []
+    for collecting in (True, False):
+        if collecting and level is IterMapLevel.BIJECTIVE:
+            continue
+        rewriter.paddings.collecting = collecting
+        sums = []
+        for index in indices:
+            sums.append(rewriter.index(index))
+            if rewriter.errors:
+                return []
+        if collecting and not rewriter.paddings.required:
+            break
+    rewriter.paddings.collecting = False
+    return sums
 
 
 def normalize_to_iter_sum(index: ExprLike, input_iters: Mapping[Any, Range]) -> IterSumExpr:
-    """Return an index as a sum of splits. Raises `NotAffineError` if it is not affine."""
-    question = _Question.of([index], input_iters, True, IterMapLevel.NO_CHECK)
-    (total,) = maps.detect_iter_map(question.indices, question.ranges, (), question.level).indices
-    return _view(IterSumExpr, total)
+    """Return an index as a sum of splits and a base, in which everything is that is no split.
+
+    Scales are products of symbols and a constant; those with the greatest constants come first, then those with the
+    most symbols. Raises `TiraxError` if the domain of an iterator uses an iterator.
+    """
+    iters = _domains(input_iters)
+    if not _are_sane(iters):
+        raise TiraxError("Invalid iterators.  Iterators may not be expressions of each other.")
+    rewriter, e = Rewriter(Analyzer(), iters, IterMapLevel.NO_CHECK, True), tx.convert(index)
+    total = rewriter.normalized(e)
+    return total if rewriter.paddings.exact else IterSumExpr([], e)
 
 
-def normalize_iter_map_to_expr(expr: IterMapExpr) -> PrimExpr:
+def normalize_iter_map_to_expr(expr: IterMapExpr | PrimExpr) -> PrimExpr:
     """Return the scalar expression of a part of a map."""
-    return to_view(maps.to_expr(expr.part))
+    return to_expr(expr)
 
 
 def iter_map_simplify(
@@ -194,21 +152,17 @@ def iter_map_simplify(
     simplify_trivial_iterators: bool = True,
 ) -> list[PrimExpr]:
     """Return the simplified indices if they are a quasi-affine map, else the indices themselves."""
-    question = _Question.of(indices, input_iters, predicate, check_level)
-    simplified = maps.iter_map_simplify(
-        question.indices,
-        question.ranges,
-        question.conditions,
-        question.level,
-        keep_units=not simplify_trivial_iterators,
-    )
-    return [to_view(e) for e in simplified]
+    originals, iters, level = [tx.convert(e) for e in indices], _domains(input_iters), _level(check_level)
+    condition = tx.convert(predicate)
+    found = _detected(originals, iters, condition, level, simplify_trivial_iterators)
+    if not found.indices and not is_one(condition) and level is not IterMapLevel.BIJECTIVE:
+        found = _detected(originals, iters, tx.const(True, "bool"), level, simplify_trivial_iterators)
+    return [to_expr(s) for s in found.indices] if found.indices and found.exact else originals
 
 
 def inverse_affine_iter_map(iter_map: Sequence[IterSumExpr], outputs: Sequence[ExprLike]) -> dict[PrimExpr, PrimExpr]:
     """Return the iterators of a bijective map in terms of the values of its indices."""
-    inverse = maps.IterMap(tuple(s.part for s in iter_map)).inverse([to_sym(o) for o in outputs])
-    return {to_view(v): to_view(e) for v, e in inverse.items()}
+    return Inverse().of(iter_map, [tx.convert(o) for o in outputs])
 
 
 def subspace_divide(
@@ -223,27 +177,18 @@ def subspace_divide(
 
     The extents of the last pair are the conditions on outer and on inner iterators that form the predicate.
     """
-    question = _Question.of(bindings, input_iters, predicate, check_level)
-    inner = {variable(v) for v in sub_iters}
-    outside: SymExpr = Const(1, i1)
-    inside = outside
-    for condition in (part for c in question.conditions for part in conjuncts(c)):
-        used = [v for v in condition.free_vars() if v in question.ranges]
-        if all(v in inner for v in used):
-            inside = logical_and(inside, condition)
-        elif any(v in inner for v in used):
-            return []
-        else:
-            outside = logical_and(outside, condition)
+    found = detect_iter_map(bindings, input_iters, predicate, check_level, simplify_trivial_iterators)
+    sums = found.indices if found.exact else []
+    inner = {origin(tx.convert(v).ssa) for v in sub_iters}
+    divider = Divider(Analyzer(), Uses.of(sums), set(inner))
+    out: list[tuple[IterMark, IterMark]] = []
     try:
-        divisions = divide(question.indices, question.ranges, inner, question.conditions)
-        pairs = [(_half(d.outer, question.ranges), _half(d.inner, question.ranges, d.base)) for d in divisions]
-    except NotAffineError:
+        for total in sums:
+            division = divider.divide(total, tx.const(0, total.dtype))
+            out.append(
+                (IterMark(division.outer, division.outer_extent), IterMark(division.inner, division.inner_extent))
+            )
+    except NotDividedError:
         return []
-    nothing = maps.IterSum((), Const(0, index_type(*question.indices)))
-    return [*pairs, (_view(IterMark, maps.IterMark(nothing, outside)), _view(IterMark, maps.IterMark(nothing, inside)))]
-
-
-def _half(half: Half, ranges: Mapping[Var, tuple[SymExpr, SymExpr]], base: SymExpr = maps.ZERO) -> IterMark:
-    (source,) = maps.detect_iter_map([half.binding], ranges, (), IterMapLevel.NO_CHECK).indices
-    return _view(IterMark, maps.IterMark(maps.IterSum(source.splits, source.base + base), half.extent))
+    nothing = IterSumExpr([], 0)
+    return [*out, (IterMark(nothing, divider.outside), IterMark(nothing, divider.inside))] if sums else []

@@ -14,7 +14,8 @@ from ...handles.tir.index_map import IndexMap
 from ...handles.tir.prim_expr import ExprLike, PrimExpr
 from ...ir.origins import origin
 from .arith.analyzer import Analyzer
-from .iter_map import IterMapLevel, IterSplitExpr, IterSumExpr, detect_iter_map
+from .iter_map import IterMapLevel, detect_iter_map
+from .iter_maps.nodes import IterSplitExpr, IterSumExpr
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def _digits(total: IterSumExpr, variables: Sequence[PrimExpr]) -> Iterator[_Digi
         if isinstance(source, IterSumExpr):
             yield from _digits(source, variables)
         else:
-            yield _digit(split, source, variables)
+            yield None if isinstance(source, IterSplitExpr) else _digit(split, source, variables)
 
 
 def _digit(split: IterSplitExpr, source: PrimExpr, variables: Sequence[PrimExpr]) -> _Digit | None:

@@ -20,12 +20,13 @@ from ... import script
 from ...diagnostics import TiraxError
 from ...handles.base_func import BaseFunc
 from ...handles.module import IRModule
-from ...handles.tir.prim_expr import PrimExpr, as_sym, convert
+from ...handles.tir.prim_expr import PrimExpr
 from ...handles.tir.prim_func import PrimFunc
 from ...runtime import Device, cpu
 from .._names import provide, refusing
+from ..handles.arith.analyzer import Analyzer
 from ..handles.from_script import from_source
-from ..ir import assert_structural_equal, structural_equal
+from ..ir import assert_structural_equal
 from .packed import device_test, echo
 
 # Comparing.
@@ -39,10 +40,9 @@ def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float =
 
 
 def assert_prim_expr_equal(lhs: PrimExpr, rhs: PrimExpr) -> None:
-    """Raise `AssertionError` if two scalar expressions are not provably equal."""
-    a, b = convert(lhs), convert(rhs)
-    if not structural_equal(a, b) and (as_sym(a) - as_sym(b)).constant != 0:
-        raise AssertionError(f"{a} and {b} are not equal for certain")
+    """Raise `ValueError` if two scalar expressions are not provably equal."""
+    if not Analyzer().can_prove_equal(lhs, rhs):
+        raise ValueError(f"{lhs} and {rhs} are not equal")
 
 
 def check_numerical_grads(

@@ -14,7 +14,6 @@ from tirax.ir.affine.iter_map import (
     IterMapLevel,
     NotAffineError,
     detect_iter_map,
-    detect_padded_map,
     iter_map_simplify,
     limits_of,
     to_expr,
@@ -187,48 +186,6 @@ def test_splits_of_one_digit_are_joined() -> None:
 def test_what_is_no_sum_of_splits_is_reported(e: SymExpr) -> None:
     with pytest.raises(NotAffineError):
         detect_iter_map([e], ranges(i=4, j=8), level=IterMapLevel.NO_CHECK)
-
-
-@pytest.mark.parametrize("left", range(11))
-@pytest.mark.parametrize(("extent", "divisor"), [(3, 4), (5, 4), (8, 4), (10, 4), (7, 3), (6, 9)])
-def test_padding_is_where_no_iterator_is(extent: int, divisor: int, left: int) -> None:
-    """A quotient and a rest of `i + left`: what they count is `i` and padding, on both sides, and nothing else."""
-    e = I + left
-    indices = [floordiv(e, divisor), floormod(e, divisor)]
-    iter_map = detect_padded_map(indices, ranges(i=extent), level=IterMapLevel.NO_CHECK)
-    at = [{"i": i} for i in range(extent)]
-    assert [[to_expr(s).evaluate(p) for s in iter_map.indices] for p in at] == [
-        [x.evaluate(p) for x in indices] for p in at
-    ]
-    blocks = range(left // divisor, (left + extent - 1) // divisor + 1)
-    counted = range(blocks.start * divisor - left, blocks.stop * divisor - left)
-    padding = [i for i in counted if iter_map.padding_predicate.evaluate({"i": i})]
-    if left % divisor == 0 and extent <= divisor:
-        assert not padding  # the rest alone counts, as far as the iterator does
-    else:
-        assert padding == [i for i in counted if not 0 <= i < extent]
-
-
-def test_a_padded_iterator_is_used_once() -> None:
-    """The quotient alone takes all of its values, with the rest it does not: padding would be among them."""
-    inputs = ranges(i=10, j=3)
-    quotient, other, number = detect_padded_map([floordiv(I, 4), J, Const(3)], inputs).indices
-    assert [to_expr(s) for s in (other, number)] == [J, Const(3)]
-    assert [to_expr(quotient).evaluate({"i": i}) for i in range(10)] == [i // 4 for i in range(10)]
-    with pytest.raises(NotAffineError):
-        detect_padded_map([floordiv(I, 4), floormod(I, 4)], inputs)
-    with pytest.raises(NotAffineError):
-        detect_padded_map([floordiv(I, 4), floordiv(I + 1, 4)], inputs, level=IterMapLevel.NO_CHECK)
-
-
-@pytest.mark.parametrize("steps", [(4, 6), (6, 4), (2, 8), (3, 3)])
-def test_an_iterator_that_is_divided_twice_is_padded_for_both(steps: tuple[int, int]) -> None:
-    first, second = steps
-    indices = [floordiv(I + 1, first), floordiv(I + 1, second)]
-    iter_map = detect_padded_map(indices, ranges(i=17), level=IterMapLevel.NO_CHECK)
-    for i in range(17):
-        assert [to_expr(s).evaluate({"i": i}) for s in iter_map.indices] == [e.evaluate({"i": i}) for e in indices]
-        assert not iter_map.padding_predicate.evaluate({"i": i})
 
 
 @st.composite

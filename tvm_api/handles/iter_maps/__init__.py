@@ -1,0 +1,1 @@
+"""Quasi-affine maps of iterators by TVM's rules: nodes, detection, checks, division into subspaces, inverse."""
