@@ -12,15 +12,19 @@ from typing import Any, Self, cast
 
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AffineMapAttr,
+    ArrayAttr,
     DenseArrayBase,
     IndexType,
     IntegerAttr,
     MemRefType,
+    StringAttr,
     TensorType,
     i32,
     i64,
 )
 from xdsl.dialects.linalg import ops as linalg
+from xdsl.dialects.linalg.attrs import IteratorType, IteratorTypeAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -72,10 +76,7 @@ class NamedOp(IRDLOperation):
         if parser.parse_optional_keyword("attrs"):
             parser.parse_punctuation("=")
             attributes |= parser.parse_optional_attr_dict()
-        results: list[Attribute] = []
-        if parser.parse_optional_punctuation("->"):
-            several = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
-            results = [parser.parse_type()] if several is None else list(several)
+        results = _results(parser)
         known = cls.get_irdl_definition().properties
         properties = {name: value for name, value in attributes.items() if name in known}
         sizes = [len(group) for group in groups.values()]
@@ -119,6 +120,64 @@ def _operands(parser: Parser) -> list[SSAValue]:
     types = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)
     parser.parse_punctuation(")")
     return list(parser.resolve_operands(names, types, parser.pos))
+
+
+def _results(parser: Parser) -> list[Attribute]:
+    """Parse `-> type`, `-> (type, type)`, or nothing."""
+    if not parser.parse_optional_punctuation("->"):
+        return []
+    several = parser.parse_optional_comma_separated_list(parser.Delimiter.PAREN, parser.parse_type)
+    return [parser.parse_type()] if several is None else list(several)
+
+
+class GenericOp(linalg.GenericOp):
+    """`linalg.generic`; xDSL does not read what it prints for several results."""
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        place = parser.pos
+        attributes = dict(parser.parse_optional_attr_dict())
+        maps, kinds = attributes.pop("indexing_maps", None), attributes.pop("iterator_types", None)
+        if not isinstance(maps, ArrayAttr) or not isinstance(kinds, ArrayAttr):
+            parser.raise_error("expected indexing_maps and iterator_types", place)
+        groups = {word: _operands(parser) if parser.parse_optional_keyword(word) else [] for word in ("ins", "outs")}
+        if parser.parse_optional_keyword("attrs"):
+            parser.parse_punctuation("=")
+            attributes |= parser.parse_optional_attr_dict()
+        body = parser.parse_region()
+        doc, library_call = (attributes.pop(name, None) for name in ("doc", "library_call"))
+        made = cls(
+            groups["ins"],
+            groups["outs"],
+            body,
+            cast("ArrayAttr[AffineMapAttr]", maps),
+            [_iterator_type(parser, kind) for kind in cast("ArrayAttr[Attribute]", kinds)],
+            _results(parser),
+            cast("StringAttr | None", doc),
+            cast("StringAttr | None", library_call),
+        )
+        made.attributes |= attributes
+        return made
+
+
+def _iterator_type(parser: Parser, kind: Attribute) -> IteratorTypeAttr:
+    if isinstance(kind, IteratorTypeAttr):
+        return kind
+    if not isinstance(kind, StringAttr) or kind.data not in list(IteratorType):
+        parser.raise_error(f"unknown iterator type {kind}")
+    return IteratorTypeAttr(IteratorType(kind.data))
+
+
+class FillOp(linalg.FillOp):
+    """`linalg.fill`; elements of xDSL's are integers and floats only."""
+
+    @staticmethod
+    def body_arg_types(operands: Sequence[SSAValue]) -> Sequence[Any]:
+        return [getattr(v.type, "element_type", v.type) for v in operands]
+
+    def verify_(self) -> None:
+        if not isinstance(self.inputs[0].type, IndexType):
+            super().verify_()
 
 
 @irdl_op_definition
@@ -299,6 +358,8 @@ class ElementwiseOp(NamedOp):
 _REFUSED = tuple(f"linalg.winograd_{name}_transform" for name in ("filter", "input", "output"))
 _KEPT = frozenset(("linalg.fill",))
 OPERATIONS = (
+    GenericOp,
+    FillOp,
     MapOp,
     PackOp,
     UnpackOp,

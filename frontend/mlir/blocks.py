@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Block, Operation, Region, SSAValue
-from xdsl.ir.affine import AffineDimExpr
+from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from ...diagnostics import ShapeError, UnsupportedError
 from ...dialects import tir
@@ -63,7 +63,7 @@ class Storage:
 
     inputs: Mapping[SSAValue, Place]
     outputs: Sequence[Place]
-    starts: Sequence[Place | tir.ConstOp | None]
+    starts: list[Place | tir.ConstOp | None]
     outer: Outer
 
 
@@ -81,6 +81,19 @@ def _nest(target: Block, extents: Sequence[SymExpr | SSAValue]) -> tuple[Block, 
         block.add_op(tir.ForOp(Const(0), extent, Region(body)))
         block, loop_vars = body, [*loop_vars, body.args[0]]
     return block, loop_vars
+
+
+def append_copy(target: Block, dims: Dims, start: Place | tir.ConstOp, output: Place, outer: Outer) -> None:
+    """Append a block that gives an output its initial values."""
+
+    def compute(p: Payload, ins: Sequence[SSAValue], outs: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        if isinstance(start, tir.ConstOp):
+            return [p.add(start.clone())]
+        return [p.add(tir.LoadOp(*start(p, p.iters[: len(dims)])))]
+
+    every = tuple(AffineExpr.dimension(d) for d in range(len(dims)))
+    s = Structured("copy", (), (), [False] * len(dims), [every], compute, updates=False)
+    append_block(target, s, dims, Storage({}, [output], [None], outer))
 
 
 def append_block(target: Block, s: Structured, extents: Dims, storage: Storage) -> None:

@@ -21,8 +21,9 @@ from ...dialects.sym.expr import Const, SymExpr
 from ...ir.locations import location_of
 from ...ir.names import NameSupply
 from ...te.create import add_scalar_params, undetermined_vars
-from .blocks import Dims, Place, Storage, append_block, direct, extents_of
-from .scalars import Expressions, number, scalar_type
+from .blocks import Dims, Place, Storage, append_block, append_copy, direct, extents_of
+from .scalars import Expressions, scalar_type
+from .scalars import number as constant
 from .structured import Compute, Structured, element_of, rank
 
 Number = IntegerAttr[Any] | FloatAttr[Any]
@@ -101,7 +102,7 @@ class Graph:
             return known
         if isinstance(known, Filled):
             content = known.value or IntegerAttr(0, i64)
-            element = number(content, known.dtype)
+            element = constant(content, known.dtype)
             made = self.pointwise("fill", known.dims, known.dtype, lambda p, i, o: [p.add(element.clone())])
         elif isinstance(known, IntegerAttr | FloatAttr):
             made = self.add(relax.ConstantOp.of(known.value.data, scalar_type(value.type)))
@@ -135,7 +136,7 @@ class Graph:
             self.values[results[0]] = Filled(extents, element_of(results[0]), content)
             return
         outs = [(shapes.get(v, ()), element_of(v)) for v in s.outputs]
-        inits = list(s.outputs) if s.updates else []
+        inits = list(s.outputs) if s.updates or any(map(s.is_part, range(len(outs)))) else []
         for result, made in zip(results, self.call(s, extents, outs, inits), strict=True):
             self.values[result] = made
 
@@ -172,25 +173,33 @@ class Graph:
             if isinstance(known, SymExpr):
                 return e.add(ValueOp(known))
             if isinstance(known, IntegerAttr | FloatAttr):
-                return e.add(number(known, scalar_type(value.type)))
+                return e.add(constant(known, scalar_type(value.type)))
             buffer = buffer_of(value)
             return buffer if rank(value) else e.add(tir.LoadOp(buffer, ()))
 
         for value in s.inputs:
             if rank(value):
                 buffer_of(value)
-        starts: list[Place | tir.ConstOp | None] = []
-        for value in inits:
-            known = self.values[value]
-            constant = isinstance(known, Filled) and known.value is not None
-            starts.append(number(known.value, known.dtype) if constant else direct(buffer_of(value)))  # type: ignore[union-attr]
+        starts = [self._start(s, number, value, buffer_of) for number, value in enumerate(inits)]
         outputs = [body.insert_arg(tir.BufferType.of(dims, dtype), len(body.args)) for dims, dtype in outs]
         for position, output in enumerate(outputs):
             set_name(output, f"out{position}")
         inputs = {value: direct(buffer) for value, buffer in buffers.items()}
         storage = Storage(inputs, list(map(direct, outputs)), starts or [None] * len(outs), outer)
+        _copy_parts(body, s, storage, [dims for dims, _ in outs])
         append_block(body, s, extents, storage)
         return self.called(body, args, outputs, s.name)
+
+    def _start(
+        self, s: Structured, number: int, value: SSAValue, buffer_of: Callable[[SSAValue], SSAValue]
+    ) -> Place | tir.ConstOp | None:
+        """Return the initial value of an output; None if it does not count."""
+        known = self.values[value]
+        if not s.updates and not s.is_part(number):
+            return None
+        if isinstance(known, Filled) and known.value is not None:
+            return constant(known.value, known.dtype)
+        return direct(buffer_of(value))
 
     def called(self, body: Block, args: Sequence[SSAValue], outputs: Sequence[SSAValue], name: str) -> list[SSAValue]:
         """Call the kernel with this body; return the tensors of `outputs`, which are parameters."""
@@ -244,3 +253,11 @@ class Graph:
         types = [v.type for v in results[0]]
         made = self.add(relax.IfOp(cond, types[0] if len(types) == 1 else tuple_type(types), *regions))
         return [made] if len(types) == 1 else [self.add(relax.TupleGetItemOp(made, i)) for i in range(len(types))]
+
+
+def _copy_parts(body: Block, s: Structured, storage: Storage, dims: Sequence[Dims]) -> None:
+    """Give outputs of which parts are computed their initial values."""
+    for number, start in enumerate(storage.starts):
+        if start is not None and s.is_part(number):
+            append_copy(body, dims[number], start, storage.outputs[number], storage.outer)
+            storage.starts[number] = None

@@ -107,13 +107,13 @@ class Payload(Expressions):
             self.known[op.results[0]] = expression(self, op, self.values(op.operands))
 
     def branch(self, op: scf.IfOp) -> None:
-        """Translate a branch that has one result."""
-        if len(op.results) != 1:
-            raise UnsupportedError("a branch with several results in a body", location=location_of(op))
-        sides: list[Region] = []
-        for region in (op.true_region, op.false_region):
-            inner = Block()
-            (value,) = Payload(inner, self.iters, self.outer, self.known).run(region.block)
-            inner.add_op(tir.YieldOp(value))
-            sides.append(Region(inner))
-        self.known[op.results[0]] = self.add(tir.IfThenElseOp(self.value(op.cond), *sides))
+        """Translate a branch: an expression for each result, as a branch of tir has one."""
+        cond = self.value(op.cond)
+        for number, result in enumerate(op.results):
+            sides: list[Region] = []
+            for region in (op.true_region, op.false_region):
+                inner = Block()
+                values = Payload(inner, self.iters, self.outer, self.known).run(region.block)
+                inner.add_op(tir.YieldOp(values[number]))
+                sides.append(Region(inner))
+            self.known[result] = self.add(tir.IfThenElseOp(cond, *sides))

@@ -198,6 +198,11 @@ def _cast(e: Expressions, args: Sequence[SSAValue], op: Operation) -> SSAValue:
     return e.cast(args[0], _target(op))
 
 
+def _index_cast(extended: Rule) -> Rule:
+    """A rule that extends an integer, or cuts it: to one bit, it is the lowest."""
+    return lambda e, args, op: (_trunci if _target(op) == i1 else extended)(e, args, op)
+
+
 def _cast_signed(e: Expressions, args: Sequence[SSAValue], op: Operation) -> SSAValue:
     return e.cast(e.signed(args[0]), _target(op))
 
@@ -324,8 +329,8 @@ RULES: dict[str, Rule] = {
     "arith.uitofp": _cast_unsigned,
     "arith.fptosi": _cast,
     "arith.fptoui": _fptoui,
-    "arith.index_cast": _cast_signed,
-    "arith.index_castui": _cast_unsigned,
+    "arith.index_cast": _index_cast(_cast_signed),
+    "arith.index_castui": _index_cast(_cast_unsigned),
     "arith.bitcast": _bitcast,
     "ub.poison": _poison,
 }

@@ -17,7 +17,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.dialects.linalg import ops as linalg
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.ir.affine import AffineExpr
+from xdsl.ir.affine import AffineDimExpr, AffineExpr
 
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
@@ -48,6 +48,11 @@ class Structured:
     compute: Compute
     updates: bool = True
     """Whether the previous elements of the outputs count."""
+
+    def is_part(self, number: int) -> bool:
+        """Return whether an output may have elements that are not computed, and so keep their initial values."""
+        indices = self.maps[len(self.inputs) + number]
+        return not all(isinstance(i, AffineDimExpr) for i in indices) or len(set(indices)) < len(indices)
 
 
 def structured(op: Operation) -> Structured | None:

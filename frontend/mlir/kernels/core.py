@@ -132,7 +132,7 @@ class Kernel(Values):
         starts: list[Place | tir.ConstOp | None] = [None] * len(s.outputs)
         outputs = [self.places[v] for v in s.outputs if v in self.places]
         if op.results:
-            outputs = self._results(op, s.outputs, s.updates, starts)
+            outputs = self._results(op, s, starts)
 
         def outer(e: Expressions, value: SSAValue) -> SSAValue:
             with self.inside(e.block):
@@ -160,17 +160,18 @@ class Kernel(Values):
         """Return whether an operation is on vectors: no block is scheduled for a few elements."""
         return any(isinstance(v.type, VectorType) for v in (*op.operands, *op.results))
 
-    def _results(
-        self, op: Operation, outputs: Sequence[SSAValue], updates: bool, starts: list[Place | tir.ConstOp | None]
-    ) -> list[Place]:
-        """Allocate the results of an operation on arrays; note the initial values of `outputs` in `starts`."""
+    def _results(self, op: Operation, s: Structured, starts: list[Place | tir.ConstOp | None]) -> list[Place]:
+        """Allocate the results of an operation on arrays; note the initial values of its outputs in `starts`."""
         made: list[Place] = []
-        for number, (output, result) in enumerate(zip(outputs, op.results, strict=True)):
+        for number, (output, result) in enumerate(zip(s.outputs, op.results, strict=True)):
             if output in op.operands and self.reusable(output, op):
                 buffer = self.buffers[output]
             else:
                 buffer = self.alloc(self.dims[output], element_of(result))
-                starts[number] = self.places[output] if updates and output in self.places else None
+                if s.is_part(number):
+                    self.copy(self.dims[output], self.places[output], direct(buffer))
+                elif s.updates and output in self.places:
+                    starts[number] = self.places[output]
             self.new_buffer(result, buffer, owned=True)
             made.append(direct(buffer))
         if any(start is not None for start in starts) and any(start is None for start in starts):

@@ -14,6 +14,7 @@ from tirax.driver.build import build
 from tirax.frontend.mlir import from_mlir
 from tirax.ir.verification.verify import verify_module
 from tirax.script import parse_mlir
+from tirax.script.mlir_text import MLIRSyntaxError
 
 DRAW = np.random.default_rng(0)
 
@@ -100,6 +101,115 @@ func.func @main(%a: tensor<5x7xf32>) -> tensor<7x5xf32> {
         (a / a.sum(1, keepdims=True)).T,
         a,
     )
+
+
+GENERIC = """
+func.func @main(%a: tensor<{a}>, %o: tensor<{o}>) -> tensor<{o}> {{
+  {setup}
+  %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = [{kinds}]}}
+    ins(%a : tensor<{a}>) outs({start} : tensor<{o}>) {{
+  ^bb0(%x: {e}, %y: {e}):
+    {body}
+  }} -> tensor<{o}>
+  func.return %r : tensor<{o}>
+}}"""
+
+
+@pytest.mark.parametrize("start", ["given", "constant"])
+@pytest.mark.parametrize(
+    ("index", "shape", "place"),
+    [
+        ("d0 + 1", (7,), np.s_[1:6]),
+        ("d0 * 2", (10,), np.s_[0:9:2]),
+        ("-d0 + 4", (7,), np.s_[4::-1]),
+        ("1, d0", (3, 5), np.s_[1]),
+        ("d0, d0", (5, 5), (np.arange(5), np.arange(5))),
+    ],
+)
+@pytest.mark.parametrize("reads", [True, False])
+def test_elements_that_no_index_reaches_stay(index: str, shape: Any, place: Any, reads: bool, start: str) -> None:
+    a, o = draw(5), draw(*shape)
+    kind = f"tensor<{_type(shape)}>"
+    setup = f"%c = arith.constant 3.0 : f32\n%f = linalg.fill ins(%c : f32) outs(%o : {kind}) -> {kind}"
+    text = GENERIC.format(
+        a="5xf32", o=_type(shape), e="f32", kinds='"parallel"', start="%o" if start == "given" else "%f",
+        maps=f"affine_map<(d0)->(d0)>, affine_map<(d0)->({index})>",
+        setup="" if start == "given" else setup,
+        body="%s = arith.addf %x, %y : f32\nlinalg.yield %s : f32" if reads else "linalg.yield %x : f32",
+    )  # fmt: skip
+    expected = o.copy() if start == "given" else np.full_like(o, 3)
+    expected[place] = a + expected[place] if reads else a
+    check(text, expected, a, o)
+
+
+def _type(shape: tuple[int, ...]) -> str:
+    return "x".join(map(str, shape)) + "xf32"
+
+
+def test_sums_of_diagonals_of_a_part() -> None:
+    a, o = draw(4, 5), draw(6)
+    text = GENERIC.format(
+        a="4x5xf32", o="6xf32", e="f32", kinds='"reduction", "parallel"', setup="", start="%o",
+        maps="affine_map<(d0,d1)->(d0,d1)>, affine_map<(d0,d1)->(d1 + 1)>",
+        body="%s = arith.addf %x, %y : f32\nlinalg.yield %s : f32",
+    )  # fmt: skip
+    expected = o.copy()
+    expected[1:] += a.sum(0)
+    check(text, expected, a, o)
+
+
+def test_a_generic_operation_with_several_results() -> None:
+    a = draw(5, 7)
+    text = """
+func.func @main(%a: tensor<?x7xf32>, %m: tensor<?xf32>, %i: tensor<?xi64>) -> (tensor<?xf32>, tensor<?xi64>) {
+  %r:2 = linalg.generic {indexing_maps = [affine_map<(d0,d1)->(d0,d1)>, affine_map<(d0,d1)->(d0)>,
+    affine_map<(d0,d1)->(d0)>], iterator_types = ["parallel", "reduction"]}
+    ins(%a : tensor<?x7xf32>) outs(%m, %i : tensor<?xf32>, tensor<?xi64>) {
+  ^bb0(%x: f32, %best: f32, %at: i64):
+    %j = linalg.index 1 : index
+    %k = arith.index_cast %j : index to i64
+    %more = arith.cmpf ogt, %x, %best : f32
+    %b:2 = scf.if %more -> (f32, i64) {
+      scf.yield %x, %k : f32, i64
+    } else {
+      scf.yield %best, %at : f32, i64
+    }
+    linalg.yield %b#0, %b#1 : f32, i64
+  } -> (tensor<?xf32>, tensor<?xi64>)
+  func.return %r#0, %r#1 : tensor<?xf32>, tensor<?xi64>
+}"""
+    again = str(parse_mlir(str(parse_mlir(text))))
+    assert "-> (tensor<?xf32>, tensor<?xi64>)" in again
+    greatest, at = build(from_mlir(parse_mlir(again)))["main"](a, np.full(5, -9, "f"), np.zeros(5, "int64"))
+    np.testing.assert_array_equal(greatest, a.max(1))
+    np.testing.assert_array_equal(at, a.argmax(1))
+
+
+def test_indices_as_elements() -> None:
+    text = """
+func.func @main(%o: tensor<4xindex>, %t: tensor<4xi1>) -> (tensor<4xindex>, tensor<4xi1>) {
+  %c = arith.constant 3 : index
+  %f = linalg.fill ins(%c : index) outs(%o : tensor<4xindex>) -> tensor<4xindex>
+  %r:2 = linalg.generic {indexing_maps = [affine_map<(d0)->(d0)>, affine_map<(d0)->(d0)>],
+    iterator_types = ["parallel"]} outs(%f, %t : tensor<4xindex>, tensor<4xi1>) {
+  ^bb0(%x: index, %y: i1):
+    %i = linalg.index 0 : index
+    %s = arith.addi %x, %i : index
+    %odd = arith.index_castui %s : index to i1
+    linalg.yield %s, %odd : index, i1
+  } -> (tensor<4xindex>, tensor<4xi1>)
+  func.return %r#0, %r#1 : tensor<4xindex>, tensor<4xi1>
+}"""
+    numbers, odd = build(from_mlir(parse_mlir(text)))["main"](np.zeros(4, "int64"), np.zeros(4, bool))
+    assert (numbers.tolist(), odd.tolist()) == ([3, 4, 5, 6], [True, False, True, False])
+
+
+@pytest.mark.parametrize("attributes", ["{}", '{indexing_maps = [], iterator_types = ["sideways"]}'])
+def test_a_generic_operation_without_its_maps_is_an_error(attributes: str) -> None:
+    with pytest.raises(MLIRSyntaxError, match="expected indexing_maps|unknown iterator type"):
+        parse_mlir(
+            f"func.func @f(%o: tensor<4xf32>) {{\n linalg.generic {attributes} outs(%o : tensor<4xf32>) {{}}\n}}"
+        )
 
 
 def test_slices_and_padding() -> None:
