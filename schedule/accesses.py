@@ -172,6 +172,15 @@ def set_type(buffer: SSAValue, new: BufferType) -> None:
     if isinstance(owner, tir.MatchBufferOp | tir.DeclBufferOp | tir.AllocConstOp):
         fail("the buffer is neither a parameter nor allocated in a block", owner)
     buffer._type = new  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+    retype_addresses(buffer)
+
+
+def retype_addresses(buffer: SSAValue) -> None:
+    """Give the addresses of a buffer the type that belongs to its dtype and scope."""
+    for use in buffer.uses:
+        if isinstance(use.operation, tir.BufferDataOp):
+            address = use.operation.result
+            address._type = tir.address_type(buffer)  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
 
 
 def change_type(buffer: SSAValue, **changed: Attribute) -> None:
@@ -182,6 +191,7 @@ def change_type(buffer: SSAValue, **changed: Attribute) -> None:
 def change_window(window: SSAValue, **changed: Attribute) -> None:
     """Change some parameters of a window's type, after those of its buffer."""
     window._type = _changed(window, changed)  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue]
+    retype_addresses(window)
 
 
 def _changed(buffer: SSAValue, changed: Mapping[str, Attribute]) -> BufferType:

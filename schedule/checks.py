@@ -106,8 +106,13 @@ def within(index: SymExpr, extent: SymExpr) -> tuple[SymExpr, SymExpr]:
     return OPS["le"](Const(0, index.dtype), index), OPS["lt"](index, extent)
 
 
-def holds(condition: SymExpr, loops: Sequence[tir.ForOp], analyzer: Analyzer | None = None) -> bool:
-    """Return whether a condition provably holds in `loops`, outermost first."""
+def holds(
+    condition: SymExpr,
+    loops: Sequence[tir.ForOp],
+    analyzer: Analyzer | None = None,
+    around: Ranges | None = None,
+) -> bool:
+    """Return whether a condition provably holds in `loops`, outermost first; `around` are variables outside of them."""
     known = analyzer or analyzer_of(loops)
     if known.can_prove(condition):
         return True
@@ -115,6 +120,7 @@ def holds(condition: SymExpr, loops: Sequence[tir.ForOp], analyzer: Analyzer | N
     if slack is None:
         return False
     ends = {st.loop_expr(lp): (st.min_of(lp), st.min_of(lp) + st.extent_of(lp) - 1) for lp in reversed(loops)}
+    ends |= {v: (least, least + extent - 1) for v, (least, extent) in reversed(list((around or {}).items()))}
     return known.can_prove(OPS["le"](Const(0, slack.dtype), least_of(slack, ends)))
 
 

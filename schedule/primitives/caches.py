@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import cast
 
 from xdsl.dialects.builtin import IntegerType, StringAttr
@@ -19,7 +20,7 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.buffers.regions import Ends, accessed_by
 from .. import checks, predicates
 from .. import state as st
-from ..accesses import change_type
+from ..accesses import change_type, change_window, retype_addresses, windows_of
 from ..arguments import BufferIndex, nth, with_index
 from ..registry import primitive
 from ..rewrite import Insert, allocate, before, conjunction, empty_block, insert_nest, new_loop, refresh_regions
@@ -43,9 +44,9 @@ def cache_read(
 
     All readers in the scope use the copy, or only `consumer_blocks`. The copy is inserted before the first of them,
     in the innermost loop that also contains the block that writes the buffer, or at the beginning of the scope if
-    the buffer is not written. Returns the copying block. Raises `ScheduleError` if the index is out of range, if
-    several blocks or `block` itself write the buffer, if a consumer does not read it, or if a consumer precedes the
-    write.
+    the buffer is not written, or only after all of them. Returns the copying block. Raises `ScheduleError` if the
+    index is out of range, if several blocks or `block` itself write the buffer, if a consumer does not read it, or
+    if some consumers precede the write.
     """
     buffer = nth(block, st.buffers_read(block), read_buffer_index, "reads")
     scope = st.scope_of(block)
@@ -54,9 +55,9 @@ def cache_read(
         fail("the block writes what it reads", block)
     outside = [b for b in _blocks(scope) if writer is None or not writer.is_ancestor(b)]
     readers = _selected_readers([b for b in outside if buffer in st.buffers_read(b)], consumer_blocks)
-    if writer is None:
+    if writer is None or _all_precede(scope, readers, writer):
         own, region = None, _region_of(scope, buffer)
-        place: Operation | None = st.children(st.body_of(scope))[0]
+        place: Operation | None = _first_statement(scope)
     else:
         if not _comes_before(scope, writer, readers):
             fail("a consumer stands before what is written", writer, *readers)
@@ -90,7 +91,7 @@ def cache_write(
     buffer = nth(block, st.buffers_written(block), write_buffer_index, "writes")
     scope = st.scope_of(block)
     _only_writer(scope, buffer)
-    if buffer in st.buffers_read(block):
+    if buffer in st.buffers_read(block) and not _written_first(block, buffer):
         fail("the block reads what it writes", block)
     checks.require_reduced_in_scope(block)
     readers = [b for b in st.blocks_below(scope) if b is not block and buffer in st.buffers_needed(b)]
@@ -109,6 +110,30 @@ def cache_write(
 def _is_of(scope: BlockLike, buffer: SSAValue) -> bool:
     """Return whether each run of a scope has its own instance of a buffer, so that unwritten elements are undefined."""
     return isinstance(buffer.owner, tir.AllocBufferOp) and buffer.owner.parent_op() is scope
+
+
+def _written_first(block: tir.BlockOp, buffer: SSAValue) -> bool:
+    """Return whether a block reads only those elements of a buffer that a block in it has written before.
+
+    The writer is a nest of loops of its own, without conditions, that skips no element.
+    """
+    users = [b for b in _blocks(block) if buffer in st.buffers_needed(b) or buffer in st.buffers_written(b)]
+    writers = [b for b in users if buffer in st.buffers_written(b)]
+    readers = [b for b in users if b not in writers]
+    if len(writers) != 1 or buffer in st.buffers_read(writers[0]) or not _comes_before(block, writers[0], readers):
+        return False
+    (writer,) = writers
+    nests = [_statement_in(block, b) for b in (writer, *readers)]
+    if nests[0] in nests[1:] or predicates.require_stored(writer, buffer, "the block reads what it writes", nests[0]):
+        return False
+    _check_no_gaps(writer, buffer)
+    written = accessed_by(nests[:1])[1][buffer]
+    return None not in written and all(accessed_by([nest])[0][buffer] == written for nest in nests[1:])
+
+
+def _statement_in(scope: BlockLike, block: tir.BlockOp) -> Operation:
+    """Return the statement of a scope that contains a block."""
+    return next(op for op in (block, *st.ancestors(block)) if op.parent_op() is scope)
 
 
 Under = Callable[[Sequence[SymExpr], Insert], list[SSAValue]]
@@ -178,6 +203,24 @@ def _selected_readers(readers: list[tir.BlockOp], consumers: Sequence[tir.BlockO
 def _comes_before(scope: BlockLike, block: tir.BlockOp, others: Sequence[tir.BlockOp]) -> bool:
     every = _blocks(scope)
     return all(every.index(b) > every.index(block) for b in others)
+
+
+def _all_precede(scope: BlockLike, readers: Sequence[tir.BlockOp], writer: tir.BlockOp) -> bool:
+    """Return whether all readers run before the writer, and not again after it."""
+    if not readers or not all(_comes_before(scope, reader, [writer]) for reader in readers):
+        return False
+    repeating = [
+        lp
+        for lp in takewhile(lambda op: op is not scope, st.ancestors(writer))
+        if isinstance(lp, tir.ForOp) and st.constant_extent(lp) != 1
+    ]
+    return not any(lp.is_ancestor(reader) for lp in repeating for reader in readers)
+
+
+def _first_statement(scope: BlockLike) -> Operation:
+    """Return the first statement of a scope that is no declaration of a buffer."""
+    statements = st.children(st.body_of(scope))
+    return next((op for op in statements if not isinstance(op, tir.DeclBufferOp)), statements[0])
 
 
 def _meeting(scope: BlockLike, block: tir.BlockOp, others: Sequence[tir.BlockOp]) -> tuple[Operation, Operation | None]:
@@ -321,9 +364,9 @@ def copy_loops(
         far_ends = zip(offsets, values, cast(BufferType, moved.type).dims, strict=False)
         far_ends = [(o + value, end) for o, value, end in far_ends if o.constant is None]
         moving += [c for index, end in far_ends for c in checks.within(index, end)]
-    nest = [*around, *loops]
-    known = _known(nest, offsets)
-    bounds = [build(c) for c in moving if not checks.holds(c, nest, known)]
+    nest, outside = [*around, *loops], _iterators_in(offsets)
+    known = checks.analyzer_with(outside, checks.analyzer_of(nest))
+    bounds = [build(c) for c in moving if not checks.holds(c, nest, known, outside)]
     element = [value + offset for value, offset in zip(values, offsets, strict=True)] if offsets else values
     out = empty_block(name, iters, [f"v{k}" for k in range(len(iters))], conjunction(bounds, place))
     conditions = [] if under is None else under(element, place)
@@ -339,13 +382,13 @@ def copy_loops(
     return out
 
 
-def _known(loops: Sequence[tir.ForOp], exprs: Sequence[SymExpr]) -> Analyzer:
-    """Return an analyzer that knows the variables of loops, and the iterators of blocks in the expressions."""
-    out = checks.analyzer_of(loops)
+def _iterators_in(exprs: Sequence[SymExpr]) -> checks.Ranges:
+    """Return the iterators of blocks in expressions, with their domains."""
+    out: checks.Ranges = {}
     for var in (v for e in exprs for v in e.free_vars()):
         owner = var.value.owner.parent_op() if isinstance(var.value, BlockArgument) else None
         if isinstance(owner, tir.BlockOp):
-            checks.analyzer_with({var: checks.iter_ranges(owner)[var]}, out)
+            out[var] = checks.iter_ranges(owner)[var]
     return out
 
 
@@ -358,6 +401,7 @@ def replace_buffer(block: Operation, old: SSAValue, new: SSAValue, offsets: Sequ
                 op.operands[k] = new
                 if shifting:
                     _shift(op, k + 1, offsets)
+    retype_addresses(new)
 
 
 def _shift(op: Operation, first: int, offsets: Sequence[SymExpr]) -> None:
@@ -377,12 +421,16 @@ def _shift(op: Operation, first: int, offsets: Sequence[SymExpr]) -> None:
 def set_scope(state: State, block: tir.BlockOp, buffer_index: BufferIndex, storage_scope: str) -> None:
     """Change the storage scope of the buffer that `block` writes at `buffer_index`.
 
-    A -> A_local: the buffer is renamed after its scope. Raises `ScheduleError` if it is a parameter.
+    A -> A_local: the buffer and its windows are renamed after their scope. Raises `ScheduleError` if it is a parameter.
     """
     buffer = nth(block, st.buffers_written(block), buffer_index, "writes")
     if cast(BufferType, buffer.type).scope.data == storage_scope:
         return
     if not isinstance(buffer.owner, tir.AllocBufferOp):
         fail("the buffer is a parameter of the function", block)
+    windows = windows_of(buffer)
     change_type(buffer, scope=StringAttr(storage_scope))
-    set_name(buffer, f"{name_of(buffer)}_{storage_scope.replace('.', '_')}")
+    for window in windows:
+        change_window(window, scope=StringAttr(storage_scope))
+    for renamed in (buffer, *windows):
+        set_name(renamed, f"{name_of(renamed)}_{storage_scope.replace('.', '_')}")

@@ -112,14 +112,14 @@ def _cache(block: tir.BlockOp, target: SSAValue, storage_scope: str, mapping: In
     places = mapping.apply([sym_expr_of(v) for v in block.iter_vars])
     iters = _used_iters(block, indices)
     _check_same_iters(block, indices, places)
-    scope, own = st.scope_of(block), statement_of(block)
+    scope = st.scope_of(block)
+    own = _own_statement(block, target, side)
     shape = _shape(block, mapping, list(iters))
     new = allocate_like(scope, target, storage_scope, None, shape)
-    _check_alone(block, own, target, side)
     conditions = _written_under(block, target) if side == "write" else []
     stage = _Stage(block, target, new, indices, list(iters), places)
     place = _place_of_read(own, scope, target) if side == "read" else rw.after(own)
-    insert, rows, predicate = _loops_of(block, list(iters), place, conditions)
+    insert, rows, predicate = _loops_of(block, own, list(iters), place, conditions)
     names = [str(name_of(v) or f"v{k}") for k, v in enumerate(iters)]
     copy = stage.copy(rows, names, label(new), side, insert, predicate)
     stage.use_copy()
@@ -282,10 +282,33 @@ def statement_of(block: tir.BlockOp) -> Operation:
     return next(op for op in (block, *st.ancestors(block)) if op.parent_op() is scope)
 
 
+def _own_statement(block: tir.BlockOp, buffer: SSAValue, side: str) -> Operation:
+    """Return the outermost statement around a block without other users of the buffer, which run before or after it.
+
+    The copy is beside it, in the loops that it shares with them. Raises `ScheduleError` if these are steps of a
+    reduction, whose result would be copied before it is complete.
+    """
+    own = statement_of(block)
+    while own is not block and _users(block, own, buffer, side):
+        own = next(op for op in (block, *st.ancestors(block)) if op.parent_op() is own)
+    shared = {st.loop_expr(lp) for lp in st.loops_above(own)}
+    steps = [b for kind, b in zip(block.kinds, checks.bindings_of(block), strict=True) if kind is IterKind.REDUCE]
+    if side == "write" and any(v in shared for b in steps for v in b.free_vars()):
+        _check_alone(block, statement_of(block), buffer, side)
+    return own
+
+
 def _check_alone(block: tir.BlockOp, own: Operation, buffer: SSAValue, side: str) -> None:
     """Reject a block if another one in the same loops would have to run between the copy and the block."""
+    others = _users(block, own, buffer, side)
+    if others:
+        fail("a block in the same loops uses the buffer, too", block, *others)
+
+
+def _users(block: tir.BlockOp, own: Operation, buffer: SSAValue, side: str) -> list[tir.BlockOp]:
+    """Return the other blocks in a statement that write a buffer, or if `block` writes it, use it."""
     kinds = tir.WritesOp if side == "read" else tir.RegionOp
-    others = [
+    return [
         b
         for b in own.walk()
         if isinstance(b, tir.BlockOp)
@@ -296,8 +319,6 @@ def _check_alone(block: tir.BlockOp, own: Operation, buffer: SSAValue, side: str
             or (side == "write" and buffer in st.buffers_needed(b))
         )
     ]
-    if others:
-        fail("a block in the same loops uses the buffer, too", block, *others)
 
 
 def _place_of_read(own: Operation, scope: BlockLike, buffer: SSAValue) -> rw.Insert:
@@ -308,22 +329,24 @@ def _place_of_read(own: Operation, scope: BlockLike, buffer: SSAValue) -> rw.Ins
 
 
 def _loops_of(
-    block: tir.BlockOp, iters: Sequence[SSAValue], insert: rw.Insert, conditions: Sequence[SSAValue]
+    block: tir.BlockOp, own: Operation, iters: Sequence[SSAValue], insert: rw.Insert, conditions: Sequence[SSAValue]
 ) -> tuple[rw.Insert, list[SSAValue], SSAValue | None]:
-    """Copy the loops that drive some iterators as serial loops by `insert`.
+    """Copy the loops from `own` on that drive some iterators as serial loops by `insert`.
 
     Returns the insertion point in the innermost one, the bindings of the iterators there, and the parts of the
     predicate that depend on these loops, which must include all `conditions`.
     """
     bindings = dict(zip(block.iter_vars, block.bindings, strict=True))
     used = {v for i in iters for v in sym_expr_of(bindings[i]).free_vars()}
-    needed = [lp for lp in st.loops_above(block) if st.loop_expr(lp) in used]
-    if not needed:
+    driving = [lp for lp in st.loops_above(block) if st.loop_expr(lp) in used]
+    if not driving:
         fail("no loop drives what the block accesses", block)
+    shared = st.loops_above(own)
+    needed = [lp for lp in driving if lp not in shared]
     insert, mapping = rw.copied_loops(needed, insert, serial=True)
     copy = Cloner(insert, mapping)
     rows = [copy(bindings[i]) for i in iters]
-    inside = [c for c in rw.conditions(block) if set(predicates.loops_of(block, c)) <= set(needed)]
+    inside = [c for c in rw.conditions(block) if set(predicates.loops_of(block, c)) <= {*needed, *shared}]
     inside = [c for c in inside if c in conditions or not predicates.buffers_of([c])]
     predicates.require_steady(block, conditions)
     for condition in conditions:

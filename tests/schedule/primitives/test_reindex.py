@@ -145,6 +145,49 @@ CHAIN = (
 )
 
 
+SHARED = (
+    HEAD
+    + """\
+    def main(A: T.Buffer((4, 8, 3), "float32"), C: T.Buffer((4, 8), "float32")):
+        B = T.alloc_buffer((4, 8))
+        for i in range(4):
+            for j, k in T.grid(8, 3):
+                with T.block("B"):
+                    vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                    with T.init():
+                        B[vi, vj] = T.float32(0)
+                    B[vi, vj] = B[vi, vj] + A[vi, vj, vk]
+            for j in range(8):
+                with T.block("C"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    C[vi, vj] = B[vi, vj] + T.float32(1)
+"""
+)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [read("C", 0, "shared", lambda i, j: (j, i)), write("B", 0, "local", lambda i, j, k: (j, i))],
+)
+def test_copies_in_shared_loops(steps) -> None:
+    """The writer and the reader share a loop: the copy is between them, in that loop."""
+    module = from_source(SHARED)
+    sch = Schedule(module, debug_mask="all")
+    steps(sch)
+    copy = next(name for name in ("B_shared", "B_local") if f'T.block("{name}")' in sch.mod.script())
+    assert len(sch.get_loops(copy)) == 2 and sch.mod.script().count("for i in range(4)") == 1
+    assert_same_meaning(module.op, sch.mod.op)
+
+
+def test_an_incomplete_sum_is_not_copied() -> None:
+    source = SHARED.replace(
+        "for i in range(4):\n            for j, k in T.grid(8, 3):",
+        "for k, i in T.grid(3, 4):\n            for j in range(8):",
+    )
+    with pytest.raises(ScheduleError):
+        write("B", 0, "local", lambda i, j, k: (j, i))(Schedule(from_source(source)))
+
+
 def one(body: str) -> str:
     return ONE.replace("BODY", body)
 
