@@ -108,7 +108,7 @@ def reference(op: linalg.GenericOp, known: Mapping[SSAValue, Known]) -> list[Kno
                 into[place] = spread if place else spread.reshape(())
             folds.count(number, place, values)
     if not all(parallel):
-        outs = [Known(out.data, out.sure & ok) for out, ok in zip(outs, folds.exact(), strict=True)]
+        outs = [Known(out.data, np.asarray(out.sure & ok)) for out, ok in zip(outs, folds.exact(), strict=True)]
     return outs
 
 

@@ -132,15 +132,9 @@ def _generic(op: linalg.GenericOp) -> Structured:
     kinds = [str(kind.data) for kind in op.iterator_types]
     block = op.body.block
     outs = block.args[len(op.inputs) :]
-    return Structured(
-        "generic",
-        list(op.inputs),
-        list(op.outputs),
-        ["parallel" not in kind for kind in kinds],
-        maps,
-        _body(block),
-        any(v.uses for v in outs),
-    )
+    reductions = ["parallel" not in kind for kind in kinds]
+    updates = any(v.uses for v in outs) or any(reductions)  # a reduction of nothing leaves what was there
+    return Structured("generic", list(op.inputs), list(op.outputs), reductions, maps, _body(block), updates)
 
 
 def _reduce(op: linalg.ReduceOp) -> Structured:

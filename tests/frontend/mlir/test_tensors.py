@@ -158,6 +158,16 @@ def test_sums_of_diagonals_of_a_part() -> None:
     check(text, expected, a, o)
 
 
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_reduction_that_does_not_read_its_output(count: int) -> None:
+    a, o = draw(4, count), draw(4)
+    text = GENERIC.format(
+        a="4x?xf32", o="4xf32", e="f32", kinds='"parallel", "reduction"', setup="", start="%o",
+        maps="affine_map<(d0,d1)->(d0,d1)>, affine_map<(d0,d1)->(d0)>", body="linalg.yield %x : f32",
+    )  # fmt: skip
+    check(text, a[:, -1] if count else o, a, o)
+
+
 def test_a_generic_operation_with_several_results() -> None:
     a = draw(5, 7)
     text = """
