@@ -154,8 +154,6 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
         **dict.fromkeys(
             ("is_ampere_or_newer", "requires_nvcc_version", "requires_rpc", "uses_gpu", "skip_if_wheel_test"), _DEVICES
         ),
-        "check_bool_expr_is_true": "dialects.sym.analyzer proves such things",
-        "check_int_constraints_trans_consistency": "of TVM's solver of constraints",
     },
 }
 """The reason and the replacement, by module and name."""

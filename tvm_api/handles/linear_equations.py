@@ -8,18 +8,16 @@ from typing import Any
 
 from xdsl.dialects.builtin import IntegerType
 
-from ...diagnostics import TiraxError
 from ...dialects.dtypes import bit_width, is_unsigned
-from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import SymExpr, Var
+from ...dialects.sym.expr import SymExpr
 from ...dialects.sym.linear import linear_in
-from ...dialects.sym.operators import ge, lt
+from ...handles.array import Array
 from ...handles.tir.domains import Range
-from ...handles.tir.prim_expr import ExprLike, PrimExpr, const
-from ...handles.tir.variables import Var as VarView
+from ...handles.tir.prim_expr import ExprLike, PrimExpr, const, convert
 from .arith.analyzer import IntervalSet, IntSet, domain_of
-from .arith.ranges import ends_of, to_sym, to_view, variable
-from .solver import clip_bounds, deduced_set, solved
+from .arith.ranges import to_sym, to_view, variable
+from .linear_systems import solve
+from .solver import clip_bounds, deduced_set
 
 
 def detect_linear_equation(expr: ExprLike, var_list: Sequence[PrimExpr]) -> list[PrimExpr]:
@@ -55,13 +53,21 @@ def deduce_bound(
     return IntSet.of(deduced_set(variable(var), to_sym(cond), domain_of(hint_map), domain_of(relax_map)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IntConstraints:
     """Variables, their ranges, and relations between them."""
 
-    variables: list[PrimExpr]
-    ranges: dict[PrimExpr, Range] = field(default_factory=dict[PrimExpr, Range])
-    relations: list[PrimExpr] = field(default_factory=list[PrimExpr])
+    variables: Sequence[PrimExpr] = ()
+    ranges: Mapping[PrimExpr, Range] = field(default_factory=dict[PrimExpr, Range])
+    relations: Sequence[PrimExpr] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variables", Array(self.variables or ()))
+        object.__setattr__(self, "ranges", dict(self.ranges or {}))
+        object.__setattr__(self, "relations", Array(self.relations or ()))
+
+    def __repr__(self) -> str:
+        return f"IntConstraints({self.variables}, {self.ranges}, {self.relations})"
 
 
 @dataclass(frozen=True)
@@ -79,32 +85,22 @@ class IntConstraintsTransform:
 def solve_linear_equations(
     equations: Any, variables: Sequence[PrimExpr] | None = None, ranges: Mapping[Any, Range] | None = None
 ) -> IntConstraintsTransform:
-    """Return the integer solutions of linear equations, in terms of new free variables.
+    """Return the integer solutions of linear equations, in terms of new free variables, `n0`, `n1`, ….
 
-    The ranges of the old variables become relations of the new ones. Raises `TiraxError` if an equation is not
-    linear in the variables with constant coefficients.
+    What the ranges of the old variables say, beyond the inferred ranges of the new ones, becomes relations, as do
+    relations that are no linear equations with constant factors. Without a solution the only relation is false.
+    `equations` may be `IntConstraints`, which have the variables and the ranges.
     """
-    equation_list = list(equations) if isinstance(equations, Sequence) else [equations]
-    exprs = [to_sym(e) for e in equation_list]
-    unknowns = (
-        [variable(v) for v in variables] if variables else list(dict.fromkeys(v for e in exprs for v in e.free_vars()))
-    )
-    solution = solved(exprs, unknowns)
-    if solution is None:
-        raise TiraxError(
-            "not linear equations with constant factors", expected="e.g. x * 2 + y == n", found=equation_list
-        )
-    fresh: dict[Var, SymExpr] = {v: to_sym(VarView(str(v), v.dtype)) for v in solution.free}
-    values = {v: e.substitute(fresh) for v, e in solution.values.items()}
-    limits: list[SymExpr] = list(solution.conditions)
-    for v, (first, extent) in ((variable(v), ends_of(r)) for v, r in (ranges or {}).items()):
-        limits += [ge(values[v] - first, 0), lt(values[v] - first, extent)]
-    known = Analyzer()
-    relations = [to_view(e) for e in map(known.simplify, limits) if e.constant != 1]
-    new = [to_view(fresh[v]) for v in solution.free]
-    return IntConstraintsTransform(
-        IntConstraints([to_view(v) for v in unknowns], dict(ranges or {}), [to_view(e) for e in exprs]),
-        IntConstraints(new, {}, relations),
-        {to_view(v): to_view(e) for v, e in values.items()},
-        {to_view(fresh[v]): to_view(e) for v, e in solution.free_values.items()},
-    )
+    system = _constraints(equations, variables, ranges)
+    solved = solve(system.relations, system.variables, system.ranges, detect_linear_equation)
+    target = IntConstraints(solved.variables, solved.ranges, solved.relations)
+    return IntConstraintsTransform(system, target, solved.old, solved.new)
+
+
+def _constraints(
+    relations: Any, variables: Sequence[PrimExpr] | None, ranges: Mapping[Any, Range] | None
+) -> IntConstraints:
+    if isinstance(relations, IntConstraints):
+        return relations
+    listed = list(relations) if isinstance(relations, Sequence) else [relations]
+    return IntConstraints(list(variables or ()), dict(ranges or {}), [convert(e) for e in listed])

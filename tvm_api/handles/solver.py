@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from ...dialects.sym.analyzer import Analyzer
-from ...dialects.sym.expr import Const, Op, SymExpr, Var, floordiv, floormod, mul, sum_of, terms_of
+from ...dialects.sym.expr import Const, Op, SymExpr, Var, floordiv, mul, terms_of
 from ...dialects.sym.int_set import EVERYTHING, NOTHING, SymInterval, values_of, within
 from ...dialects.sym.linear import conjuncts, linear_in, not_negative
-from ...dialects.sym.operators import OPS, eq
+from ...dialects.sym.operators import OPS
 from ...dialects.sym.relations import slope_in
 
 Limits = tuple[SymExpr | None, SymExpr | None]
@@ -105,110 +104,3 @@ def _sides(condition: SymExpr) -> list[SymExpr | None]:
         difference = condition.args[0] - condition.args[1]
         return [difference, -difference]
     return [not_negative(condition)]
-
-
-@dataclass(frozen=True)
-class Solution:
-    """The integer solutions of linear equations: each variable in terms of free ones, and vice versa."""
-
-    free: tuple[Var, ...]
-    values: dict[Var, SymExpr]
-    free_values: dict[Var, SymExpr]
-    conditions: tuple[SymExpr, ...]
-    """The conditions for the existence of a solution."""
-
-
-def solved(equations: Sequence[SymExpr], variables: Sequence[Var], prefix: str = "n") -> Solution | None:
-    """Return the integer solutions of equations with constant factors; None if one has another form.
-
-    The variables are transformed, `x = U y` with U unimodular, until each equation determines one y.
-    """
-    rows: list[list[int]] = []
-    rests: list[SymExpr] = []
-    for equation in equations:
-        linear = _equation(equation, variables)
-        if linear is None:
-            return None
-        rows.append(linear[0])
-        rests.append(-linear[1])
-    change, back = _identity(len(variables)), _identity(len(variables))
-    pivots = _echelon(rows, change, back)
-    values, conditions = _determined(rows, rests, pivots)
-    dtype = variables[0].dtype
-    free = [k for k in range(len(variables)) if k not in values]
-    names = tuple(Var(f"{prefix}{i}", dtype) for i in range(len(free)))
-    values |= dict(zip(free, names, strict=True))
-    solution = {v: sum_of([(values[k], c) for k, c in enumerate(change[i])], 0, dtype) for i, v in enumerate(variables)}
-    inverse = {
-        name: sum_of([(v, back[k][i]) for i, v in enumerate(variables)], 0, dtype)
-        for name, k in zip(names, free, strict=True)
-    }
-    return Solution(names, solution, inverse, tuple(conditions))
-
-
-def _equation(e: SymExpr, variables: Sequence[Var]) -> tuple[list[int], SymExpr] | None:
-    if not isinstance(e, Op) or e.kind != "eq":
-        return None
-    linear = linear_in(e.args[0] - e.args[1], variables)
-    if linear is None:
-        return None
-    factors = [slope.constant for slope in linear[0]]
-    known = [f for f in factors if f is not None]
-    return (known, linear[1]) if len(known) == len(factors) else None
-
-
-def _identity(size: int) -> list[list[int]]:
-    return [[int(i == j) for j in range(size)] for i in range(size)]
-
-
-def _echelon(rows: list[list[int]], change: list[list[int]], back: list[list[int]]) -> list[int | None]:
-    """Reduce rows to column echelon form; return the pivot position of each row, or None."""
-    pivots: list[int | None] = []
-    done = 0
-    for row in rows:
-        while sum(1 for c in row[done:] if c) > 1:
-            least = min((k for k in range(done, len(row)) if row[k]), key=lambda k: abs(row[k]))
-            for k in range(done, len(row)):
-                if k != least and row[k]:
-                    _subtract_column(rows, change, back, k, least, row[k] // row[least])
-        at = next((k for k in range(done, len(row)) if row[k]), None)
-        if at is not None:
-            for matrix in (rows, change):
-                for line in matrix:
-                    line[at], line[done] = line[done], line[at]
-            back[at], back[done] = back[done], back[at]
-            done += 1
-        pivots.append(None if at is None else done - 1)
-    return pivots
-
-
-def _subtract_column(
-    rows: list[list[int]], change: list[list[int]], back: list[list[int]], k: int, other: int, times: int
-) -> None:
-    for matrix in (rows, change):
-        for line in matrix:
-            line[k] -= times * line[other]
-    back[other] = [a + times * b for a, b in zip(back[other], back[k], strict=True)]
-
-
-def _determined(
-    rows: list[list[int]], rests: list[SymExpr], pivots: list[int | None]
-) -> tuple[dict[int, SymExpr], list[SymExpr]]:
-    """Return the transformed variables that the equations determine, and the remaining conditions."""
-    values: dict[int, SymExpr] = {}
-    conditions: list[SymExpr] = []
-    for row, rest, pivot in zip(rows, rests, pivots, strict=True):
-        left = rest - sum_of([(values[k], c) for k, c in enumerate(row) if c and k in values], 0, rest.dtype)
-        if pivot is None:
-            conditions.append(eq(left, 0))
-            continue
-        divisor = row[pivot]
-        if divisor < 0:
-            left, divisor = -left, -divisor
-        if all(c < 0 for _, c in terms_of(left)):
-            conditions.append(eq(floormod(-left, divisor), 0))
-            values[pivot] = -floordiv(-left, divisor)
-        else:
-            conditions.append(eq(floormod(left, divisor), 0))
-            values[pivot] = floordiv(left, divisor)
-    return values, [c for c in conditions if c.constant != 1]

@@ -27,6 +27,7 @@ from .._names import provide, refusing
 from ..handles.arith.analyzer import Analyzer
 from ..handles.from_script import from_source
 from ..ir import assert_structural_equal
+from .constraints import check_bool_expr_is_true, check_int_constraints_trans_consistency
 from .packed import device_test, echo
 
 # Comparing.
@@ -364,7 +365,8 @@ provide(__name__, {"utils": {"tvm_api.testing": "*"}})
 __getattr__ = refusing(__name__)
 
 __all__ = [
-    "CompareBeforeAfter", "Feature", "assert_allclose", "assert_prim_expr_equal", "check_numerical_grads",
+    "CompareBeforeAfter", "Feature", "assert_allclose", "assert_prim_expr_equal", "check_bool_expr_is_true",
+    "check_int_constraints_trans_consistency", "check_numerical_grads",
     "device_enabled", "device_test", "echo", "enabled_targets", "fixture", "main", "parameter", "parameters",
     "parametrize_targets",
     "requires_aarch64", "requires_cublas", "requires_cuda", "requires_cudnn", "requires_gpu",

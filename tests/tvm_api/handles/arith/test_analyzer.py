@@ -15,7 +15,7 @@ from tirax.dialects.sym.int_set import SymInterval, values_of
 from tirax.dialects.sym.operators import OPS, logical_and
 from tirax.handles.tir.prim_expr import less
 from tirax.tvm_api import arith, ir, te, tir
-from tirax.tvm_api.handles.solver import clip_bounds, deduced_set, solved
+from tirax.tvm_api.handles.solver import clip_bounds, deduced_set
 
 x, y, n, i, j, k = (tir.Var(name, "int32") for name in "xynijk")
 QUICK = settings(max_examples=60, deadline=None, derandomize=True)
@@ -310,49 +310,6 @@ def test_deduced_sets():
     assert int(arith.deduce_bound(i, te.all(i * 2 > 5, i < 9), {}, {}).min_value) == 3
     assert arith.deduce_bound(i, i != 4, {}, {}).is_nothing()
     assert same(arith.deduce_bound(i, i * x >= n, {x: arith.IntervalSet(1, 4)}, {}).min_value, (n + x - 1) // x)
-
-
-@QUICK
-@given(st.lists(st.lists(st.integers(-4, 4), min_size=4, max_size=4), min_size=1, max_size=3))
-def test_linear_equations_have_all_solutions(rows):
-    variables = [Var(name) for name in "abc"]
-    equations = [
-        OPS["eq"](sum((v * c for v, c in zip(variables, row, strict=False)), start=Const(0)), row[3]) for row in rows
-    ]
-    if any(e.constant is not None for e in equations):
-        return
-    actual = solved(equations, variables)
-    assert actual is not None
-    possible = all(c.constant is None or c.constant for c in actual.conditions)
-    expected = {p for p in itertools.product(range(-4, 5), repeat=3) if _holds(equations, p)}
-    if not possible:
-        assert not expected
-        return
-    for point in expected:
-        at = dict(zip("abc", point, strict=True))
-        free = {v.name: e.evaluate(at) for v, e in actual.free_values.items()}
-        assert tuple(e.evaluate(free) for e in actual.values.values()) == point
-    for free in itertools.product((-2, 0, 3), repeat=len(actual.free)):
-        at = dict(zip((v.name for v in actual.free), free, strict=True))
-        assert _holds(equations, [actual.values[v].evaluate(at) for v in variables])
-
-
-def _holds(equations, point):
-    at = dict(zip("abc", point, strict=True))
-    return all(e.evaluate(at) for e in equations)
-
-
-def test_solved_equations_by_name():
-    actual = arith.solve_linear_equations([x + y == n, x - y == 2], [x, y], {x: ir.Range(0, 8)})
-    assert not actual.dst.variables and len(actual.dst.relations) == 3
-    analyzer = arith.Analyzer()
-    with analyzer.constraint_scope(te.all(*actual.dst.relations)):
-        assert analyzer.can_prove_equal(actual.src_to_dst[x] * 2, n + 2)
-        assert analyzer.can_prove_equal(actual.src_to_dst[y] * 2, n - 2)
-    free = arith.solve_linear_equations([x * 2 + y * 4 == n], [x, y])
-    assert len(free.dst.variables) == 1 and str(n % 2 == 0) in {str(r) for r in free.dst.relations}
-    with pytest.raises(TiraxError, match="not linear"):
-        arith.solve_linear_equations([x * y == 4], [x, y])
 
 
 def test_the_analyzer_takes_symbolic_expressions_too():
