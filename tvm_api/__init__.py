@@ -81,8 +81,9 @@ provide(
             "tvm_api.handles.iter_maps.nodes": "IterMapExpr IterMark IterSplitExpr IterSumExpr",
             "tvm_api.handles.linear_equations": """
                 IntConstraints IntConstraintsTransform deduce_bound detect_clip_bound detect_linear_equation
-                solve_linear_equations
+                solve_linear_equations solve_linear_inequalities
             """,
+            "tvm_api.handles.linear_inequalities": "IntGroupBounds",
             "ir.affine.iter_map": "IterMapLevel",
         },
         "_ffi": {"runtime": "get_global_func register_func"},
@@ -98,7 +99,11 @@ provide(
                 neg_inf pos_inf union_lower_bound
             """
         },
-        "arith.int_solver": {"tvm_api.arith": "IntConstraints IntConstraintsTransform solve_linear_equations"},
+        "arith.int_solver": {
+            "tvm_api.arith": """
+                IntConstraints IntConstraintsTransform IntGroupBounds solve_linear_equations solve_linear_inequalities
+            """
+        },
         "arith.iter_affine_map": {
             "tvm_api.arith": """
                 IterMapExpr IterMapLevel IterMapResult IterMark IterSplitExpr IterSumExpr detect_iter_map

@@ -85,7 +85,6 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
     "arith": {
         "PresburgerSet": "sets are intervals of expressions: IntervalSet",
         "detect_common_subexpr": "common subexpressions are a pass: CommonSubexprElimTIR",
-        "solve_linear_inequalities": "deduce_bound and detect_clip_bound solve them for one variable",
     },
     "tir": {
         **dict.fromkeys(("DataProducer", "BufferRealize"), _TE_SCHEDULE),

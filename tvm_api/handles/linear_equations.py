@@ -16,6 +16,7 @@ from ...handles.tir.domains import Range
 from ...handles.tir.prim_expr import ExprLike, PrimExpr, const, convert
 from .arith.analyzer import IntervalSet, IntSet, domain_of
 from .arith.ranges import to_sym, to_view, variable
+from .linear_inequalities import deskewed, to_ranges
 from .linear_systems import solve
 from .solver import clip_bounds, deduced_set
 
@@ -95,6 +96,30 @@ def solve_linear_equations(
     solved = solve(system.relations, system.variables, system.ranges, detect_linear_equation)
     target = IntConstraints(solved.variables, solved.ranges, solved.relations)
     return IntConstraintsTransform(system, target, solved.old, solved.new)
+
+
+def solve_linear_inequalities(
+    equations: Any,
+    variables: Sequence[PrimExpr] | None = None,
+    ranges: Mapping[Any, Range] | None = None,
+    deskew_range: bool = False,
+) -> IntConstraints | IntConstraintsTransform:
+    """Return the ranges that linear inequalities give the variables, in which a variable may use those after it.
+
+    Relations that the ranges do not imply are kept. With `deskew_range` the solution has new variables whose ranges
+    begin at 0. Without a solution the only relation is false. `equations` may be `IntConstraints`.
+    """
+    system = _constraints(equations, variables, ranges)
+    problem = system.variables, system.ranges, system.relations, detect_linear_equation
+    never = IntConstraints([], {}, [const(False, "bool")])
+    if not deskew_range:
+        found = to_ranges(*problem)
+        return never if found is None else IntConstraints(system.variables, *found)
+    moved = deskewed(*problem)
+    if moved is None:
+        return IntConstraintsTransform(system, never, {}, {})
+    target = IntConstraints(moved.variables, moved.ranges, moved.relations)
+    return IntConstraintsTransform(system, target, moved.there, moved.back)
 
 
 def _constraints(

@@ -66,3 +66,51 @@ def test_conditions_are_checked_for_all_values():
     )
     with pytest.raises(AssertionError, match="x = 3"):
         testing.check_int_constraints_trans_consistency(wrong)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_inequalities_have_the_same_solutions(seed):
+    """As ranges they are implied by and imply the given ones; deskewed they are a bijection."""
+    rng = random.Random(100 + seed)
+    count = rng.choice([1, 2, 3])
+    variables = [te.var(f"x{k}") for k in range(count)]
+
+    def side():
+        return sum((v * rng.randint(-2, 2) for v in variables), tir.const(rng.randint(-4, 4), "int32"))
+
+    relations = [rng.choice([tir.EQ, tir.LE, tir.LT, tir.GE, tir.GT])(side(), side()) for _ in range(count)]
+    ranges = {v: ir.Range(-4, 5) for v in variables}
+    as_ranges = arith.solve_linear_inequalities(relations, variables, ranges)
+    given = tir.all(tir.const(True, "bool"), *relations)
+    if [r.constant for r in as_ranges.relations] == [False]:
+        testing.check_bool_expr_is_true(tir.Not(given), ranges)
+    else:
+        found = list(as_ranges.relations)
+        for v, r in as_ranges.ranges.items():
+            found += [v >= r.min, v < r.min + r.extent]
+        testing.check_bool_expr_is_true(tir.all(tir.const(True, "bool"), *found), ranges, given)
+        testing.check_bool_expr_is_true(given, ranges, tir.all(tir.const(True, "bool"), *found))
+    moved = arith.solve_linear_inequalities(relations, variables, ranges, deskew_range=True)
+    constant = all(int(r.min) == 0 and r.extent.constant is not None for r in moved.dst.ranges.values())
+    if moved.dst.variables and constant and len(moved.dst.ranges) == len(moved.dst.variables):
+        testing.check_int_constraints_trans_consistency(moved)
+
+
+def test_forms_of_inequalities():
+    x, y = te.var("x"), te.var("y")
+    triangle = arith.solve_linear_inequalities([x + y < 10, x >= 0, y >= 2], [x, y], {})
+    assert {str(v): str(r) for v, r in triangle.ranges.items()} == {"x": "Range(0, 10 - y)", "y": "Range(2, 10)"}
+    assert not triangle.relations
+    moved = arith.solve_linear_inequalities([x + y < 10, x >= 0, y >= 2], [x, y], {}, deskew_range=True)
+    assert [str(v) for v in moved.dst.variables] == ["x_shifted", "y_shifted"]
+    assert str(moved.src_to_dst[y]) == "y_shifted + 2"
+    never = arith.solve_linear_inequalities([x > 5, x < 3], [x], {})
+    assert [r.constant for r in never.relations] == [False]
+    product = arith.solve_linear_inequalities([x * x < 9, x >= y], [x], {})
+    assert str(product.relations[0]) in ("x >= y", "y <= x") and len(product.relations) == 2
+    group = arith.IntGroupBounds(2, [3], [], [9, x])
+    assert str(group) == "IntGroupBounds(coef=2, lower=[3], equal=[], upper=[9, x])"
+    assert str(group.find_best_range()) == "Range(2, 6)"
+    assert str(arith.IntGroupBounds.from_range(ir.Range(2, 5))) == (
+        "IntGroupBounds(coef=1, lower=[2], equal=[], upper=[4])"
+    )
