@@ -119,3 +119,50 @@ def test_a_row_alone_and_among_others(name: str) -> None:
     for n in () if name in _BY_LANES else (1, 5):
         fixed = compiled(case, n, draws)
         np.testing.assert_array_equal(bits(fixed(*(a[:n] for a in data))), bits(expected[:n]))
+
+
+QUERIES = 130
+ATTENTION: dict[str, tuple[int, int, str, str]] = {
+    "one tile of keys": (41, 32, "", F),
+    "several tiles of keys": (1300, 64, "", F),
+    "float16": (700, 64, "", H),
+    "float64": (700, 64, "", D),
+    "a causal mask": (QUERIES, 64, ', causal_mask="TopLeft"', F),
+    "heads of 80 elements": (600, 80, "", F),
+}
+"""Keys, the size of a head, further arguments, and the dtype."""
+
+
+def attention(rows: int | str, keys: int, size: int, more: str, dtype: str) -> Any:
+    source = f"""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, {rows!r}, 2, {size}), "{dtype}"), w: R.Tensor((1, {keys}, 2, {size}), "{dtype}"),
+             y: R.Tensor((1, {keys}, 2, {size}), "{dtype}")):
+        with R.dataflow():
+            gv = R.nn.attention(x, w, y{more})
+            R.output(gv)
+        return gv
+"""
+    return build(parse_source(source)).jit()["main"]
+
+
+@thinned("name", list(ATTENTION), 3)
+def test_a_query_alone_and_among_others(name: str) -> None:
+    keys, size, more, dtype = case = ATTENTION[name]
+    rng = np.random.default_rng(0)
+    x, w, y = (rng.standard_normal((1, n, 2, size)).astype(dtype) for n in (QUERIES, keys, keys))
+    symbolic = attention("n", *case)
+    expected = np.array(symbolic(x, w, y))
+    assert expected.shape == x.shape and np.isfinite(expected).all()
+    for count in (1, 2):
+        with threads(count):
+            for n in (1, 2, 7, 23, 24, 64):
+                np.testing.assert_array_equal(bits(symbolic(x[:, :n], w, y)), bits(expected[:, :n]))
+            last = [] if more else [np.array(symbolic(x[:, -1:], w, y))]
+    for alone in last:
+        np.testing.assert_array_equal(bits(alone), bits(expected[:, -1:]))
+    for n in (1, 5, 33):
+        fixed = attention(n, *case)
+        np.testing.assert_array_equal(bits(fixed(x[:, :n], w, y)), bits(expected[:, :n]))

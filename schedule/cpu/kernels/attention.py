@@ -6,24 +6,25 @@
     O[i, d] = sum(exp(score(S[i, j]) - M[i]) / L[i] * V[j, d])
         ->
     for each head, for i in N / queries:
-        m, l, o = least, 0, 0
-        for j in M / keys:
+        M, L, P = least, 0, 0
+        for j in J / keys:
             s[queries, keys] = score(sum(Q[i, k] * K[j, k]))
-            n = max(m, max(s)); c = exp(m - n); m = n
-            s = exp(s - m)
-            l = l * c + sum(s)
-            o[queries, size] = o * c + sum(s * V[j, d])
-        O[i, d] = o / l
+            m = max(s); s = exp(s - m); l = sum(s)
+            n = max(M, m); c = exp(M - n); d = exp(m - n); M = n
+            L = L * c + l * d
+            P[queries, size] = P * c + sum(s * V[j, d]) * d
+        O[i, d] = P / L
 
 `score` is the elementwise function of the sums: a scale, a bias, a mask. Masked elements have no weight, and keys
 that are masked for all queries of a tile are skipped. A query without any keys yields zeros. If all keys fit one
-tile, the correction by c is omitted.
+tile, nothing is merged.
 
-With few queries there is little to compute per key: keys and values are prefetched piece by piece. With few heads,
-too, the keys of each head are divided into parts, whose results are combined at the end:
+With few queries there is little to compute per key: keys and values are prefetched piece by piece. Copies of keys
+are transposed in registers, so that products are summed in the same order as with many queries. With few heads, too,
+the tiles of keys are spread over several threads, and merged in their order at the end:
 
-    for each head, for p in parts:  m[p], l[p], o[p] = …                    on several threads
-    for each head:                  m = max(m[p]); c[p] = exp(m[p] - m);  O[i, d] = sum(o[p] * c[p]) / sum(l[p] * c[p])
+    for each head, for t in J / keys:  m[t], l[t], o[t] = …                    on several threads
+    for each head:  M, L, P = least, 0, 0;  for t in J / keys:  merge m[t], l[t], o[t];  O[i, d] = P / L
 
 The stages of a tile (`attention_tile`) are emitted by the rules for other stages: both products by microkernels,
 with keys transposed in registers while they are copied into a panel.
@@ -49,17 +50,17 @@ from ..policy.limits import (
     CAUSAL_QUERIES,
     FEW_CAUSAL_QUERIES,
     KEYS_AHEAD,
-    KEYS_OF_PART,
+    KEYS_IN_LANES,
     KEYS_OF_PIECE,
+    MANY_HEADS,
     MAX_KEYS,
     MAX_ONLY_QUERIES,
     MIN_KEYS,
     MIN_PANEL_ROWS,
-    PARTS_OF_KEYS,
     QUERIES,
 )
 from .attention_tile import AttentionPlan, Mix, Queries, Scores, Softmax
-from .tile_stages import Write, at, begin_of, previous_value
+from .tile_stages import Write, at, previous_value
 
 
 def plan_attention(func: tir.FuncOp, machine: Machine) -> AttentionPlan | None:
@@ -73,8 +74,7 @@ def plan_attention(func: tir.FuncOp, machine: Machine) -> AttentionPlan | None:
     row, column = attention.row, attention.column
     queries = _queries(row.extent.constant, bool(reach(attention, row.expr, row.expr)[1]))
     keys = _keys(column.extent.constant, machine)
-    parts = _parts(attention, keys)
-    return AttentionPlan(attention, machine, queries, keys if parts == 1 else min(keys, KEYS_OF_PART), parts)
+    return AttentionPlan(attention, machine, queries, keys, _in_parts(attention, keys))
 
 
 def _queries(rows: int | None, ends: bool) -> int:
@@ -93,20 +93,18 @@ def _keys(columns: int | None, machine: Machine) -> int:
     return most if columns is None else max(1, min(columns, most))
 
 
-def _parts(attention: Attention, keys: int) -> int:
-    """Return the number of parts into which the keys of a head are divided; more than one if few queries use many
-    keys.
-    """
+def _in_parts(attention: Attention, keys: int) -> bool:
+    """Return whether the tiles of keys of a head are spread over threads: few queries of few heads use many keys."""
     rows, columns = attention.row.extent.constant, attention.column.extent.constant
     heads = product(it.extent for it in attention.outer).constant
     if rows is None or rows >= MIN_PANEL_ROWS or heads is None or not (columns is None or columns > keys):
-        return 1
-    return max(1, -(-PARTS_OF_KEYS // max(1, heads)))
+        return False
+    return heads < MANY_HEADS
 
 
 def emit_attention(loops: LoopBuilder, plan: AttentionPlan) -> None:
     """Emit the loops of a plan."""
-    if plan.parts > 1:
+    if plan.in_parts:
         _emit_parts(loops, plan)
         return
     row, size = plan.attention.row, plan.queries
@@ -123,9 +121,9 @@ def emit_attention(loops: LoopBuilder, plan: AttentionPlan) -> None:
 
 
 def _emit_parts(loops: LoopBuilder, plan: AttentionPlan) -> None:
-    """Emit the loops of a plan that divides the keys of a head into parts."""
+    """Emit the loops of a plan whose tiles of keys are computed independently of each other."""
     attention, dtype = plan.attention, plan.attention.row.dtype
-    extents = [*(it.extent for it in attention.outer), Const(plan.parts, dtype)]
+    extents = [*(it.extent for it in attention.outer), _rounded_up(attention.column.extent, plan.keys)]
     gathered = _Gathered.of(loops, plan, product(extents))
 
     def tile(where: Bindings) -> _Tile:
@@ -140,7 +138,7 @@ def _emit_parts(loops: LoopBuilder, plan: AttentionPlan) -> None:
         first: SymExpr = Const(0, dtype)
         for it in attention.outer:
             first = first * it.extent + Var(where[it], dtype)
-        tile(where).emit_gathered(first * plan.parts, gathered)
+        tile(where).emit_gathered(first * extents[-1], gathered)
 
     loops.loop(product(extents), part, dtype=dtype, name="part")
     loops.nest(attention.outer, {}, head)
@@ -160,7 +158,7 @@ def _part(extent: SymExpr, first: SSAValue, size: int, dtype: IntegerType) -> Sy
 
 @dataclass(frozen=True)
 class _Gathered:
-    """The results for the parts of the keys of all heads: a row each of maxima, of totals and of weighted values."""
+    """The results for the tiles of keys of all heads: a row each of maxima, of totals and of weighted values."""
 
     top: SSAValue
     total: SSAValue
@@ -168,7 +166,7 @@ class _Gathered:
 
     @classmethod
     def of(cls, loops: LoopBuilder, plan: AttentionPlan, count: SymExpr) -> _Gathered:
-        """Allocate the buffers for `count` parts."""
+        """Allocate the buffers for `count` tiles."""
         attention = plan.attention
         rows = [count, plan.queries]
         return cls(
@@ -190,84 +188,109 @@ class _Tile:
 
     def emit(self) -> None:
         """Iterate over the keys that the tile's queries may use, and store the result."""
+        begin, self.queries.end = self._reach()
         known = self.queries.attention.column.extent.constant
         if known is not None and known <= self.queries.plan.keys:
-            self._only(self._reach()[1])
+            self._only()
         else:
-            self._several(*self._reach())
-            self.queries.each_row(self.softmax.norm)
+            self._several(begin)
+            self.softmax.norm(self.softmax.merged_total)
             self.mix.store()
         self.mix.erase_unread()
 
     def emit_part(self, number: SymExpr, row: SSAValue, gathered: _Gathered) -> None:
-        """Iterate over the keys of a part, and store its results in a row. A part without keys has no `top`."""
+        """Process a tile of keys if the queries use any of it, and store its results in a row."""
         queries, softmax = self.queries, self.softmax
-        self._several(*self._reach(), number, queries.plan.parts)
+        begin, queries.end = self._reach()
+        used = maximum(minimum(queries.end - begin, self._tiles(queries.end) - number), Const(0, queries.index))
+        used = used if begin.constant == 0 else minimum(used, number + 1 - self._skipped(begin))
         parts = (
-            (softmax.before, gathered.top, queries.each),
+            (softmax.top, gathered.top, queries.each),
             (softmax.total, gathered.total, queries.each),
             (self.mix.mixed, gathered.mixed, queries.each_lane),
         )
-        for mine, kept, extents in parts:
-            self.stages.write(
-                extents,
-                lambda inner, v, mine=mine: inner.load(mine, v),
-                lambda inner, v, kept=kept: (kept, [row, *v]),
-            )
+
+        def process() -> None:
+            self._step(*self._keys_of(number))
+            for mine, kept, extents in parts:
+                self.stages.write(
+                    extents,
+                    lambda inner, v, mine=mine: inner.load(mine, v),
+                    lambda inner, v, kept=kept: (kept, [row, *v]),
+                )
+
+        queries.loops.branch_if_any(used, process)
 
     def emit_gathered(self, first: SymExpr, gathered: _Gathered) -> None:
-        """Combine the results of the parts, whose rows begin with `first`."""
+        """Merge the results for the tiles of keys, whose rows begin with `first`."""
         queries, softmax, mix = self.queries, self.softmax, self.mix
-        attention, factors, begin = queries.attention, self.scores.buffer, queries.loops.value(first)
-        parts = Const(queries.plan.parts, queries.index)
+        loops, dtype = queries.loops, queries.index
+        begin, queries.end = self._reach()
+        softmax.start()
+        mix.start()
 
-        def larger(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
-            old, other = inner.load(softmax.top, v[:1]), inner.load(gathered.top, [inner.sum(begin, v[1]), v[0]])
-            return inner.op(tir.MaxOp(old, other, nnan=True))
+        def merge(v: SSAValue) -> None:
+            row = loops.value(first + self._skipped(begin) + Var(v, dtype), dtype)
 
-        def factor(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
-            return softmax.power(inner, inner.load(gathered.top, [inner.sum(begin, v[1]), v[0]]), v[0])
+            def of(kept: SSAValue) -> Write:
+                return lambda inner, v: inner.load(kept, [row, *v])
 
-        def scaled(sums: SSAValue, kept: SSAValue) -> Write:
-            def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
-                *place, p = v
-                value = inner.load(kept, [inner.sum(begin, p), *place])
-                more = inner.op(tir.MulOp(inner.load(factors, [place[0], p]), value))
-                return inner.op(tir.AddOp(inner.load(sums, place), more))
+            softmax.merge(of(gathered.top), of(gathered.total))
+            self.stages.write(queries.each_lane, mix.merged_with(of(gathered.mixed)), at(mix.merged, 2))
 
-            return term
-
-        write, rows, total, mixed = self.stages.write, queries.each, softmax.total, mix.mixed
-        write([*rows, (parts, True)], larger, at(softmax.top, 1), begin_of(attention.top))
-        write([*rows, (parts, False)], factor, at(factors, 2))
-        write([*rows, (parts, True)], scaled(total, gathered.total), at(total, 1), begin_of(attention.total))
-        queries.each_row(softmax.norm)
-        extents, term = [*queries.each_lane, (parts, True)], scaled(mixed, gathered.mixed)
-        write(extents, term, at(mixed, 2), begin_of(attention.mix), mix.result)
+        loops.loop(self._count(begin), merge, dtype=dtype, name="part")
+        softmax.norm(softmax.merged_total)
+        mix.store()
         mix.erase_unread()
 
-    def _only(self, end: SymExpr) -> None:
+    def _only(self) -> None:
         """Emit all keys as one tile."""
-        first = self.queries.loops.value(Const(0, self.queries.index))
-        self.scores.compute(first, end)
-        self.queries.each_row(lambda i: self.softmax.only(i, end))
-        self.mix.add(first, end, begin_of(self.queries.attention.mix), self.mix.result)
+        queries, first = self.queries, self.queries.loops.value(Const(0, self.queries.index))
+        self._scores(first, queries.end)
+        self.softmax.step(queries.end)
+        self.softmax.norm(self.softmax.total)
+        self.mix.add(first, queries.end, self.mix.result)
 
-    def _several(self, begin: SymExpr, end: SymExpr, number: SymExpr | int = 0, parts: int = 1) -> None:
-        """Emit several tiles of keys; with `parts`, those of one part, which takes every `parts`-th tile."""
-        loops, keys, dtype = self.queries.loops, self.queries.plan.keys, self.queries.index
-        self.queries.end = end
+    def _several(self, begin: SymExpr) -> None:
+        """Emit several tiles of keys."""
+        loops, dtype = self.queries.loops, self.queries.index
         self.softmax.start()
         self.mix.start()
-        skipped = floordiv(begin, Const(keys, dtype))
-        left = _rounded_up(end, keys) - skipped - number
-        count = maximum(left if parts == 1 else _rounded_up(left, parts), Const(0, dtype))
 
         def tile(v: SSAValue) -> None:
-            first = loops.value(mul(add(Var(v, dtype) * parts + number, skipped), Const(keys, dtype)), dtype)
-            self._step(first, _part(end, first, keys, dtype))
+            first, extent = self._keys_of(Var(v, dtype) + self._skipped(begin))
+            if self._is_few:
+                self._step(first, extent)
+                self.softmax.merge_tile()
+                self.mix.merge_tile()
+            else:
+                self._scores(first, extent)
+                self.softmax.step(extent)
+                self.softmax.merge_tile()
+                self.mix.add(first, extent, self.mix.merging)
 
-        loops.loop(count, tile, dtype=dtype, name="keys")
+        loops.loop(self._count(begin), tile, dtype=dtype, name="keys")
+
+    def _keys_of(self, number: SymExpr) -> tuple[SSAValue, SymExpr]:
+        """Return the first key of a tile, and the number of its keys."""
+        keys, dtype = self.queries.plan.keys, self.queries.index
+        first = self.queries.loops.value(mul(number, Const(keys, dtype)), dtype)
+        return first, _part(self.queries.end, first, keys, dtype)
+
+    def _tiles(self, keys: SymExpr) -> SymExpr:
+        return _rounded_up(keys, self.queries.plan.keys)
+
+    def _skipped(self, begin: SymExpr) -> SymExpr:
+        """Return the number of tiles before the first that is used."""
+        return floordiv(begin, Const(self.queries.plan.keys, self.queries.index))
+
+    def _count(self, begin: SymExpr) -> SymExpr:
+        """Return the number of tiles that are used."""
+        return maximum(self._tiles(self.queries.end) - self._skipped(begin), Const(0, self.queries.index))
+
+    @property
+    def _is_few(self) -> bool:
+        return (self.queries.rows.constant or MIN_PANEL_ROWS) < MIN_PANEL_ROWS
 
     def _reach(self) -> tuple[SymExpr, SymExpr]:
         """Return the first key, and the end of the keys, that the tile's queries may use."""
@@ -284,16 +307,47 @@ class _Tile:
         return minimum(begin, extent), end
 
     def _step(self, first: SSAValue, extent: SymExpr) -> None:
-        """Emit one of several tiles of keys; few queries process it in pieces."""
-        if (self.queries.rows.constant or MIN_PANEL_ROWS) < MIN_PANEL_ROWS:
-            self._in_pieces(first, extent, self._piece_of_scores)
-            self.softmax.step(extent)
-            self.mix.correct()
-            self._in_pieces(first, extent, self._piece_of_mix)
+        """Emit one of several tiles of keys, which few queries process in pieces."""
+        self._scores(first, extent)
+        self.softmax.step(extent)
+        self.mix.clear()
+        self._in_pieces(first, extent, self._piece_of_mix)
+
+    def _scores(self, first: SSAValue, extent: SymExpr) -> None:
+        """Emit the scores of a tile of keys."""
+        rows, compute = self.queries.rows, self.scores.compute
+        if rows.constant is None:
+            self.queries.loops.branch_at_least(
+                rows, MIN_PANEL_ROWS, lambda: compute(first, extent), lambda: self._scores_of_few(first, extent)
+            )
+        elif self._is_few:
+            self._scores_of_few(first, extent)
         else:
-            self.scores.compute(first, extent)
-            self.softmax.step(extent)
-            self.mix.add(first, extent, self.mix.corrected)
+            compute(first, extent)
+
+    def _scores_of_few(self, first: SSAValue, extent: SymExpr) -> None:
+        """Emit the scores of few queries: from copies of keys, or else piece by piece."""
+        loops, dtype, keys = self.queries.loops, self.queries.index, self.scores.copied_keys()
+
+        def piece(key: SSAValue, begin: SSAValue, size: SymExpr) -> None:
+            self.queries.prefetch_keys(key, KEYS_AHEAD)
+            self.queries.prefetch_values(key)
+            if keys is None:
+                self.scores.compute(key, size, begin)
+            else:
+                self.scores.copy_keys(keys, key, size, begin)
+
+        def several(v: SSAValue) -> None:
+            begin = loops.value(mul(Var(v, dtype), Const(KEYS_IN_LANES, dtype)), dtype)
+            size = _part(extent, begin, KEYS_IN_LANES, dtype)
+            key = loops.value(add(Var(first, dtype), Var(begin, dtype)), dtype)
+            self._in_pieces(key, size, piece)
+            self.scores.compute(key, size, begin, keys)
+
+        if keys is None:
+            self._in_pieces(first, extent, piece)
+        else:
+            loops.loop(_rounded_up(extent, KEYS_IN_LANES), several, dtype=dtype, name="keys")
 
     def _in_pieces(
         self, first: SSAValue, extent: SymExpr, body: Callable[[SSAValue, SSAValue, SymExpr], object]
@@ -307,12 +361,6 @@ class _Tile:
             queries.piece = None
 
         mk.full_and_tail(loops, replace(queries.attention.column, extent=extent), KEYS_OF_PIECE, piece, "piece")
-
-    def _piece_of_scores(self, key: SSAValue, begin: SSAValue, size: SymExpr) -> None:
-        """Compute the scores of a piece, while the keys of a later piece and the values of this one are prefetched."""
-        self.queries.prefetch_keys(key, KEYS_AHEAD)
-        self.queries.prefetch_values(key)
-        self.scores.compute(key, size, begin)
 
     def _piece_of_mix(self, key: SSAValue, begin: SSAValue, size: SymExpr) -> None:
         """Emit o[i, d] = o[i, d] + sum(s[i, j] * V[j, d]) for a piece, while keys of the next tile are prefetched."""

@@ -1,13 +1,16 @@
 """The parts of an attention tile: its queries, their scores, the state of the softmax, and the weighted values.
 
     Scores.compute:    s[i, j] = score(sum(Q[i, k] * K[j, k]))
-    Softmax.top:       n[i] = max(m[i], max(s[i]))
-    Softmax.powers:    s[i, j] = exp(s[i, j] - n[i])
-    Softmax.total:     l[i] = l[i] * c[i] + sum(s[i])            c[i] = exp(m[i] - n[i])
-    Mix.add:           o[i, d] = o[i, d] * c[i] + sum(s[i, j] * V[j, d])
-    Mix.store:         O[i, d] = o[i, d] / l[i]
+    Softmax.step:      m[i] = max(s[i]);  s[i, j] = exp(s[i, j] - m[i]);  l[i] = sum(s[i])
+    Softmax.merge:     n[i] = max(M[i], m[i]);  c[i] = exp(M[i] - n[i]);  d[i] = exp(m[i] - n[i])
+                       L[i] = L[i] * c[i] + l[i] * d[i];  M[i] = n[i]
+    Mix.add:           o[i, d] = sum(s[i, j] * V[j, d])
+    Mix.merged:        P[i, d] = P[i, d] * c[i] + o[i, d] * d[i]
+    Mix.store:         O[i, d] = P[i, d] / L[i]
 
-`attention` determines the order.
+`attention` determines the order. The bits of a row do not depend on the other rows of its tile, nor on how many
+there are: products of a query and a key are summed from the first element to the last, powers by lanes from the
+first key of the tile, and tiles are merged in the order of their keys.
 """
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ from xdsl.ir import SSAValue
 
 from ....dialects import tir
 from ....dialects.dtypes import bit_width
-from ....dialects.names import name_of
-from ....dialects.sym.expr import Const, Op, SymExpr, Var, floordiv, mul
+from ....dialects.names import name_of, set_name
+from ....dialects.sym.expr import Const, Op, SymExpr, Var, add, floordiv, mul
 from ....dialects.sym.operators import minimum
 from ....ir.affine.values import sym_expr_of
 from ...loop_builder import Bindings, Cloner, LoopBuilder
@@ -30,13 +33,13 @@ from ..analysis.plan import Machine, Plan
 from ..analysis.stages import Iter, depends_on, element_type, is_in_order, loads_below
 from ..library.attention_form import Attention
 from ..library.prefetch import prefetch
-from ..policy.limits import KEYS_OF_PIECE, LINE_BITS, MIN_PANEL_ROWS
+from ..policy.limits import KEYS_IN_LANES, KEYS_OF_PIECE, LINE_BITS, MIN_PANEL_ROWS, SUMS_OF_TILE
 from .tile_stages import Extents, Place, StageWriter, Write, at, begin_of, in_row
 
 
 @dataclass(frozen=True)
 class AttentionPlan(Plan):
-    """A plan with tiles of `queries` by `keys` scores; `parts` is the number of parts of the keys.
+    """A plan with tiles of `queries` by `keys` scores; `in_parts` if tiles of keys are merged at the end.
 
     The rules emit its stages for `machine`.
     """
@@ -45,7 +48,7 @@ class AttentionPlan(Plan):
     machine: Machine
     queries: int
     keys: int
-    parts: int
+    in_parts: bool
 
 
 @dataclass
@@ -206,10 +209,23 @@ class Scores:
 
     def __init__(self, queries: Queries):
         self.queries, plan = queries, queries.plan
-        self.buffer = queries.stages.buffer([plan.queries, plan.keys], plan.attention.scores.buffer, "scores")
+        like = plan.attention.scores.buffer
+        self._vectors = SUMS_OF_TILE[0] * max(1, plan.machine.vector_bits // bit_width(element_type(like)))
+        width = -(-plan.keys // self._vectors) * self._vectors
+        self.buffer = queries.stages.buffer([plan.queries, width], like, "scores")
 
-    def compute(self, begin: SSAValue, extent: SymExpr, first: SSAValue | None = None) -> None:
-        """Emit s[i, j] = score(sum(Q[i, k] * K[j, k])) for the keys from `begin`; results are stored from `first`."""
+    def padded(self, extent: SymExpr) -> SymExpr:
+        """Return a number of keys rounded up to the vectors that are summed side by side."""
+        vectors = Const(self._vectors, extent.dtype)
+        return mul(floordiv(add(extent, self._vectors - 1), vectors), vectors)
+
+    def compute(
+        self, begin: SSAValue, extent: SymExpr, first: SSAValue | None = None, keys: SSAValue | None = None
+    ) -> None:
+        """Emit s[i, j] = score(sum(Q[i, k] * K[j, k])) for the keys from `begin`; results are stored from `first`.
+
+        `keys` are copies of the keys, [k, j].
+        """
         queries, attention = self.queries, self.queries.attention
         stage, update = attention.scores, attention.updates[0]
 
@@ -217,6 +233,8 @@ class Scores:
             cloner = queries.score_cloner(inner, v[0], v[1], begin)
             for it, k in zip(stage.reduce, v[2:], strict=True):
                 cloner.replace(it.var, k)
+            if keys is not None and attention.key is not None:
+                cloner.replace(attention.key, inner.load(keys, [v[2], v[1]]))
             cloner.replace(update.old.result, inner.load(*place(inner, v)))
             return cloner(stage.store.value)
 
@@ -237,11 +255,39 @@ class Scores:
         extents = [*queries.each, (extent, False), *((it.extent, True) for it in stage.reduce)]
         queries.stages.write(extents, term, place, begin_of(stage), (finished, place))
 
+    def copied_keys(self) -> SSAValue | None:
+        """Allocate copies of some keys, [k, j], with which few queries sum products as many do; None if keys are not
+        a factor.
+        """
+        attention = self.queries.attention
+        if attention.key is None or len(attention.scores.reduce) != 1:
+            return None
+        keys = self.queries.loops.scratch([attention.scores.reduce[0].extent, KEYS_IN_LANES], attention.key.type)
+        set_name(keys, "keys")
+        return keys
+
+    def copy_keys(self, keys: SSAValue, begin: SSAValue, extent: SymExpr, first: SSAValue) -> None:
+        """Copy the keys from `begin` to the columns of `keys` from `first`."""
+        queries, attention = self.queries, self.queries.attention
+        key, along = attention.key, attention.scores.reduce[0]
+        assert key is not None
+
+        def element(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
+            cloner = queries.score_cloner(inner, inner.const(0, queries.index), v[0], begin)
+            cloner.replace(along.var, v[1])
+            return cloner(key)
+
+        def place(inner: LoopBuilder, v: list[SSAValue]) -> tuple[SSAValue, list[SSAValue]]:
+            return keys, [v[1], inner.sum(first, v[0])]
+
+        queries.stages.write([(extent, False), (along.extent, False)], element, place)
+
 
 class Softmax:
-    """The buffers m[queries] and l[queries]: the maximum of a row, and the total of its powers.
+    """The buffers m[queries] and l[queries]: the maximum of a tile's scores in a row, and the total of its powers.
 
-    With several tiles of keys, each scales the sums `before` it by a `factor`.
+    Several tiles of keys are merged into the buffers M and L; the factors c and d are of the earlier tiles and of
+    the new one.
     """
 
     def __init__(self, scores: Scores):
@@ -255,119 +301,161 @@ class Softmax:
 
     def start(self) -> None:
         """Emit the code before the first of several tiles of keys."""
-        self.before = self._buffer(self.attention.top.buffer, "top_before")
-        self.factor = self._buffer(self.attention.top.buffer, "correction")
-        for stage, buffer in ((self.attention.top, self.before), (self.attention.total, self.total)):
+        like = self.attention.top.buffer
+        self.merged_top, self.merged_total = self._buffer(like, "merged_top"), self._buffer(like, "merged_total")
+        self.next_top, self.correction, self.share = (
+            self._buffer(like, n) for n in ("next_top", "correction", "share")
+        )
+        for stage, buffer in ((self.attention.top, self.merged_top), (self.attention.total, self.merged_total)):
             self.stages.write(self.queries.each, begin_of(stage), at(buffer, 1))
 
-    def only(self, i: SSAValue, extent: SymExpr) -> None:
-        """Process a row whose keys are all in this tile."""
-        self._find_top(i, extent, begin_of(self.attention.top))
-        self._powers(i, extent)
-        self._sum(i, extent, begin_of(self.attention.total))
-        self.norm(i)
-
     def step(self, extent: SymExpr) -> None:
-        """Process one of several tiles of keys."""
-        queries = self.queries
-        queries.each_row(lambda i: self._find_top(i, extent, lambda inner, _: inner.load(self.before, [i])))
-        self.stages.write(queries.each, lambda inner, v: self._correction(inner, v[0]), at(self.factor, 1))
-        self.stages.write(queries.each, lambda inner, v: inner.load(self.top, [v[0]]), at(self.before, 1))
+        """Process the rows of a tile of keys."""
 
         def row(i: SSAValue) -> None:
+            self._find_top(i, extent)
             self._powers(i, extent)
-            self._sum(i, extent, lambda inner, _: self.corrected(inner, self.total, i))
+            self._sum(i, extent)
 
-        queries.each_row(row)
+        self.queries.each_row(row)
 
-    def corrected(self, inner: LoopBuilder, buffer: SSAValue, *place: SSAValue) -> SSAValue:
-        """Return the previous sum, scaled by the correction factor."""
-        return inner.op(tir.MulOp(inner.load(buffer, [*place]), inner.load(self.factor, [place[0]])))
+    def merge(self, top: Write, total: Write) -> None:
+        """Merge a tile's maxima and totals, and compute the factors for the weighted values."""
+        each, write = self.queries.each, self.stages.write
 
-    def norm(self, i: SSAValue) -> None:
-        """Replace a total of 0 by 1, so that a row without keys yields zeros instead of 0 / 0."""
-        loops = self.queries.loops
-        total = loops.load(self.total, [i])
-        zero, one = (loops.const(number, total.type) for number in (0.0, 1.0))
-        safe = loops.op(tir.SelectOp(loops.op(tir.EqOp(total, zero)), one, total))
-        loops.store(safe, self.total, [i])
+        def larger(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
+            return inner.op(tir.MaxOp(inner.load(self.merged_top, v), top(inner, v), nnan=True))
 
-    def power(self, inner: LoopBuilder, shifted: SSAValue, i: SSAValue) -> SSAValue:
-        """Return exp(shifted - m[i])."""
+        def sum_of_both(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
+            return self.merged(inner, self.merged_total, v, total(inner, v))
+
+        write(each, larger, at(self.next_top, 1))
+        write(each, lambda inner, v: self._factor(inner, inner.load(self.merged_top, v), v), at(self.correction, 1))
+        write(each, lambda inner, v: self._factor(inner, top(inner, v), v), at(self.share, 1))
+        write(each, sum_of_both, at(self.merged_total, 1))
+        write(each, lambda inner, v: inner.load(self.next_top, v), at(self.merged_top, 1))
+
+    def merge_tile(self) -> None:
+        """Merge the tile that was processed last."""
+        self.merge(lambda inner, v: inner.load(self.top, v), lambda inner, v: inner.load(self.total, v))
+
+    def merged(self, inner: LoopBuilder, buffer: SSAValue, place: list[SSAValue], value: SSAValue) -> SSAValue:
+        """Return the sum of a buffer's element and a value of the new tile, each times its factor.
+
+        It says itself which product is rounded: LLVM would choose differently in different loops.
+        """
+        dtype = value.type
+        mine = inner.op(tir.CallIntrinOp("strict_multiply", [value, inner.load(self.share, place[:1])], dtype))
+        earlier = inner.load(buffer, place), inner.load(self.correction, place[:1])
+        return inner.op(tir.CallIntrinOp("fma", [*earlier, mine], dtype))
+
+    def _factor(self, inner: LoopBuilder, top: SSAValue, v: list[SSAValue]) -> SSAValue:
+        return self._power(inner, top, inner.load(self.next_top, v))
+
+    def norm(self, total: SSAValue) -> None:
+        """Replace totals of 0 by 1, so that a row without keys yields zeros instead of 0 / 0."""
+
+        def safe(i: SSAValue) -> None:
+            loops = self.queries.loops
+            value = loops.load(total, [i])
+            zero, one = (loops.const(number, value.type) for number in (0.0, 1.0))
+            loops.store(loops.op(tir.SelectOp(loops.op(tir.EqOp(value, zero)), one, value)), total, [i])
+
+        self.queries.each_row(safe)
+
+    def _power(self, inner: LoopBuilder, shifted: SSAValue, top: SSAValue) -> SSAValue:
+        """Return exp(shifted - top)."""
         cloner = inner.cloner()
         cloner.replace(self.attention.shifted, shifted)
-        top = inner.load(self.top, [i])
         for load in self.attention.top_loads:
             cloner.replace(load.result, top)
         return cloner(self.attention.power.result)
 
-    def _find_top(self, i: SSAValue, extent: SymExpr, begin: Write) -> None:
-        """Emit n[i] = max(m[i], max(s[i]))."""
+    def _find_top(self, i: SSAValue, extent: SymExpr) -> None:
+        """Emit m[i] = max(s[i])."""
 
         def larger(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             old, score = inner.load(self.top, [i]), inner.load(self.scores.buffer, [i, v[0]])
             return inner.op(tir.MaxOp(old, score, nnan=True))  # powers of NaN are NaN anyway
 
-        self.stages.write([(extent, True)], larger, in_row(self.top, i), begin)
-
-    def _correction(self, inner: LoopBuilder, i: SSAValue) -> SSAValue:
-        """Return c[i] = exp(m[i] - n[i])."""
-        return self.power(inner, inner.load(self.before, [i]), i)
+        self.stages.write([(extent, True)], larger, in_row(self.top, i), begin_of(self.attention.top))
 
     def _powers(self, i: SSAValue, extent: SymExpr) -> None:
-        """Emit s[i, j] = exp(s[i, j] - n[i])."""
+        """Emit s[i, j] = exp(s[i, j] - m[i]), and zeros after them."""
+        loops, row = self.queries.loops, self.scores.buffer
 
         def power(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
-            return self.power(inner, inner.load(self.scores.buffer, [i, v[0]]), i)
+            return self._power(inner, inner.load(row, [i, v[0]]), inner.load(self.top, [i]))
 
-        self.stages.write([(extent, False)], power, in_row(self.scores.buffer, i))
+        def behind(inner: LoopBuilder, v: list[SSAValue]) -> tuple[SSAValue, list[SSAValue]]:
+            return row, [i, inner.sum(loops.value(extent), v[0])]
 
-    def _sum(self, i: SSAValue, extent: SymExpr, begin: Write) -> None:
-        """Emit l[i] = l[i] * c[i] + sum(s[i])."""
+        self.stages.write([(extent, False)], power, in_row(row, i))
+        left = self.scores.padded(extent) - extent
+        if left.constant != 0:
+            self.stages.write([(left, False)], lambda inner, _: inner.const(0.0, element_type(row)), behind)
+
+    def _sum(self, i: SSAValue, extent: SymExpr) -> None:
+        """Emit l[i] = sum(s[i]), by full vectors only, so that the order does not depend on the number of keys."""
 
         def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
             return inner.op(tir.AddOp(inner.load(self.total, [i]), inner.load(self.scores.buffer, [i, v[0]])))
 
-        self.stages.write([(extent, True)], term, in_row(self.total, i), begin)
+        extents = [(self.scores.padded(extent), True)]
+        self.stages.write(extents, term, in_row(self.total, i), begin_of(self.attention.total))
 
 
 class Mix:
-    """The buffer o[queries, size]: values, weighted by the powers."""
+    """The buffer o[queries, size]: values, weighted by the powers of a tile; several tiles are merged into P."""
 
     def __init__(self, softmax: Softmax):
         self.softmax, self.queries = softmax, softmax.queries
         self.attention, self.stages = self.queries.attention, self.queries.stages
+        self.mixed = self._buffer("mixed")
+
+    def _buffer(self, name: str) -> SSAValue:
         shape = [self.queries.plan.queries, self.attention.lane.extent]
-        self.mixed = self.stages.buffer(shape, self.attention.mix.buffer, "mixed")
+        return self.stages.buffer(shape, self.attention.mix.buffer, name)
 
     def start(self) -> None:
         """Emit the code before the first of several tiles of keys."""
+        self.merged = self._buffer("merged")
+        self.stages.write(self.queries.each_lane, begin_of(self.attention.mix), at(self.merged, 2))
+
+    def clear(self) -> None:
+        """Emit the code before the first piece of a tile of keys."""
         self.stages.write(self.queries.each_lane, begin_of(self.attention.mix), at(self.mixed, 2))
 
     @property
     def result(self) -> tuple[Write, Place]:
-        """The epilogue O[i, d] = o[i, d] / l[i]."""
-        return self._result, self._result_place
+        """The epilogue O[i, d] = o[i, d] / l[i], for a single tile of keys."""
+        return self._result_of(self.mixed, self.softmax.total), self._result_place
+
+    @property
+    def merging(self) -> tuple[Write, Place]:
+        """The epilogue P[i, d] = P[i, d] * c[i] + o[i, d] * d[i], for one of several tiles of keys."""
+        return self.merged_with(lambda inner, v: inner.load(self.mixed, v)), at(self.merged, 2)
+
+    def merged_with(self, value: Write) -> Write:
+        """Return the merged sum for the weighted values of a tile."""
+        return lambda inner, v: self.softmax.merged(inner, self.merged, [*v], value(inner, v))
+
+    def merge_tile(self) -> None:
+        """Merge the weighted values of the tile that was processed last."""
+        self.stages.write(self.queries.each_lane, *self.merging)
 
     def store(self) -> None:
-        """Store the result."""
-        self.stages.write(self.queries.each_lane, *self.result)
+        """Store the result of several tiles of keys."""
+        result = self._result_of(self.merged, self.softmax.merged_total)
+        self.stages.write(self.queries.each_lane, result, self._result_place)
 
     def erase_unread(self) -> None:
         """Erase the buffer of sums if nothing reads it, because results were stored immediately."""
         erase_if_unread(self.mixed)
 
-    def corrected(self, inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
-        """Return o[i, d] * c[i]."""
-        return self.softmax.corrected(inner, self.mixed, v[0], v[1])
-
-    def correct(self) -> None:
-        """Emit o[i, d] = o[i, d] * c[i]."""
-        self.stages.write(self.queries.each_lane, self.corrected, at(self.mixed, 2))
-
-    def add(self, keys: SSAValue, extent: SymExpr, begin: Write, epilogue: tuple[Write, Place] | None = None) -> None:
-        """Emit o[i, d] = begin + sum(s[i, j] * V[j, d]) for the keys from `keys`. With few rows, V is not copied."""
-        rows = self.queries.rows
+    def add(self, keys: SSAValue, extent: SymExpr, epilogue: tuple[Write, Place]) -> None:
+        """Emit o[i, d] = sum(s[i, j] * V[j, d]) for the keys from `keys`. With few rows, V is not copied."""
+        rows, begin = self.queries.rows, begin_of(self.attention.mix)
 
         def mix(*, copied: bool) -> None:
             self.add_piece(keys, extent, begin, epilogue, values=self._values(keys, extent) if copied else None)
@@ -388,7 +476,9 @@ class Mix:
         values: SSAValue | None = None,
         first: SSAValue | None = None,
     ) -> None:
-        """Emit `add` with weights from `first`, and with a copy of the values if there is one."""
+        """Emit o[i, d] = begin + sum(s[i, j] * V[j, d]) for the keys from `keys`, with weights from `first`, and with a
+        copy of the values if there is one.
+        """
         queries, attention, weights = self.queries, self.attention, self.softmax.scores.buffer
 
         def term(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
@@ -417,12 +507,14 @@ class Mix:
         self.stages.write([(extent, False), (lane.extent, False)], value, at(values, 2))
         return values
 
-    def _result(self, inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
-        mixed = inner.load(self.mixed, [*v])
-        value = inner.op(tir.DivOp(mixed, inner.load(self.softmax.total, [v[0]])))
-        cloner = self._result_cloner(inner, v)
-        cloner.replace(self.attention.read.result, value)
-        return cloner(self.attention.result.store.value)
+    def _result_of(self, mixed: SSAValue, total: SSAValue) -> Write:
+        def result(inner: LoopBuilder, v: list[SSAValue]) -> SSAValue:
+            value = inner.op(tir.DivOp(inner.load(mixed, [*v]), inner.load(total, [v[0]])))
+            cloner = self._result_cloner(inner, v)
+            cloner.replace(self.attention.read.result, value)
+            return cloner(self.attention.result.store.value)
+
+        return result
 
     def _result_place(self, inner: LoopBuilder, v: list[SSAValue]) -> tuple[SSAValue, list[SSAValue]]:
         store = self.attention.result.store

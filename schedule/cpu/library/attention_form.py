@@ -77,6 +77,15 @@ class Attention:
         return term.rhs if term.lhs is self.weight else term.lhs
 
     @property
+    def key(self) -> SSAValue | None:
+        """The factor of the scores that depends on the key and not on the query; None if no factor is so."""
+        (query, _), (key, _) = self.score_places[-2:]
+        term = self.updates[0].term.owner
+        assert isinstance(term, tir.MulOp)
+        used = ((factor, _iterators(factor)) for factor in term.operands)
+        return next((factor for factor, its in used if key.var in its and query.var not in its), None)
+
+    @property
     def score_loads(self) -> list[tir.LoadOp]:
         """The loads of scores in the powers."""
         return [op for op in loads_below(self.weight) if op.buffer is self.scores.buffer]
@@ -263,6 +272,8 @@ class _Parts:
         mine = {it.expr: it for it in result.iters}
         *heads, at_row, at_lane = read.indices
         ends = mine.get(cast(Var, sym_expr_of(at_row))), mine.get(cast(Var, sym_expr_of(at_lane)))
+        if last_row.extent.constant == 1 and sym_expr_of(at_row).constant == 0:
+            ends = last_row, ends[1]  # a single row needs no iterator
         if row is None or row is not last_row or places is None or None in ends:
             return reject("scores, or the result, are not read row by row")
         attention = Attention(

@@ -188,10 +188,13 @@ CAUSAL_QUERIES, FEW_CAUSAL_QUERIES = 64, 32
 
 The second number is for few rows, or an unknown number of them.
 """
-KEYS_OF_PIECE, KEYS_AHEAD = 4, 16
-"""Keys of a piece, during which as many are prefetched, and the prefetch distance in keys; measured on AVX-512."""
-PARTS_OF_KEYS, KEYS_OF_PART = 16, 128
-"""Parts of all heads, which keep threads evenly busy; keys of a tile of a part."""
+KEYS_OF_PIECE, KEYS_AHEAD = 16, 16
+"""Keys of a piece, during which as many are prefetched, and the prefetch distance in keys; the keys of a piece are
+transposed in registers."""
+KEYS_IN_LANES = 64
+"""Keys that few queries copy before they multiply; registers: several vectors of sums, as each waits for itself."""
+MANY_HEADS = 16
+"""Heads whose keys are not spread over threads; heads alone keep threads evenly busy."""
 
 # Matrix registers (AMX)
 
