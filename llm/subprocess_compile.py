@@ -17,8 +17,8 @@ from ..driver.subprocess_build import run_in_subprocess
 from ..target import Target
 from .checkpoints import LanguageModelFile, load_language_model
 from .compiled import CompiledDecoder
-from .nn.decoder import Decoder, Formats, layout_of
-from .weights import formats_of
+from .nn.decoder import Decoder, layout_of
+from .weights import float32_formats, formats_of
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,10 @@ class Settings:
 def decoder_of(file: LanguageModelFile, settings: Settings) -> Decoder:
     """Return the decoder of a file. Raises as `LanguageModel.load` does."""
     machine = Target.host() if settings.target is None else Target(settings.target)
-    formats = Formats() if settings.dequantize else formats_of(file.weights, settings.activation, machine)
+    if settings.dequantize:
+        formats = float32_formats(machine)
+    else:
+        formats = formats_of(file.weights, settings.activation, machine)
     return Decoder(file.config, layout_of(file.config, settings.page_size, settings.cache_dtype), formats)
 
 

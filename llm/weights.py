@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,11 @@ import numpy as np
 from ..diagnostics import UnsupportedError
 from ..dialects.block_formats import BLOCK_FORMATS
 from ..runtime.ndarray import empty_together
-from ..target import Target
+from ..target import Target, tile_vectors
 from .checkpoints.config import TransformerConfig
 from .checkpoints.weights import Weight
 from .nn.decoder import HALVES, Formats
+from .nn.panels import panels_shape, write_panels
 
 Array = np.ndarray[Any, Any]
 _MOST_NOTES = 20
@@ -23,10 +25,16 @@ _TURNED = tuple(f"attention.{name}." for name in ("query", "key", "query_norm", 
 def formats_of(weights: Mapping[str, Weight], activation: str, target: Target) -> Formats:
     """Return which weights stay blocks or halves, as the decoder multiplies them directly; all others become float32.
 
-    Rows of blocks are interleaved as the target's kernels read them.
+    Rows of blocks are interleaved, and other matrices stored in panels, as the target's kernels read them.
     """
     kept = {name: w.format for name, w in weights.items() if _is_kept(w)}
-    return Formats(kept, activation, target.vector_bits // 32)
+    return replace(float32_formats(target), names=kept, activation=activation)
+
+
+def float32_formats(target: Target) -> Formats:
+    """Return the formats of a decoder whose weights all become float32."""
+    lanes = max(1, target.vector_bits // 32)
+    return Formats(lanes=lanes, panel=lanes * tile_vectors(target.vector_registers)[0])
 
 
 def prepared(config: TransformerConfig, weights: Mapping[str, Weight], formats: Formats) -> dict[str, Array]:
@@ -40,18 +48,34 @@ def prepared(config: TransformerConfig, weights: Mapping[str, Weight], formats: 
     if others:
         notes = others[:_MOST_NOTES] + [f"and {len(others) - _MOST_NOTES} more"] * (len(others) > _MOST_NOTES)
         raise UnsupportedError("weights of other formats", expected=", ".join(BLOCK_FORMATS), notes=notes)
-    arrays = empty_together(_kind(name, weight, formats) for name, weight in weights.items())
+    arrays = empty_together(_kind(config, name, weight, formats) for name, weight in weights.items())
     for (name, weight), array in zip(weights.items(), arrays, strict=True):
-        np.copyto(array, _prepared(config, name, weight, formats))
+        data = _prepared(config, name, weight, formats)
+        copy = write_panels if _is_in_panels(config, name, weight, formats) else _copy
+        copy(data, array)
         weight.release()
     return dict(zip(weights, arrays, strict=True))
 
 
-def _kind(name: str, weight: Weight, formats: Formats) -> tuple[tuple[int, ...], str]:
+def _copy(data: Array, array: Array) -> None:
+    np.copyto(array, data)
+
+
+def _is_in_panels(config: TransformerConfig, name: str, weight: Weight, formats: Formats) -> bool:
+    """Return whether a weight is a matrix of a product that is not stored in blocks."""
+    if len(weight.shape) != 2 or not formats.panel or formats.names.get(name) in BLOCK_FORMATS:
+        return False
+    return name != "embedding.weight" or config.tied_embeddings
+
+
+def _kind(config: TransformerConfig, name: str, weight: Weight, formats: Formats) -> tuple[tuple[int, ...], str]:
     """Return the shape and dtype that a weight is converted to."""
     format = formats.names.get(name, "f32")
     if format not in BLOCK_FORMATS:
-        return weight.shape, HALVES.get(format, "float32")
+        in_panels = _is_in_panels(config, name, weight, formats)
+        rows, *columns = weight.shape
+        shape = panels_shape(rows, columns[0], formats.panel) if in_panels else weight.shape
+        return shape, HALVES.get(format, "float32")
     rows, width = weight.data.shape
     together = formats.interleaved(rows)
     return (rows // together, width * together), "uint8"

@@ -24,6 +24,7 @@ from ...handles.relax.calls import call_operator
 from ..cache import CacheLayout
 from ..checkpoints.config import TransformerConfig
 from .kv_cache import PagedKVCache, cache_specs
+from .panels import PanelEmbedding, PanelLinear
 from .position_embedding import angles, frequencies, magnitude_of, rotate
 
 Outputs = tuple[Tensor, Tensor, Tensor]
@@ -40,30 +41,13 @@ def layout_of(config: TransformerConfig, page_size: int = 64, dtype: str = "floa
     return CacheLayout(config.layers, config.kv_heads, config.head_size, page_size, dtype)
 
 
-class WidenedLinear(Linear):
-    """A float32 linear layer whose weight is stored in half precision (float16, bfloat16)."""
-
-    def __init__(self, inputs: int, outputs: int, bias: bool, dtype: str):
-        super().__init__(inputs, outputs, bias, dtype, out_dtype="float32")
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Apply the layer to the last dimension."""
-        y = _transposed_product(x, self.weight)
-        return y if self.bias is None else y + self.bias
-
-
 class WidenedEmbedding(Embedding):
-    """A float32 embedding whose table is stored in half precision."""
+    """A float32 embedding whose table may be stored in half precision."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the rows, `(*x.shape, size)`."""
-        return op.astype(super().forward(x), "float32")
-
-
-def _transposed_product(x: Tensor, weight: Tensor) -> Tensor:
-    """Return x times the transpose of a matrix, which is widened to the dtype of x as it is read."""
-    wide = weight if weight.dtype == x.dtype else op.astype(weight, x.dtype)
-    return op.matmul(x, op.permute(wide, [1, 0]))
+        rows = super().forward(x)
+        return rows if rows.dtype == "float32" else op.astype(rows, "float32")
 
 
 class InterleavedLinear(BlockLinear):
@@ -108,12 +92,14 @@ class Formats:
     """The storage format of each weight, by name: a row of `BLOCK_FORMATS` or of `HALVES`; other weights are float32.
 
     With `activation` "int8", operands of products with blocks are first rounded to int8, as in llama.cpp.
-    `lanes` rows of blocks are interleaved if the number of rows is a multiple of it.
+    `lanes` rows of blocks are interleaved if the number of rows is a multiple of it; `panel` rows of other matrices
+    are stored side by side (`panels.py`) unless it is 0.
     """
 
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     activation: str = "float32"
     lanes: int = 1
+    panel: int = 0
     prefix: str = ""
 
     def inside(self, name: str) -> Formats:
@@ -125,22 +111,26 @@ class Formats:
         format = self.names.get(f"{self.prefix}{name}.weight")
         return format if format in BLOCK_FORMATS else None
 
-    def halves(self, name: str) -> str | None:
-        """Return the half-precision dtype of a weight of this submodule, or None."""
-        return HALVES.get(self.names.get(f"{self.prefix}{name}.weight", ""))
+    def dtype(self, name: str) -> str:
+        """Return the dtype of a weight of this submodule that is not stored in blocks."""
+        return HALVES.get(self.names.get(f"{self.prefix}{name}.weight", ""), "float32")
 
-    def linear(self, name: str, inputs: int, outputs: int, bias: bool) -> Linear | BlockLinear:
+    def linear(self, name: str, inputs: int, outputs: int, bias: bool) -> Module:
         """Return the linear layer of this name."""
-        format, halves = self.of(name), self.halves(name)
+        format = self.of(name)
+        if format is None and self.panel:
+            return PanelLinear(inputs, outputs, bias, self.dtype(name), self.panel)
         if format is None:
-            return Linear(inputs, outputs, bias) if halves is None else WidenedLinear(inputs, outputs, bias, halves)
+            return Linear(inputs, outputs, bias)
         return InterleavedLinear(inputs, outputs, format, bias, self.activation, self.interleaved(outputs))
 
-    def embedding(self, name: str, count: int, size: int) -> Embedding | BlockEmbedding:
-        """Return the embedding of this name."""
-        format, halves = self.of(name), self.halves(name)
+    def embedding(self, name: str, count: int, size: int, tied: bool) -> Module:
+        """Return the embedding of this name; a `tied` one is the output projection, too."""
+        format = self.of(name)
+        if format is None and self.panel and tied:
+            return PanelEmbedding(count, size, self.dtype(name), self.panel)
         if format is None:
-            return Embedding(count, size) if halves is None else WidenedEmbedding(count, size, halves)
+            return WidenedEmbedding(count, size, self.dtype(name))
         return InterleavedEmbedding(count, size, format, self)
 
     def interleaved(self, rows: int) -> int:
@@ -250,7 +240,8 @@ class Decoder(Module):
             raise ShapeError("the cache is for another model", expected=layout_of(config), found=layout)
         self.config, self.layout = config, layout
         self.formats = formats
-        self.embedding = formats.embedding("embedding", config.vocabulary_size, config.hidden_size)
+        sizes = config.vocabulary_size, config.hidden_size
+        self.embedding = formats.embedding("embedding", *sizes, config.tied_embeddings)
         self.layers = ModuleList([Layer(config, i, formats.inside(f"layers.{i}")) for i in range(config.layers)])
         self.norm = _norm(config)
         if not config.tied_embeddings:
@@ -321,6 +312,6 @@ class Decoder(Module):
         return logits
 
     def _tied_output(self, x: Tensor) -> Tensor:
-        if isinstance(self.embedding, InterleavedEmbedding):
+        if isinstance(self.embedding, InterleavedEmbedding | PanelEmbedding):
             return self.embedding.logits(x)
-        return _transposed_product(x, self.embedding.weight)
+        return op.matmul(x, op.permute(cast("Embedding", self.embedding).weight, [1, 0]))

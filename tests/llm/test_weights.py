@@ -2,6 +2,7 @@
 
 import mmap
 import sys
+from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
@@ -24,20 +25,31 @@ def test_all_weights_of_other_formats_are_named():
     assert len(error.value.notes) == 21 and error.value.notes[-1] == "and 5 more"
 
 
-def test_matrices_of_halves_stay_what_they_are():
-    half = np.arange(64, dtype="float16").reshape(2, 32)
+@pytest.mark.parametrize("tied", [False, True])
+def test_matrices_of_halves_stay_halves_in_panels(tied):
+    half = np.arange(35 * 32, dtype="float16").reshape(35, 32)
     weights = {
-        "output.weight": Weight((2, 32), "f16", half),
-        "embedding.weight": Weight((2, 32), "bf16", half.astype(ml_dtypes.bfloat16)),
+        "output.weight": Weight((35, 32), "f16", half),
+        "embedding.weight": Weight((35, 32), "bf16", half.astype(ml_dtypes.bfloat16)),
         "norm.weight": Weight((32,), "f16", half[0]),
     }
-    formats = formats_of(weights, "float32", Target.host())
-    ready = prepared(TINY, weights, formats)
+    config = replace(TINY, tied_embeddings=tied)
+    formats = formats_of(weights, "float32", Target("llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=haswell"))
+    assert formats.panel == 16
+    ready = prepared(config, weights, formats)
     assert {name: str(data.dtype) for name, data in ready.items()} == {
         "output.weight": "float16", "embedding.weight": "bfloat16", "norm.weight": "float32",
     }  # fmt: skip
+    in_panels = {"output.weight"} | ({"embedding.weight"} if tied else set())
     for name, data in ready.items():
-        np.testing.assert_array_equal(data.astype("float32"), weights[name].data.astype("float32"))
+        numbers = weights[name].data.astype("float32")
+        if name in in_panels:
+            assert data.shape == (3, 32, 16)
+            rows = data.astype("float32").swapaxes(1, 2).reshape(48, 32)
+            np.testing.assert_array_equal(rows[:35], numbers)
+            assert not rows[35:].any()
+        else:
+            np.testing.assert_array_equal(data.astype("float32"), numbers)
     assert {str(data.dtype) for data in prepared(TINY, weights, Formats()).values()} == {"float32"}
 
 

@@ -76,7 +76,9 @@ def test_heads_that_share_keys_are_rows_of_a_tile():
     scores are computed and while values are summed, values before: of full pieces, and of the remainder."""
     upto = [*OPTIMIZE, *SCHEDULE[: SCHEDULE.index("default-schedule") + 1]]
     text = str(module_op(Sequential(make_passes(upto, OLDER))(module())))
-    assert '!tir.buffer<[16, 16], f16, scope = "local">' in text and '!tir.buffer<[3, 16], f32, scope = "local">' in text
+    assert (
+        '!tir.buffer<[16, 16], f16, scope = "local">' in text and '!tir.buffer<[3, 16], f32, scope = "local">' in text
+    )
     assert text.count('"llvm.prefetch"') == 2 * 3
 
 
