@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from .. import target as _cpu
@@ -17,6 +17,7 @@ from ..diagnostics import UnsupportedError, unknown_name
 from ..dialects.tir.targets import KINDS, TargetAttr, TargetKind, keys_of, kind_of, option, parsed
 from ..runtime import Device
 from ..target import TargetError
+from . import arm_targets
 
 _UNDERSTOOD = frozenset(
     (
@@ -34,19 +35,23 @@ _LLVM_OPTIONS = _UNDERSTOOD | frozenset(
 )  # fmt: skip
 
 
-class Features:
-    """The features of a target, as attributes; unknown ones raise `AttributeError`."""
+class Features(frozenset[str]):
+    """The enabled features by LLVM's names, and those of TVM as attributes: None if a target has no such feature."""
 
-    def __init__(self, known: Mapping[str, Any]):
-        self._known = known
+    known: Mapping[str, Any]
+
+    def __new__(cls, known: Mapping[str, Any], enabled: Iterable[str] = ()) -> Features:
+        out = super().__new__(cls, enabled)
+        out.known = known
+        return out
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self._known.get(name)
+        return self.known.get(name)
 
     def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and bool(self._known.get(name))
+        return super().__contains__(name) or (isinstance(name, str) and bool(self.known.get(name)))
 
 
 class Target(_cpu.Target):
@@ -71,7 +76,10 @@ class Target(_cpu.Target):
             _refuse_unknown(attrs)
         self._set("kind", kind)
         self._set("attrs", attrs)
-        self._set("keys", keys_of({"kind": kind.name, **attrs}))
+        keys = keys_of({"kind": kind.name, **attrs})
+        if kind.name in ("llvm", "c"):
+            keys = [*attrs.get("keys", ()), *(arm_targets.keys_of_arm(attrs) or keys)]
+        self._set("keys", list(dict.fromkeys(keys)))
         self._set("host", None if host_config is None else Target(host_config))
         if kind.name == "composite":
             attrs["devices"] = [Target(d) for d in attrs.get("devices", ())]
@@ -85,8 +93,12 @@ class Target(_cpu.Target):
             hint = "tirax generates code for CPUs only"
             self._set("_wrong", UnsupportedError(f"target kind '{self.kind}'", expected="llvm", hint=hint))
             return
+        if arm_targets.is_microcontroller(self.attrs):
+            self._set("_wrong", UnsupportedError(f"code for '{self.attrs['mcpu']}'", expected="a cpu of LLVM's hosts"))
+            return
         try:
             self.__post_init__()
+            self._set("features", Features(arm_targets.features(self.attrs), self.features))
         except TargetError as error:
             self._set("_wrong", error)
 
@@ -107,7 +119,8 @@ class Target(_cpu.Target):
         if self._wrong is not None and name in ("triple", "cpu", "feature_string", "vector_bits", "caches", "cores"):
             raise self._wrong
         if name == "features":
-            return Features({"is_test": True} if self.kind.name == "test" else {})
+            known = arm_targets.features(self.attrs) if self.kind.name in ("llvm", "c") else {}
+            return Features({"is_test": True} if self.kind.name == "test" else known)
         if name in (limits := _LIMITS.get(self.kind.name, {})):
             return limits[name]
         if name in _UNKNOWN:

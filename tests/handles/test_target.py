@@ -161,3 +161,49 @@ def test_numbers_of_devices():
 def test_the_text_of_messages():
     target = "llvm -mtriple=aarch64-linux-gnu -device=arm_cpu -mattr=+v8.2a,+sve"
     assert full_text(target) == ("llvm -device=arm_cpu -keys=arm_cpu,cpu -mattr=+v8.2a,+sve -mtriple=aarch64-linux-gnu")
+
+
+@pytest.mark.parametrize(
+    ("cpu", "dsp", "mve"),
+    [
+        ("cortex-m0", False, False),
+        ("cortex-m3", False, False),
+        ("cortex-m4", True, False),
+        ("cortex-m33+nodsp", False, False),
+        ("cortex-m55", True, True),
+        ("cortex-m85+nomve", True, False),
+        ("cortex-m85 -mattr=+nodsp", False, False),
+    ],
+)
+@pytest.mark.parametrize("kind", ["llvm", "c"])
+def test_microcontrollers(kind, cpu, dsp, mve):
+    """They are described, with keys and features; code is refused when it is generated."""
+    target = Target(f"{kind} -mcpu={cpu}")
+    assert target.keys == ["arm_cpu", "cpu"]
+    assert (target.features.has_dsp, target.features.has_mve) == (dsp, mve)
+    with pytest.raises(TiraxError):
+        _ = target.vector_bits
+
+
+@pytest.mark.parametrize(
+    ("options", "enabled"),
+    [
+        ("-mtriple=aarch64-linux-gnu", {"has_asimd"}),
+        ("-mtriple=aarch64-linux-gnu -mattr=-neon", set()),
+        ("-mtriple=aarch64-linux-gnu -mattr=+v8.2a,+dotprod", {"has_asimd", "has_dotprod"}),
+        ("-mtriple=aarch64-linux-gnu -mattr=+v8.6a", {"has_asimd", "has_dotprod", "has_matmul_i8"}),
+        ("-mtriple=aarch64-linux-gnu -mattr=+sve", {"has_asimd", "has_sve", "has_fp16_simd"}),
+        ("-mtriple=armv8l-linux-gnueabihf -mattr=+neon", {"has_asimd"}),
+        ("-mtriple=armv7a-linux-eabi", set()),
+    ],
+)
+def test_application_processors(options, enabled):
+    target = Target(f"llvm {options}")
+    names = ("has_asimd", "has_sve", "has_dotprod", "has_matmul_i8", "has_fp16_simd", "has_sme")
+    assert {name for name in names if getattr(target.features, name)} == enabled
+    assert target.features.is_aarch64 == ("aarch64" in options)
+    assert target.keys == ["arm_cpu", "cpu"]
+
+
+def test_other_targets_have_no_features_of_arm():
+    assert Target("llvm").features.has_sve is None and Target("llvm").keys == ["cpu"]
