@@ -27,6 +27,7 @@ from . import prim_expr as tx
 from . import variables
 from .buffers import Buffer, Param
 from .dims import ExtentInt, extent_int
+from .literals import literal_of
 from .predicates import check_predicate, only_index
 from .prim_expr import DTypeLike, ExprLike, PrimExpr, match_types
 from .symbolic_nodes import SymbolicNodes
@@ -294,7 +295,7 @@ _ROWS: dict[str, _Row] = {
     ),
     "FloatImm": _Row(
         (tir.ConstOp,),
-        {"value": lambda op: float(op.py_value)},
+        {"value": literal_of},
         _float_imm,
         "A floating point constant, `FloatImm(dtype, value)`.",
         lambda op: isinstance(op.value, FloatAttr),

@@ -26,6 +26,7 @@ from ...ir.affine.values import Materializer, sym_expr_of
 from ...ir.origins import origin
 from ..types import PointerType, PrimType
 from .expr_trees import is_closed, same_tree
+from .literals import note_literal
 from .placeholders import named_var
 
 Number = bool | int | float
@@ -248,7 +249,9 @@ def const(value: Number, dtype: DTypeLike | None = None) -> PrimExpr:
             expected=dtype_name(element),
             found=value,
         )
-    return PrimExpr(tir.ConstOp(value, element).result)
+    op = tir.ConstOp(value, element)
+    note_literal(op, value)
+    return PrimExpr(op.result)
 
 
 _LARGEST = {"float16": 65504.0, "float32": float(np.finfo(np.float32).max)}
@@ -355,6 +358,8 @@ _ABSORBING: dict[str, Number] = {"mul": 0, "and": False, "or": True}
 def _folded(name: str, x: PrimExpr, y: PrimExpr) -> PrimExpr | None:
     a, b = x.constant, y.constant
     if a is not None and b is not None and not (name in _DIVISIONS and b == 0):
+        if name in ("floormod", "truncmod") and not _is_index(x.type):
+            return None
         result = OPERATIONS["truncdiv" if name == "div" else name].evaluate(a, b)
         if name in COMPARISONS:
             return const(result, i1)
@@ -366,16 +371,30 @@ def _folded(name: str, x: PrimExpr, y: PrimExpr) -> PrimExpr | None:
     for known, e in ((a, x), (b, y)):
         if known is not None and known == _ABSORBING.get(name) and not is_float(e.type):
             return e
-    if name in ("floormod", "truncmod") and b == 1 and not is_float(x.type):
+    if name in ("floormod", "truncmod") and b == 1 and _is_index(x.type):
         return const(0, x.type)
     return x if name in ("min", "max") and x.ssa is y.ssa else None
+
+
+def _is_index(dtype: Attribute) -> bool:
+    """Return whether remainders of a dtype are folded, which TVM does for indices only."""
+    return dtype in (i32, i64)
+
+
+def _refuse(name: str, x: PrimExpr, y: PrimExpr) -> None:
+    """Reject what TVM does: constants divided by 0, and an unsigned 0 of which a constant is subtracted."""
+    if name in _DIVISIONS and y.constant == 0 and (not is_float(y.type) or x.constant is not None):
+        raise OperandError("Divide by zero", expected="a divisor that is not 0", found=f"{x} and {y}")
+    if name == "sub" and x.constant == 0 and (y.constant or 0) > 0 and is_unsigned(x.type):
+        raise OperandError(
+            "a negative unsigned integer", expected="a minuend that is not smaller", found=f"{x} and {y}"
+        )
 
 
 def _binary(name: str, doc: str) -> Callable[[ExprLike, ExprLike], PrimExpr]:
     def build(a: ExprLike, b: ExprLike) -> PrimExpr:
         x, y = match_types(a, b)
-        if name in _DIVISIONS and y.constant == 0 and not is_float(y.type):
-            raise OperandError("Divide by zero", expected="a divisor that is not 0", found=f"{x} and {y}")
+        _refuse(name, x, y)
         folded = _folded(name, x, y)
         return folded if folded is not None else PrimExpr(tir.BINARY[name](x.ssa, y.ssa).result)
 
