@@ -95,8 +95,9 @@ class _Names:
 
 
 def _convolution(
-    x: te.Tensor, w: te.Tensor, window: _Window, groups: int | None, names: _Names, in_channels: int, out_channels: int
-) -> te.Tensor:
+    x: te.Tensor, w: te.Tensor, window: _Window, groups: int | None, names: _Names, in_channels: int, out_channels: int,
+    out_dtype: str,
+) -> te.Tensor:  # fmt: skip
     """Build a convolution with any number of spatial dimensions; `groups` None means ungrouped."""
     spatial = [int(d) for d in x.shape[1:-1]]
     padded = _padded(x, window.padding, names.padded)
@@ -108,7 +109,8 @@ def _convolution(
         n, *places, co = indices
         at = [window.at(p, t) for p, t in zip(places, taps, strict=True)]
         channel = rc if groups is None else co // group * members + rc
-        return te.sum(padded[(n, *at, channel)] * w[(*taps, rc, co)], axis=[*taps, rc])
+        element, factor = padded[(n, *at, channel)], w[(*taps, rc, co)]
+        return te.sum(element.astype(out_dtype) * factor.astype(out_dtype), axis=[*taps, rc])
 
     shape = (x.shape[0], *(window.steps(d) for d in spatial), out_channels)
     return te.compute(shape, element, name=names.output, varargs_names=[names.batch, *names.axes, names.channels])
@@ -119,45 +121,48 @@ _AXES = {1: ("l",), 2: ("h", "w"), 3: ("d", "h", "w")}
 
 
 def _channels_last(
-    n: int, spatial: Sequence[int], ci: int, co: int, window: _Window, groups: int | None, name: str, dtype: str
-) -> Tensors:
+    n: int, spatial: Sequence[int], ci: int, co: int, window: _Window, groups: int | None, name: str, dtype: str,
+    out_dtype: str,
+) -> Tensors:  # fmt: skip
     x = te.placeholder((n, *spatial, ci), name="inputs", dtype=dtype)
     w = te.placeholder((*[window.size] * len(spatial), ci // (groups or 1), co), name="weight", dtype=dtype)
-    return [x, w, _convolution(x, w, window, groups, _Names(name, _AXES[len(spatial)]), ci, co)]
+    return [x, w, _convolution(x, w, window, groups, _Names(name, _AXES[len(spatial)]), ci, co, out_dtype)]
 
 
 def conv1d_nlc(
     n: int, length: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
-    groups: int = 1, in_dtype: str = "float32",
+    groups: int = 1, in_dtype: str = "float32", out_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
     """Return a one-dimensional convolution."""
     window = _Window(kernel_size, stride, padding, dilation)
-    return _channels_last(n, (length,), ci, co, window, groups, "conv1d_nlc", in_dtype)
+    return _channels_last(n, (length,), ci, co, window, groups, "conv1d_nlc", in_dtype, out_dtype)
 
 
 def conv2d_nhwc(
     n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
-    groups: int = 1, in_dtype: str = "float32",
+    groups: int = 1, in_dtype: str = "float32", out_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
     """Return a two-dimensional convolution."""
     window = _Window(kernel_size, stride, padding, dilation)
-    return _channels_last(n, (h, w), ci, co, window, groups, "conv2d_nhwc", in_dtype)
+    return _channels_last(n, (h, w), ci, co, window, groups, "conv2d_nhwc", in_dtype, out_dtype)
 
 
 def conv3d_ndhwc(
     n: int, d: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0,
-    dilation: int = 1, groups: int = 1, in_dtype: str = "float32",
+    dilation: int = 1, groups: int = 1, in_dtype: str = "float32", out_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
     """Return a three-dimensional convolution."""
     window = _Window(kernel_size, stride, padding, dilation)
-    return _channels_last(n, (d, h, w), ci, co, window, groups, "conv3d_ndhwc", in_dtype)
+    return _channels_last(n, (d, h, w), ci, co, window, groups, "conv3d_ndhwc", in_dtype, out_dtype)
 
 
 def depthwise_conv2d_nhwc(
     n: int, h: int, w: int, c: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
-    in_dtype: str = "float32",
+    factor: int = 1, in_dtype: str = "float32", out_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
-    """Return a depthwise convolution: each channel by itself."""
+    """Return a depthwise convolution: each channel by itself. Raises `TiraxError` for a `factor` other than 1."""
+    if factor != 1:
+        raise TiraxError("a depthwise convolution has one output for each channel", expected=1, found=factor)
     window = _Window(kernel_size, stride, padding, dilation)
     x = te.placeholder((n, h, w, c), name="placeholder", dtype=in_dtype)
     k = te.placeholder((1, kernel_size, kernel_size, c), name="weight", dtype=in_dtype)
@@ -165,7 +170,10 @@ def depthwise_conv2d_nhwc(
     rh, rw = (te.reduce_axis((0, kernel_size), name=name) for name in ("rh", "rw"))
     out = te.compute(
         (n, window.steps(h), window.steps(w), c),
-        lambda n, h, w, c: te.sum(padded[n, window.at(h, rh), window.at(w, rw), c] * k[0, rh, rw, c], axis=[rh, rw]),
+        lambda n, h, w, c: te.sum(
+            padded[n, window.at(h, rh), window.at(w, rw), c].astype(out_dtype) * k[0, rh, rw, c].astype(out_dtype),
+            axis=[rh, rw],
+        ),
         name="depth_conv2d_nhwc",
     )
     return [x, k, out]
@@ -173,7 +181,7 @@ def depthwise_conv2d_nhwc(
 
 def conv2d_transpose_nhwc(
     n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0,
-    in_dtype: str = "float32",
+    in_dtype: str = "float32", out_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
     """Return a transposed two-dimensional convolution, whose input is dilated by `stride`."""
     x = te.placeholder((n, h, w, ci), name="inputs", dtype=in_dtype)
@@ -189,7 +197,8 @@ def conv2d_transpose_nhwc(
         y, z = h + rh + border, w + rw + border
         value = padded[n, y // stride, z // stride, rc]
         taken = te.if_then_else(te.all(y % stride == 0, z % stride == 0), value, te.const(0.0, in_dtype))
-        return te.sum(taken * k[last - rh, last - rw, rc, co], axis=[rh, rw, rc])
+        factor = k[last - rh, last - rw, rc, co]
+        return te.sum(taken.astype(out_dtype) * factor.astype(out_dtype), axis=[rh, rw, rc])
 
     tall, wide = ((e - 1) * stride + kernel_size - 2 * padding for e in (h, w))
     return [x, k, te.compute((n, tall, wide, co), element, name="conv2d_transpose_nhwc")]
@@ -197,7 +206,7 @@ def conv2d_transpose_nhwc(
 
 def conv2d_capsule_nhwijc(
     n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0,
-    capsule_size: int = 4, in_dtype: str = "float32",
+    capsule_size: int = 4, in_dtype: str = "float32", out_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
     """Return a convolution whose elements are square matrices of `capsule_size`."""
     window = _Window(kernel_size, stride, padding)
@@ -211,7 +220,8 @@ def conv2d_capsule_nhwijc(
     out = te.compute(
         (n, window.steps(h), window.steps(w), s, s, co),
         lambda n, h, w, cap_i, cap_j, co: te.sum(
-            padded[n, window.at(h, rh), window.at(w, rw), cap_i, cap, rc] * k[rh, rw, cap, cap_j, rc, co],
+            padded[n, window.at(h, rh), window.at(w, rw), cap_i, cap, rc].astype(out_dtype)
+            * k[rh, rw, cap, cap_j, rc, co].astype(out_dtype),
             axis=[rh, rw, cap, rc],
         ),
         name="conv2d_capsule_nhwijc",
@@ -221,25 +231,28 @@ def conv2d_capsule_nhwijc(
 
 def conv2d_nhwc_bn_relu(
     n: int, h: int, w: int, ci: int, co: int, kernel_size: int, stride: int = 1, padding: int = 0, dilation: int = 1,
-    in_dtype: str = "float32",
+    in_dtype: str = "float32", out_dtype: str = "float32",
 ) -> Tensors:  # fmt: skip
     """Return `conv2d_nhwc` followed by a bias, the scale and offset of a normalization, and relu."""
     window = _Window(kernel_size, stride, padding, dilation)
     x = te.placeholder((n, h, w, ci), name="data", dtype=in_dtype)
     k = te.placeholder((kernel_size, kernel_size, ci, co), name="kernel", dtype=in_dtype)
-    conv = _convolution(x, k, window, None, _Names("Conv2dOutput", ("yy", "xx"), "PaddedInput", "nn", "ff"), ci, co)
+    names = _Names("Conv2dOutput", ("yy", "xx"), "PaddedInput", "nn", "ff")
+    conv = _convolution(x, k, window, None, names, ci, co, out_dtype)
     bias, scale, offset = (
-        te.placeholder((co,), name=name, dtype=in_dtype) for name in ("bias", "bn_scale", "bn_offset")
+        te.placeholder((co,), name=name, dtype=out_dtype) for name in ("bias", "bn_scale", "bn_offset")
     )
     biased = te.compute(conv.shape, lambda b, i, j, c: conv[b, i, j, c] + bias[c], name="bias_add")
     scaled = te.compute(conv.shape, lambda b, i, j, c: biased[b, i, j, c] * scale[c], name="bn_mul")
     moved = te.compute(conv.shape, lambda b, i, j, c: scaled[b, i, j, c] + offset[c], name="bn_add")
-    zero = te.const(0.0, in_dtype)
+    zero = te.const(0.0, out_dtype)
     out = te.compute(conv.shape, lambda *at: te.max(moved[at], zero), name="compute")
     return [x, k, bias, offset, scale, out]
 
 
-def transpose_batch_matmul(batch: int, length: int, heads: int, dim: int, in_dtype: str = "float32") -> Tensors:
+def transpose_batch_matmul(
+    batch: int, length: int, heads: int, dim: int, in_dtype: str = "float32", out_dtype: str = "float32"
+) -> Tensors:
     """Return attention scores: queries and keys [batch, length, heads, dim] to [batch, heads, length, length]."""
     query, value = (
         te.placeholder((batch, length, heads, dim), name=name, dtype=in_dtype) for name in ("query", "value")
@@ -255,7 +268,9 @@ def transpose_batch_matmul(batch: int, length: int, heads: int, dim: int, in_dty
     k = te.reduce_axis((0, dim), name="k")
     out = te.compute(
         (batch, heads, length, length),
-        lambda b, h, i, j: te.sum(query_t[b, h, i, k] * value_t[b, h, k, j], axis=[k]),
+        lambda b, h, i, j: te.sum(
+            query_t[b, h, i, k].astype(out_dtype) * value_t[b, h, k, j].astype(out_dtype), axis=[k]
+        ),
         name="C",
     )
     return [query, value, out]

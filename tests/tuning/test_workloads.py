@@ -125,3 +125,22 @@ def test_all_are_there():
 )
 def test_axes_are_called_by_what_they_are(name, axes):
     assert f"for {axes} in T.grid(" in workloads.workload(name).script()
+
+
+@pytest.mark.parametrize(
+    ("make", "sizes"),
+    [
+        (workloads.conv1d_nlc, (1, 8, 4, 4, 3)),
+        (workloads.conv2d_nhwc, (1, 8, 8, 4, 4, 3)),
+        (workloads.conv3d_ndhwc, (1, 4, 8, 8, 4, 4, 3)),
+        (workloads.depthwise_conv2d_nhwc, (1, 8, 8, 4, 3)),
+        (workloads.conv2d_transpose_nhwc, (1, 4, 4, 4, 4, 3)),
+        (workloads.conv2d_capsule_nhwijc, (1, 4, 4, 2, 2, 3)),
+        (workloads.conv2d_nhwc_bn_relu, (1, 8, 8, 4, 4, 3)),
+        (workloads.transpose_batch_matmul, (1, 4, 2, 4)),
+    ],
+)
+def test_products_are_of_the_result_dtype(make, sizes) -> None:
+    """Factors are converted before they are multiplied; the result has the dtype."""
+    tensors = make(*sizes, in_dtype="float16", out_dtype="float32")
+    assert tensors[0].dtype == "float16" and tensors[-1].dtype == "float32"

@@ -106,8 +106,17 @@ provide(
             "schedule.trace": "ExprRV StmtSRef",
             "tvm_api.handles.traces": "BlockRV Instruction LoopRV ScheduleDebugMask Trace",
         },
+        "tensor_intrin": {"schedule.tensor_intrin": "TensorIntrin"},
+        "tensor_intrin.x86": {
+            "schedule.tensor_intrin": "TensorIntrin",
+            "tvm_api.handles.tensor_intrinsics": """
+                AVX512_DOT_16x4_INTRIN VNNI_DOT_16x4_INTRIN dot_product_16x4_u8i8i32_avx512
+                dot_product_16x4_u8i8i32_desc dot_product_16x4_u8i8i32_vnni
+            """,
+        },
         "schedule.analysis": {
             "tvm_api.handles.suggested_layout": "suggest_index_map",
+            "tvm_api.handles.tensorize_info": "TensorizeInfo get_tensorize_loop_mapping",
             "tvm_api.handles.traces": "has_block is_output_block",
         },
         "schedule.instruction": {"dialects.sched": "InstructionKind", "tvm_api.handles.traces": "Instruction"},
