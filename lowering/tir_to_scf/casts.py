@@ -60,6 +60,8 @@ def _from_float(emit: Emitter, value: SSAValue, source: Attribute, target: Attri
 def _between_integers(emit: Emitter, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
     known = emit.known.get(value)
     if known is not None and not isinstance(value.type, VectorType) and source != i1:
+        if is_unsigned(source):
+            known %= 1 << bit_width(source)
         return emit.constant(known, scalar_type(target))
     growth = bit_width(target) - bit_width(source)
     if growth == 0:

@@ -35,6 +35,7 @@ from ...dialects.dtypes import float_attr
 from ...dialects.quick import make
 from ...dialects.xdsl_extras import arith_extras as extras
 from ...dialects.xdsl_extras.arith_extras import FLOAT_PREDICATES, INTEGER_PREDICATES, element_type
+from ...dialects.xdsl_extras.type_guards import is_integer
 
 INDEX = IndexType()
 CONTRACT = arith.FastMathFlagsAttr([FastMathFlag.ALLOW_CONTRACT])
@@ -148,8 +149,8 @@ class Emitter:
         result = self._constants.get(key)
         if result is None:
             result = self._constants[key] = self._head(_constant_attr(value, type), type)
-            if isinstance(type, IntegerType | IndexType):
-                self.known[result] = int(value)
+            if is_integer(type) or isinstance(type, IndexType):
+                self.known[result] = _signed(int(value), type)
         return result
 
     def dense(self, values: Sequence[int], type: VectorType[Any]) -> SSAValue:
@@ -297,6 +298,14 @@ class Emitter:
 def element_of(memref: SSAValue) -> Attribute:
     """Return the element type of a memref value."""
     return cast("MemRefType[Attribute]", memref.type).element_type
+
+
+def _signed(value: int, type: Attribute) -> int:
+    """Return the number that the bits of an integer are if it has a sign; a truth value stays 0 or 1."""
+    if not is_integer(type) or type.width.data == 1:
+        return value
+    half = 1 << (type.width.data - 1)
+    return (value + half) % (2 * half) - half
 
 
 def _constant_attr(value: int | float, type: Attribute) -> Attribute:

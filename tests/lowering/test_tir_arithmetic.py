@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from strength import drawn, thinned
 from tir_kernels import Kernel
 
+from tirax.driver.build import build
 from tirax.interpreter import interpret
-from tirax.script import parse_source
+from tirax.script import parse_mlir, parse_source
 
 INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 SIZE = 21
@@ -162,6 +163,29 @@ def test_casts_are_those_of_c(source, target):
     module = program(source, f'T.Cast("{target}", A[i])', "vectorized", target)
     for actual in outputs(module, a, a, FLOATS.get(target, target)):
         np.testing.assert_array_equal(actual.astype(np.float64), expected.astype(np.float64))
+
+
+@pytest.mark.parametrize("source", INTEGERS)
+def test_casts_of_constants_are_those_of_c(source):
+    """To each width and back to 64 bits, as a number with a sign and without."""
+    numbers = np.array([int(np.iinfo(source).min), int(np.iinfo(source).max), 1, 44, 127], source)
+    rows = [(n, middle, target) for n in numbers for middle in INTEGERS for target in ("int64", "uint64")]
+    word = {name: name.replace("uint", "ui").replace("int", "i") for name in INTEGERS}
+    lines = [
+        f"""%n{k} = tir.const {n} : {word[source]}
+            %m{k} = tir.cast %n{k} : {word[source]} -> {word[middle]}
+            %t{k} = tir.cast %m{k} : {word[middle]} -> {word[target]}
+            %r{k} = tir.cast %t{k} : {word[target]} -> i64
+            %i{k} = tir.const {k} : i64
+            tir.store %r{k}, %C[%i{k}]"""
+        for k, (n, middle, target) in enumerate(rows)
+    ]
+    body = "\n".join(lines)
+    module = parse_mlir(f"tir.func @f(%C: !tir.buffer<[{len(rows)}], i64>) {{ {body} }}")
+    expected = [int(n.astype(middle).astype(target).astype("int64")) for n, middle, target in rows]
+    made = np.zeros(len(rows), "int64")
+    build(module)["f"](made)
+    assert made.tolist() == expected
 
 
 @pytest.mark.parametrize("bits", [("float32", "int32"), ("float16", "uint16"), ("float64", "int64"), ("int8", "uint8")])
