@@ -30,9 +30,12 @@ import lit.formats
 config.name = "patches of xDSL"
 config.suffixes = [".mlir"]
 config.test_format = lit.formats.ShTest(execute_external=False)
+"""
+_ENVIRONMENT = """
 config.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]
 config.environment["PATH"] = os.environ["PATH"]
 """
+"""What makes lit run the copy, also with the configuration that xDSL has."""
 _LEFT_OUT = ("tests/interactive", "tests/filecheck")
 """What needs packages for terminals, and what `lit` runs."""
 
@@ -72,8 +75,8 @@ def apply_patch(file: Path, folder: Path) -> None:
 def run_tests(folder: Path, tests: Sequence[str]) -> bool:
     """Run tests of a copy, of pytest and of lit; return whether all pass."""
     configuration = folder / "tests" / "filecheck" / "lit.cfg"
-    if not configuration.exists():
-        configuration.write_text(_LIT)
+    known = configuration.read_text() if configuration.exists() else _LIT
+    configuration.write_text(known.removesuffix(_ENVIRONMENT) + _ENVIRONMENT)
     environment = {
         **os.environ,
         "PYTHONPATH": str(folder),
