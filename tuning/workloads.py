@@ -50,7 +50,7 @@ def matmul(n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: str = "
 def matmul_relu(n: int, m: int, k: int, in_dtype: str = "float32", out_dtype: str = "float32") -> Tensors:
     """Return `max(matmul, 0)` of two matrices, [n, k] and [k, m]."""
     a, b, c = matmul(n, m, k, in_dtype, out_dtype)
-    d = te.compute((n, m), lambda i, j: te.max(c[i, j], te.const(0, out_dtype)), name="compute")
+    d = te.compute((n, m), lambda *at: te.max(c[at], te.const(0, out_dtype)), name="compute")
     return [a, b, d]
 
 
