@@ -9,7 +9,17 @@ from importlib import import_module
 from typing import Any
 
 HEAD = "from tvm.script import ir as I\nfrom tvm.script import tir as T\nfrom tvm.script import relax as R\n\n"
-FILES = ("threads", "loops", "branches", "reductions", "matrix", "pipelines", "relax_operators", "relax_passes")
+FILES = (
+    "threads",
+    "loops",
+    "unrolling",
+    "branches",
+    "reductions",
+    "matrix",
+    "pipelines",
+    "relax_operators",
+    "relax_passes",
+)
 """The files of programs, by subject."""
 
 

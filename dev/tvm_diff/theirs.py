@@ -7,6 +7,9 @@ import json
 import re
 import sys
 
+_TIRX = ("tir.UnrollLoop",)
+"""The options of passes that are in `tirx`; those of others are in `s_tir`."""
+
 
 def _find(room: str, name: str):  # noqa: ANN202 - TVM's objects have no types here
     from tvm import relax, s_tir, tirx
@@ -25,7 +28,7 @@ def _run(row: dict, texts: list[str]) -> None:
     from tvm.script import from_source
 
     module = from_source(row["source"], check_well_formed=False)
-    config = {re.sub(r"^tir\.", "s_tir.", k): v for k, v in row["config"].items()}
+    config = {re.sub(r"^tir\.", "tirx." if k in _TIRX else "s_tir.", k): v for k, v in row["config"].items()}
     texts.append(module.script(show_meta=row.get("each", False)))
     with tvm.transform.PassContext(opt_level=3, config=config):
         for call in row["passes"]:

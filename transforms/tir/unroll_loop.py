@@ -19,6 +19,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.sym.expr import SymExpr
 from ...dialects.tir import ForKind
+from ...ir.affine.init_nest import sources
 from ...ir.affine.values import Materializer
 from ...ir.locations import location_of
 from ...ir.passes.limits import check_limit
@@ -26,12 +27,16 @@ from ...ir.passes.transform import Pass, configured
 from ...ir.rewriting.edit import inline_before, inserter
 from .walk import bound_expr, erase_with_tree, functions, may_initialize
 
+_REGISTERS = frozenset(("local", "warp"))
 MAX_STEP, EXPLICIT = "pragma_auto_unroll_max_step", "pragma_unroll_explicit"
 
 
 @dataclass(frozen=True)
 class UnrollLoop(Pass):
     """Unroll loops. The options are those of TVM's `tir.UnrollLoop`; `only_mark` leaves the unrolling to the lowering.
+
+    With `unroll_local_access`, loops whose variables index memory of scope `local` or `warp` are unrolled, whatever
+    their length: their elements can then be registers. Loops of one iteration are if `auto_max_extent` is 1.
 
     With `only_mark`, a vectorized loop counts as one step, too: in TVM it has already become vectors here.
 
@@ -44,6 +49,7 @@ class UnrollLoop(Pass):
     auto_max_depth: int = 8
     auto_max_extent: int = 0
     explicit_unroll: bool = True
+    unroll_local_access: bool = False
     only_mark: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -117,10 +123,15 @@ class _Unroller:
                 )
             unroll = True
         else:
-            unroll = self._is_short(loop, count, size)
-        if not unroll or count is None or (count <= 0 and may_initialize(loop)):
+            unroll = self._is_short(loop, count, size) or (
+                count is not None and count > 0 and self._is_of_registers(loop)
+            )
+        once = count == 1 == options.auto_max_extent
+        if not (unroll or once) or count is None or (count <= 0 and may_initialize(loop)):
             size.loops += 1
             return size
+        if not unroll:
+            size.loops += 1
         if (options.explicit_unroll or (count <= options.auto_max_extent == 1)) and not options.only_mark:
             written = size.steps * count
             check_limit("unroll.statements", written, "an unrolled loop becomes too long", location_of(loop))
@@ -128,6 +139,14 @@ class _Unroller:
         else:
             loop.properties["kind_attr"] = StringAttr(ForKind.UNROLLED.value)
         return _Size(size.steps * count, size.unrolled + 1, size.loops)
+
+    def _is_of_registers(self, loop: tir.ForOp) -> bool:
+        """Return whether the loop's variable is an index of local memory, and such loops are unrolled."""
+        if not self.options.unroll_local_access:
+            return False
+        accesses = [op for op in loop.body.walk() if isinstance(op, tir.LoadOp | tir.StoreOp)]
+        local = [op for op in accesses if cast(tir.BufferType, op.buffer.type).scope.data in _REGISTERS]
+        return any(loop.loop_var in sources(op.indices) for op in local)
 
     def _is_short(self, loop: tir.ForOp, count: int | None, size: _Size) -> bool:
         options = self.options
