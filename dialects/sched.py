@@ -21,7 +21,7 @@ The default schedule of a function is a sequence that names the function and has
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Self, cast
@@ -155,6 +155,10 @@ class InstructionKind:
 
     name: str
     is_pure: bool
+
+    def same_as(self, other: object) -> bool:
+        """Return whether both are the same kind."""
+        return self == other
 
 
 def encode(value: Argument, operands: list[SSAValue]) -> Attribute:
@@ -369,6 +373,8 @@ class Instruction(IRDLOperation):
     """A step of a schedule: `%l6, %l7 = sched.split(loop = %l2, factors = [8, 16]) : loop, loop`."""
 
     SPEC: ClassVar[Spec]
+    WRITTEN: ClassVar[Callable[[Any], str] | None] = None
+    """The text of an instruction that is in no trace, which the traces set: `_, _ = sch.get_loops(block=_)`."""
     values = var_operand_def()
     arguments = prop_def(DictionaryAttr)
     decision_attr = opt_prop_def(Attribute, prop_name="decision")
@@ -388,6 +394,10 @@ class Instruction(IRDLOperation):
         properties: dict[str, Attribute | None] = {"arguments": DictionaryAttr(arguments)}
         properties["decision"] = None if decision is None else encode(decision, [])
         return cls(operands=[operands], properties=properties, result_types=[types])
+
+    def __str__(self) -> str:
+        written = type(self).WRITTEN
+        return super().__str__() if self.parent is not None or written is None else written(self)
 
     @property
     def args(self) -> dict[str, Argument]:

@@ -51,7 +51,7 @@ class Steps:
     def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """Return the loops around `block` in its scope, outermost first."""
     def get_output_blocks(self, scope_block: BlockRV) -> list[BlockRV]:
-        """Return the blocks of a scope that write buffers which are not allocated in it."""
+        """Return the blocks in a scope, also those in others, that write buffers which are not allocated in it."""
     def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
         """Return the blocks before `block` in its scope that write what it reads."""
     def loop_partition(self, loop: LoopRV, factors: Sequence[int | ExprRV | None], preserve_unit_iters: bool = True) -> list[LoopRV]:

@@ -20,6 +20,7 @@ from ..dialects import tir
 from ..dialects.quick import clone
 from ..dialects.sched import Instruction, SequenceOp
 from ..handles.module import IRModule, set_name_in_module
+from ..handles.relax.expr import GlobalVar
 from ..handles.tir.block_views import BlockRealize
 from ..handles.tir.prim_expr import PrimExpr
 from ..handles.tir.prim_func import PrimFunc
@@ -127,9 +128,9 @@ class Schedule(Steps):
         return self._trace
 
     @property
-    def func_working_on(self) -> str | None:
-        """The function in which block names are looked up."""
-        return self._state.working_on
+    def func_working_on(self) -> GlobalVar | None:
+        """The function in which block names are looked up; None if none was named."""
+        return self.mod.get_global_var(self._state.working_on) if self._state.working_on else None
 
     def work_on(self, func_name: str) -> None:
         """Look up block names in the function `func_name`. Raises `NameLookupError` if there is none."""

@@ -46,7 +46,7 @@ class State:
         if chosen is None and len(funcs) == 1:
             return next(iter(funcs.values()))
         if chosen is None:
-            raise ScheduleError(
+            raise NoFunctionError(
                 "the schedule does not know which function to be working on",
                 expected="func_name, or work_on(name)",
                 found=sorted(funcs),
@@ -240,6 +240,10 @@ class ScheduleError(TiraxError):
         details = {"expected": self.expected, "found": self.found, "hint": self.hint, "location": self.location}
         rule = self.brief if level == "fast" and self.brief is not None else self.message
         return type(self)(f"{primitive}: {rule}", self.places, notes=notes, **details)
+
+
+class NoFunctionError(ScheduleError, ValueError):
+    """A module has several functions, and none of them is worked on."""
 
 
 class BufferIndexError(ScheduleError, AssertionError):

@@ -273,6 +273,15 @@ def _statement(inst: Instruction, names: Mapping[SSAValue, str]) -> str:
     return f"{outputs} = sch.{spec.name}({', '.join(parts)})" if outputs else f"sch.{spec.name}({', '.join(parts)})"
 
 
+def _alone(inst: Instruction) -> str:
+    """Return the text of an instruction that is in no trace: its handles have no names."""
+    values = [*inst.operands, *inst.outputs]
+    return _statement(inst, dict.fromkeys(values, "_"))
+
+
+Instruction.WRITTEN = staticmethod(_alone)
+
+
 def _text(value: Argument, names: Mapping[SSAValue, str]) -> str:
     if isinstance(value, SSAValue):
         return names[value]

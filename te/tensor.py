@@ -26,14 +26,18 @@ from .reduction import Reduce
 _TAG: ContextVar[str] = ContextVar("tag", default="")
 
 
+class NestedTagError(TiraxError, ValueError):
+    """A tag scope stands in another one."""
+
+
 @contextmanager
 def tag_scope(tag: str) -> Iterator[None]:
     """Give tensors `tag` inside the context; also a decorator (`@te.tag_scope("dense")`).
 
-    Raises `TiraxError` inside another tag scope.
+    Raises `NestedTagError` inside another tag scope.
     """
     if _TAG.get():
-        raise TiraxError("a tag scope stands in another", expected="one tag", found=f"{tag} in {_TAG.get()}")
+        raise NestedTagError("a tag scope stands in another", expected="one tag", found=f"{tag} in {_TAG.get()}")
     token = _TAG.set(tag)
     try:
         yield

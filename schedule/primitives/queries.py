@@ -68,5 +68,7 @@ def get_consumers(state: State, block: tir.BlockOp) -> list[tir.BlockOp]:
 
 @primitive()
 def get_output_blocks(state: State, scope_block: BlockLike) -> list[tir.BlockOp]:
-    """Return the blocks of a scope that write buffers which are not allocated in it."""
-    return st.output_blocks(scope_block)
+    """Return the blocks in a scope, also those in others, that write buffers which are not allocated in it."""
+    inside = {op.results[0] for op in scope_block.walk() if isinstance(op, tir.AllocBufferOp)}
+    blocks = [op for op in scope_block.walk() if isinstance(op, tir.BlockOp) and op is not scope_block]
+    return [b for b in blocks if not set(st.buffers_written(b)) <= inside]
