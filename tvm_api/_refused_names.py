@@ -77,9 +77,7 @@ REFUSED_NAMES: dict[str, dict[str, str]] = {
         "AttachExternModules": "relax.frontend.nn.ExternModule brings its code along",
         "FewShotTuning": "schedules that need no tuning are made by the build; tuning is MetaScheduleTuneTIR",
         **dict.fromkeys(("IPCAllReduceRewrite", "LowerGPUIPCAllocStorage", "RewriteCUDAGraph"), _DEVICES),
-        **dict.fromkeys(("RealizeVDevice", "UpdateVDevice"), _DEVICES),
         "SpecializePrimFuncBasedOnCallSite": "it is for texture memory of Adreno; PrimFunc.specialize fixes sizes",
-        "VMBuiltinLower": _BYTECODE,
         "tuning_api": "relax.transform.MetaScheduleTuneTIR and MetaScheduleApplyDatabase tune",
     },
     "arith": {

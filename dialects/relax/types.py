@@ -386,6 +386,13 @@ def _exprs_of(t: Attribute) -> Iterable[SymExpr]:
             yield from _exprs_of(field)
 
 
+def on_no_device(t: Attribute) -> Attribute:
+    """Return struct info without the virtual devices of its tensors."""
+    if isinstance(t, TupleType):
+        return tuple_type(on_no_device(f) for f in t.types)
+    return TensorType(t.shape, t.ndim, t.dtype, _NONE) if isinstance(t, TensorType) else t
+
+
 def on_device(t: Attribute, vdevice: StringAttr) -> Attribute:
     """Return the type with tensors that have no virtual device placed on one."""
     if isinstance(t, TupleType):

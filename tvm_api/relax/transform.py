@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import Any
+from warnings import warn
 
 from ...diagnostics import unknown_name
 from ...handles.passes import Pass, PythonPass, dataflowblock_pass, function_pass, module_pass
+from ...ir.passes.transform import Sequential
 from ...universe import pass_classes
 from .._names import is_refused, no_attribute, provide
 
@@ -28,8 +30,10 @@ _PASSES = {
     "FuseOpsByPattern": "transforms.codegen.fuse_ops_by_pattern",
     "FusionPattern": "transforms.codegen.fusion_pattern",
     "PatternCheckContext": "transforms.codegen.fusion_pattern",
+    "RealizeVDevice": "tvm_api.passes.memory.realize_vdevice",
     "RunCodegen": "transforms.codegen.run_codegen",
     "SplitCallTIRByPattern": "tvm_api.passes.fusion.split_call_tir_by_pattern",
+    "UpdateVDevice": "tvm_api.passes.memory.update_vdevice",
     "UpdateParamStructInfo": "tvm_api.passes.functions.update_param_struct_info",
 }
 _OPTIONS: dict[str, dict[str, Any]] = {
@@ -70,6 +74,18 @@ def LegalizeOps(  # noqa: N802 (a pass by TVM's name)
     return legalize.LegalizeOps(rules or None, ("relax.memory.view", *(skip_ops or ())), enable_warning, tvm_forms=True)
 
 
+def VMBuiltinLower() -> Pass:  # noqa: N802 (a pass by TVM's name)
+    """Return `LowerRuntimeBuiltin()`, with a warning: this is its old name."""
+    warn("relax.transform.VMBuiltinLower has the name LowerRuntimeBuiltin", DeprecationWarning, stacklevel=2)
+    return __getattr__("LowerRuntimeBuiltin")()
+
+
+def ConvertToDataflow(min_size: int = 2) -> Pass:  # noqa: N802 (a pass by TVM's name)
+    """Return the pass that gathers at least `min_size` pure bindings in dataflow blocks, with canonical bindings."""
+    convert = import_module("...transforms.bindings.convert_to_dataflow", __package__).ConvertToDataflow(min_size)
+    return Sequential([convert, __getattr__("CanonicalizeBindings")()])
+
+
 def __getattr__(name: str) -> Any:
     if name in _TUNING:
         return getattr(import_module("...tuning.passes", __package__), name)
@@ -84,4 +100,7 @@ def __dir__() -> list[str]:
     return sorted([*_PASSES, *_TUNING, *__all__])
 
 
-__all__ = ["DataflowBlockPass", "FunctionPass", "LegalizeOps", "dataflowblock_pass", "function_pass", "module_pass"]
+__all__ = [
+    "ConvertToDataflow", "DataflowBlockPass", "FunctionPass", "LegalizeOps", "VMBuiltinLower", "dataflowblock_pass",
+    "function_pass", "module_pass",
+]  # fmt: skip
