@@ -14,6 +14,7 @@ from ...diagnostics import TiraxError, unknown_name
 DEVICES = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10}
 """DLPack's numbers of device kinds."""
 _ALIASES = {"llvm": "cpu", "c": "cpu", "gpu": "cuda"}
+DEVICE_NAMES = frozenset({*DEVICES, *_ALIASES})
 _FORM = re.compile(r"(\w+?)(?:[:(](\d+)\)?)?")
 
 

@@ -23,6 +23,7 @@ from ...dialects.sym import IndexMapping
 from ...dialects.sym.expr import SymExpr, Var
 from ...ir.passes.limits import exceeded, limit
 from .captured import NotSimpleError, bind_arguments, lambda_text, result, surroundings, text_of
+from .constants import constant_member, is_maker, made
 from .folding import OPERATORS, SYMBOLS, UNARY, as_sym, fold, fold_symbolic, is_constant
 from .scope import BUILTIN_FUNCTIONS, Scope, is_missing, names_in, script_value, undefined_names
 from .source import ScriptError, Source
@@ -98,6 +99,11 @@ def _no_builtin(p: Evaluator[Any], name: str, site: CallSite) -> NoReturn:
 
 def inlined(p: Evaluator[Any], function: Any, site: CallSite) -> Any:
     """Inline a captured function from its source and return its value. Anything else cannot be called."""
+    if is_maker(function):
+        try:
+            return made(function, site.args, site.kwargs)
+        except (TypeError, ValueError) as error:
+            raise p.error(site.node, f"{describe(function)}: {error}") from None
     if not isinstance(function, FunctionType):
         raise p.error(
             site.node,
@@ -469,6 +475,8 @@ def _attribute(p: Evaluator[Any], node: ast.Attribute) -> Any:
 
 def _plain_attribute(p: Evaluator[Any], value: Any, node: ast.Attribute) -> Any:
     """Return an attribute of a captured object. Only data is allowed, never anything that would run code."""
+    if (constant := constant_member(value, node.attr)) is not None:
+        return constant
     if isinstance(value, EnumType):
         member: Any = value.__members__.get(node.attr)
     else:

@@ -15,7 +15,7 @@ from ...diagnostics import DTypeError, ShapeError
 from ...dialects import relax
 from ...dialects.names import set_name
 from ...dialects.relax import OBJECT, CallableType, ShapeType, TensorDataAttr, TensorType
-from ...dialects.relax.base import View
+from ...dialects.relax.base import VIEW, View, view_type
 from ...dialects.relax.signatures import derive_result
 from ...dialects.relax.types import dims_attr
 from ...dialects.sym.expr import SymExpr
@@ -222,6 +222,8 @@ def _packed(
         attrs = dict(site.kwargs)
         sinfo = attrs.pop("sinfo_args", None)
         values = [as_value(p, a, site.node) for a in rest]
+        if func in DERIVED and sinfo is None and not attrs:
+            return p.emit(DERIVED[func](values), site.node)
         attributes = attribute_dict(p.source, site.node, attrs) if attrs else None
         call = cls(func, values, sinfo_of(p, site, sinfo), attributes)
         call.several = isinstance(sinfo, tuple | list) and len(cast("list[Any]", sinfo)) > 1
@@ -305,13 +307,10 @@ def _call_value(p: RelaxParser, target: SSAValue, site: CallSite) -> SSAValue:
 
 def _view(args: Sequence[SSAValue]) -> Operation:
     """Return the call that makes a view, whose type is that of the operator."""
-    view = View.make(*args)
-    result = view.result_type
-    view.drop_all_references()
-    return relax.CallPurePackedOp("runtime.TVMArrayCreateView", list(args), result)
+    return relax.CallPurePackedOp(VIEW, list(args), view_type(args) or View.make(*args).result_type)
 
 
-DERIVED: dict[str, Callable[[Sequence[SSAValue]], Operation]] = {"runtime.TVMArrayCreateView": _view}
+DERIVED: dict[str, Callable[[Sequence[SSAValue]], Operation]] = {VIEW: _view}
 """Packed functions whose result types follow from their arguments, with TVM's `derive_func`."""
 
 

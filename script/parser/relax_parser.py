@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from dataclasses import replace
 from typing import Any
 
 from xdsl.dialects.builtin import DictionaryAttr
@@ -17,6 +18,7 @@ from ...dialects.relax.composite import COMPOSITES, expand
 from ...dialects.relax.operator import Operator
 from ...dialects.relax.registered import RegisteredOperator
 from ...dialects.relax.signatures import BaseCheckResult, base_check
+from ...dialects.relax.types import on_no_device
 from ...ir.verification.as_written import declared_type
 from .attributes import read_vdevice, without_symbol
 from .evaluator import RAISE, Language, Policy, check_plain_parameters, refuse
@@ -25,7 +27,7 @@ from .relax_operators import binary, call_by_name, call_operator, unary
 from .relax_state import Builder, FunctionFrame, ModuleContext, RelaxParser, RelaxState, Signature
 from .relax_statements import CALLED, STATEMENTS, output, read_body
 from .relax_types import STRUCT_INFO_CALLS, struct_info, symbolic_call
-from .relax_values import LEAVES, attribute_of, element_of, member
+from .relax_values import LEAVES, attribute_of, element_of, member, tvm_value
 from .scope import Environment, Scope
 from .source import Source
 from .values import CallSite, Ref, describe
@@ -88,6 +90,8 @@ def _result_type(p: RelaxParser, last: relax.ReturnOp, signature: Signature, fun
     """
     inferred = declared_type(last.value)
     known = erase_unbound(inferred, set(free_symbolic_vars(signature.params)))
+    if signature.ret is not None and on_no_device(signature.ret) == known:
+        return signature.ret
     if signature.ret is None or is_base_of(signature.ret, known):
         return known
     if is_base_of(signature.ret, inferred):
@@ -167,7 +171,26 @@ def _is_pure(p: RelaxParser, function: ast.FunctionDef) -> bool:
     )
 
 
-FUNCTIONS: dict[str, Builder] = {"Call": call_by_name, **STRUCT_INFO_CALLS, **LEAVES, **CALLS, **CALLED}
+_OF_SINFO = ("call_builtin_with_ctx", "call_inplace_packed", "call_packed", "call_pure_packed", "invoke_closure")
+"""Calls whose struct info is the argument `sinfo_args`; that of others is `out_sinfo`."""
+
+
+def _call_of(p: RelaxParser, site: CallSite) -> Any:
+    """Parse `relax.Call(op, [x, y], attrs, sinfo_args)`; calls such as `call_tir` are operators, too."""
+    op, args, attrs, sinfo = site.bind("op args attrs= sinfo_args=")
+    build = CALLS.get(op.path) if isinstance(op, Ref) and op.dialect == "relax" else None
+    if build is None:
+        return call_by_name(p, replace(site, args=[op, args], kwargs={"attrs": attrs}))
+    if not isinstance(args, tuple | list):
+        raise site.error("the arguments are a list", found=describe(args))
+    name = "sinfo_args" if op.path in _OF_SINFO else "out_sinfo"
+    result = {} if sinfo is None else {name: sinfo}
+    if "out_sinfo" in result and isinstance(sinfo, tuple | list) and len(sinfo) == 1:
+        result["out_sinfo"] = sinfo[0]
+    return build(p, replace(site, args=list(args), kwargs={**result, **(attrs or {})}))
+
+
+FUNCTIONS: dict[str, Builder] = {"Call": _call_of, **STRUCT_INFO_CALLS, **LEAVES, **CALLS, **CALLED}
 """Functions of `R` other than operators, by name."""
 
 
@@ -177,6 +200,8 @@ def _call(p: RelaxParser, target: Ref, site: CallSite) -> Any:
         return symbolic_call(p, target, site)
     if target == Ref("ir", "vdevice"):
         return read_vdevice(site)
+    if target.dialect == "tvm":
+        return tvm_value(target, site)
     if target.dialect != "relax":
         raise site.error("only functions of R and T can be called in a Relax function")
     build = FUNCTIONS.get(target.path)

@@ -197,7 +197,9 @@ def _output_result(p: RelaxParser, frame: DataflowFrame, node: ast.Return) -> No
 
 
 def _close_dataflow(p: RelaxParser, frame: DataflowFrame, node: ast.With) -> str | None:
-    outputs = _without_trailing_binds(frame.block, frame.outputs or [])
+    place = {op: n for n, op in enumerate(frame.block.ops)}
+    ordered = sorted(frame.outputs or [], key=lambda output: place.get(output[1].owner, -1))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    outputs = _without_trailing_binds(frame.block, ordered)
     end = relax.OutputOp([value for _, value in outputs])
     end.location = p.source.attr(node)
     frame.block.add_op(end)

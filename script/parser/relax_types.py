@@ -8,10 +8,11 @@ from dataclasses import replace
 from typing import Any, cast
 
 from xdsl.dialects.builtin import StringAttr, TupleType, i1
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, BlockArgument, SSAValue
 
 from ...diagnostics import suggestion
 from ...dialects.dtypes import dtype_of, float_attr, is_float
+from ...dialects.names import name_of
 from ...dialects.relax import OBJECT, STRUCT_INFO, CallableType, PrimType, ShapeType, TensorType
 from ...dialects.relax.devices import listed_vdevice
 from ...dialects.sym import IndexMapping
@@ -114,7 +115,8 @@ def _tensor(p: RelaxParser, site: CallSite) -> Attribute:
         shape, dtype = None, shape
     element = as_dtype(p, dtype, site.node)
     if isinstance(shape, SSAValue) and isinstance(shape.type, ShapeType):
-        return TensorType.of(shape.type.dims, element, shape.type.rank)
+        named = name_of(shape) if shape.type.dims is None and isinstance(shape, BlockArgument) else None
+        return TensorType.of(shape.type.dims if named is None else named, element, shape.type.rank)
     device = vdevice_of(p, vdevice)
     if shape is None:
         return TensorType.of(None, element, _rank(site, ndim), vdevice=device)

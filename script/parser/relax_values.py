@@ -11,15 +11,15 @@ from xdsl.ir import Attribute, SSAValue
 from ...diagnostics import suggestion
 from ...dialects import relax
 from ...dialects.dtypes import dtype_name, dtype_of, float_attr, is_float
-from ...dialects.relax import OBJECT, CallableType, PrimType, ShapeType, TensorDataAttr, TensorType
-from ...dialects.relax.devices import device_of
+from ...dialects.relax import OBJECT, OPERATORS, CallableType, PrimType, ShapeType, TensorDataAttr, TensorType
+from ...dialects.relax.devices import DEVICE_NAMES, device_of
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const, SymExpr, i32
 from .attributes import plain_value
 from .folding import as_sym, is_constant
 from .relax_state import Builder, RelaxParser
 from .relax_types import as_dtype, as_struct_info, dims_of
-from .values import CallSite, GlobalRef, Imm, Method, describe
+from .values import CallSite, GlobalRef, Imm, Method, Ref, describe
 
 
 def as_value(p: RelaxParser, value: Any, node: ast.AST) -> SSAValue:
@@ -161,6 +161,18 @@ def _device(p: RelaxParser, site: CallSite) -> str:
     if not isinstance(kind, int | str) or not isinstance(index, int | None):
         raise site.error("a device is a kind and a number", found=f"{describe(kind)}, {describe(index)}")
     return device_of(kind, index)
+
+
+def tvm_value(target: Ref, site: CallSite) -> Any:
+    """Return a device, `tvm.cuda(0)` or `tvm.device("cuda", 0)`, or an operator, `tvm.ir.Op.get("relax.exp")`."""
+    first, second = (plain_value(v) for v in site.bind("first= second="))
+    if target.path == "ir.Op.get" and isinstance(first, str):
+        return OPERATORS.get(first) or Ref("relax", first.removeprefix("relax."))
+    if target.path in ("device", "runtime.device") and isinstance(first, str) and isinstance(second, int | None):
+        return device_of(first, second)
+    if target.path in DEVICE_NAMES and isinstance(first, int | None) and second is None:
+        return device_of(target.path, first)
+    raise site.error("only functions of R and T can be called in a Relax function")
 
 
 def _tuple(p: RelaxParser, site: CallSite) -> SSAValue:
