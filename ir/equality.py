@@ -102,15 +102,16 @@ class Reader:
             self.entries.append(((leaf.name, (), (), self.properties(leaf, set()), self.types(op)), op))
             self.define(op.results[0])
             return
-        operands = tuple(self.operand(v) for v in op.operands)
+        ordered = _outputs_in_order(op)
+        operands = tuple(self.operand(v) for v in ordered.operands)
         for region in op.regions:
             for block in region.blocks:
                 self.block_args(block)
         args = tuple(self.attribute(a.type) for r in op.regions for b in r.blocks for a in b.args)
         skip = {"sym_name"} if skip_symbol else set[str]()
-        entry = (op.name, operands, args, self.properties(op, skip), self.types(op))
+        entry = (op.name, operands, args, self.properties(op, skip), self.types(ordered))
         self.entries.append((entry, op))
-        for result in op.results:
+        for result in ordered.results:
             self.define(result)
         for region in op.regions:
             self.region(region)
@@ -226,7 +227,7 @@ class Reader:
             items = {**items, "func_attrs": DictionaryAttr(_attrs_but_symbol(op))}
         return tuple((k, self.attribute(items[k])) for k in sorted(items) if k not in skipped)
 
-    def types(self, op: Operation) -> Hashable:
+    def types(self, op: Operation | _Ordered) -> Hashable:
         return tuple(self.attribute(r.type) for r in op.results)
 
     def attribute(self, attr: Attribute) -> Hashable:
@@ -289,6 +290,31 @@ def _parameters(attr: ParametrizedAttribute) -> tuple[Attribute, ...]:
 def _symbol(op: Operation) -> str | None:
     name: Any = op.properties.get("sym_name")
     return None if name is None else name.data
+
+
+@dataclass(frozen=True)
+class _Ordered:
+    """The operands and results of an op, in an order that has a meaning."""
+
+    operands: Sequence[SSAValue]
+    results: Sequence[SSAValue]
+
+
+def _outputs_in_order(op: Operation) -> Operation | _Ordered:
+    """Return the outputs of a dataflow block in order of definition: in the text, `R.output` lists names."""
+    if not isinstance(op, relax.DataflowOp | relax.OutputOp):
+        return op
+    values = op.output_op.values_ if isinstance(op, relax.DataflowOp) else op.operands
+    block = op.body.block if isinstance(op, relax.DataflowOp) else op.parent
+    if len(values) < 2 or block is None:
+        return op
+    place = {inner: n for n, inner in enumerate(block.ops)}
+    order = sorted(range(len(values)), key=lambda n: place.get(_output_of(values[n]).owner, -1))  # pyright: ignore[reportArgumentType, reportCallIssue]
+    return _Ordered([op.operands[n] for n in order if op.operands], [op.results[n] for n in order if op.results])
+
+
+def _output_of(value: SSAValue) -> SSAValue:
+    return value.op.operands[0] if isinstance(value, OpResult) and _is_output_name(value.op) else value
 
 
 def _is_output_name(op: Operation) -> bool:

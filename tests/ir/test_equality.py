@@ -103,6 +103,24 @@ def test_names_of_private_functions_count_in_a_module(parse):
     assert not structural_equal(parse(TIR), parse(TIR.replace("@f", "@g")))
 
 
+def test_the_order_in_which_outputs_are_listed_does_not_count(parse):
+    text = f"""
+relax.func @main(%x: {T}) -> tuple<{T}, {T}> {{
+  %a, %b = relax.dataflow {{
+    %c = relax.exp %x : {T}
+    %d = relax.negative %c : {T}
+    relax.output %c, %d : {T}, {T}
+  }}
+  %t = relax.tuple(%a, %b)
+  relax.return %t : tuple<{T}, {T}>
+}}
+"""
+    other = text.replace("%a, %b =", "%b, %a =").replace("output %c, %d", "output %d, %c")
+    assert_structural_equal(parse(text), parse(other))
+    assert structural_hash(parse(text)) == structural_hash(parse(other))
+    assert not structural_equal(parse(text), parse(other.replace("tuple(%a, %b)", "tuple(%b, %a)")))
+
+
 def test_the_difference_shows_both_sides(parse):
     difference = first_difference(parse(TIR), parse(TIR.replace("tir.add", "tir.sub")))
     assert "tir.add" in str(difference) and "tir.sub" in str(difference)

@@ -20,7 +20,6 @@ from ...ir.locations import location_of
 from ...ir.names import NameSupply
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.bind import function_symbols
-from ...ir.rewriting.dead_bindings import remove_dead_bindings
 from ...ir.rewriting.edit import erase, insert_before
 from ...ir.rewriting.substitute import SymbolSubstitution
 from ..functions.private import bind_variables
@@ -62,7 +61,10 @@ class AppendLoss(Pass):
 def _results(func: relax.FuncOp) -> list[SSAValue]:
     """Return the results of a function: the fields of an explicit tuple, or the single result."""
     value = func.return_op.value
-    return list(value.owner.fields_) if isinstance(value.owner, relax.TupleOp) else [value]
+    values = list(value.owner.fields_) if isinstance(value.owner, relax.TupleOp) else [value]
+    if any(isinstance(v.owner, Operation) and relax.is_inline(v.owner) for v in values):
+        raise TiraxError("a function with a loss returns variables", location=location_of(func.return_op))
+    return values
 
 
 def _inner(value: SSAValue, dataflow: relax.DataflowOp) -> SSAValue:
@@ -93,6 +95,9 @@ def _append(func: relax.FuncOp, loss: relax.FuncOp, count: int) -> None:
         block.insert_op_before(op, end)
     _return(func, dataflow, [scalar, *results[count:]])
     make_unique(func, set(new))
+    block = dataflow_block(func)
+    for value, result in zip(block.output_op.values_, block.outputs, strict=True):
+        set_name(result, name_of(value))
 
 
 def _check(func: relax.FuncOp, loss: relax.FuncOp, results: Sequence[SSAValue], count: int) -> None:
@@ -162,4 +167,3 @@ def _return(func: relax.FuncOp, dataflow: relax.DataflowOp, values: Sequence[SSA
     func.body.block.add_op(relax.ReturnOp(value))
     bound = set(relax.free_symbolic_vars(p.type for p in func.params))
     func.ret_type = relax.erase_unbound(value.type, bound)
-    remove_dead_bindings(func)

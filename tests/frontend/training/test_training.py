@@ -20,6 +20,8 @@ from tirax.tvm_api.relax.training import AppendLoss, SetupTrainer, Trainer
 from tirax.tvm_api.relax.training.loss import CategoricalCrossEntropyLoss, CrossEntropyLoss, L1Loss, MSELoss
 from tirax.tvm_api.relax.training.optimizer import SGD, Adam, MomentumSGD
 from tirax.tvm_api.script import from_source
+from tirax.tvm_api.script import ir as I
+from tirax.tvm_api.script import relax as R
 
 HEAD = "from tvm.script import ir as I, relax as R, tir as T\n"
 ROWS = relax.TensorStructInfo(("n", 5), "float32")
@@ -264,6 +266,38 @@ def test_the_symbolic_sizes_of_a_loss_are_those_of_the_function() -> None:
     other = relax.TensorStructInfo(("m", "k"), "float32")
     module = AppendLoss("backbone", MSELoss()(other, other))(backbone(0))
     assert 'targets: R.Tensor(("n", 5), dtype="float32")' in module["backbone_loss"].script()
+
+
+def test_variables_of_a_loss_have_the_names_of_no_others() -> None:
+    @R.function
+    def loss(a: R.Tensor((), "float32")) -> R.Tensor((), "float32"):
+        with R.dataflow():
+            gv = R.exp(a)
+            R.output(gv)
+        return gv
+
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((2,), "float32")):
+            with R.dataflow():
+                unused = R.exp(x)
+                gv = R.sum(x)
+                R.output(unused, gv)
+            return gv
+
+        @R.function
+        def nested(x: R.Tensor((), "float32")):
+            with R.dataflow():
+                gv = R.exp(x)
+                R.output(gv)
+            return (gv, (gv, x))
+
+    function = AppendLoss("main", loss)(Module)["main_loss"]
+    assert bindings(function) == ["unused = R.exp(x)", "gv = " + SUM.format("x"), "gv_1 = R.exp(gv)"]
+    assert function.script().rstrip().endswith("R.output(gv_1)\n    return gv_1")
+    with pytest.raises(TiraxError, match="returns variables"):
+        AppendLoss("nested", loss)(Module)
 
 
 def test_what_a_loss_does_not_fit() -> None:

@@ -173,7 +173,11 @@ def _narrow(block: relax.DataflowOp, inlined: set[SSAValue]) -> bool:
             result.replace_all_uses_with(kept[value])
         elif result.first_use is not None or value in inlined:
             kept[value] = result
-    if len(kept) == len(block.outputs):
+    place = {op: n for n, op in enumerate(block.body.block.ops)}
+    kept = dict(sorted(kept.items(), key=lambda pair: place[pair[0].owner]))  # pyright: ignore[reportArgumentType]
+    if list(kept) == list(block.output_op.values_):
+        for value, result in kept.items():
+            set_name(value, name_of(result) or name_of(value))
         return False
     new = _with_outputs(block, list(kept), [name_of(result) for result in kept.values()], list(kept.values()))
     for value, result in zip(kept, new.outputs, strict=True):
@@ -217,6 +221,7 @@ def _inline_constants(func: Operation) -> set[SSAValue]:
             name_of(r) != named for r in results
         ):
             continue
+        done |= {op.result} if results else set()
         for value in (op.result, *results):
             for use in [u for u in value.uses if not isinstance(u.operation, relax.OutputOp)]:
                 insert_before(use.operation, inline := op.clone())
