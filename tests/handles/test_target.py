@@ -14,6 +14,23 @@ from tirax.target import TargetError
 from tirax.tvm_api.script import relax as R
 from tirax.tvm_api.script import tir as T
 
+CORTEX = {
+    "c -mcpu=cortex-m3": (False, False),
+    "llvm -mcpu=cortex-m4": (True, False),
+    "c -mcpu=cortex-m85": (True, True),
+    "llvm -mcpu=cortex-m55 -mattr=+nomve": (True, False),
+    "c -mcpu=cortex-m55+nodsp": (False, False),
+}
+
+
+@pytest.mark.parametrize("text", CORTEX)
+def test_microcontrollers_can_be_described(text):
+    target = Target(text)
+    assert (target.features.has_dsp, target.features.has_mve) == CORTEX[text]
+    assert target.keys[:2] == ["arm_cpu", "cpu"] and "avx" not in target.features
+    with pytest.raises(UnsupportedError, match="microcontroller"):
+        _ = target.cpu
+
 
 def test_kinds_and_options():
     target = Target("cuda -model=unknown -libs=cublas,cudnn -max_num_threads=256 --fast=True")

@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import DictionaryAttr, ModuleOp, StringAttr, SymbolRe
 from xdsl.ir import Attribute
 
 from ...diagnostics import TiraxError
+from ...dialects import tir
 from ...ir.functions.lookup import FunctionOp, callee_names, functions
 from ...ir.locations import location_of
 from ...ir.names import NameSupply
@@ -99,11 +100,17 @@ class AttachGlobalSymbol(Pass):
     """Make every function public, under its name in the module.
 
     private f(), g() {global_symbol = "h"}  ->  f(), g()
+
+    Tensor functions get the module's attribute `system_lib_prefix` before their names, if it has one.
     """
 
     name = "attach-global-symbol"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for func in functions(op).values():
+        table = functions(op)
+        for func in table.values():
             func.sym_visibility = None
             drop_symbol(func)
+        prefix = op.attributes.get("system_lib_prefix")
+        if isinstance(prefix, StringAttr) and prefix.data:
+            rename_functions(op, {n: prefix.data + n for n, f in table.items() if isinstance(f, tir.FuncOp)})

@@ -76,6 +76,14 @@ def test_attach_global_symbol():
     assert_same_meaning(before.op, after.op)
 
 
+def test_tensor_functions_get_the_prefix_of_a_system_library():
+    before = from_source(PROGRAM, check_well_formed=False).with_attr("system_lib_prefix", "lib_")
+    after = AttachGlobalSymbol()(before)
+    prefixes = {n: "lib_" if f.name == "tir.func" else "" for n, f in functions(before.op).items()}
+    assert list(functions(after.op)) == [prefix + n for n, prefix in prefixes.items()]
+    assert_same_meaning(AttachGlobalSymbol()(from_source(PROGRAM, check_well_formed=False)).op, after.op)
+
+
 SIZES = """
 from tvm.script import ir as I, relax as R, tir as T
 
