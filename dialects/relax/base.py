@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import StringAttr, TupleType, f32, i1, i64
 from xdsl.ir import Attribute, SSAValue
 
+from ...diagnostics import TiraxError
 from ..dtypes import byte_size
 from ..sym.analyzer import is_nonnegative
 from ..sym.expr import Const, SymExpr, product
@@ -179,3 +180,20 @@ def _bytes(t: TensorType, any_dtype: bool) -> SymExpr | None:
     if t.dims is None or (t.element is None and not any_dtype):
         return None
     return product(t.dims) * (1 if t.element is None else byte_size(t.element))
+
+
+VIEW = "runtime.TVMArrayCreateView"
+"""The packed function that makes a view at run time."""
+
+
+def view_type(args: Sequence[SSAValue]) -> Attribute | None:
+    """Return the struct info of a view with the operands of `memory.view`; None if they do not fit."""
+    if len(args) != 4:
+        return None
+    try:
+        view = View.make(*args)
+    except TiraxError:
+        return None
+    result = view.result_type
+    view.drop_all_references()
+    return result

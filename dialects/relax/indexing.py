@@ -56,6 +56,8 @@ def slice_of(begin: SymExpr, end: SymExpr, stride: int, extent: SymExpr, assume_
     count = (span + (abs(stride) - 1)) // abs(stride)
     if count.constant is not None:
         return Slice(first, Const(max(0, count.constant)), stride)
+    if assume_inbound and stride > 0:
+        return Slice(first, count, stride)
     in_order = begin.constant is not None and end.constant is not None and 0 <= begin.constant <= end.constant
     safe = (in_order and stride > 0) or _at_least_zero(count)
     return Slice(first, count if safe else maximum(count, 0), stride)

@@ -14,6 +14,7 @@ from ...dialects import relax
 from ...dialects.attributes import from_attr
 from ...dialects.dtypes import dtype_name, is_float
 from ...dialects.names import name_of
+from ...dialects.relax.base import VIEW, view_type
 from ...dialects.relax.devices import device_numbers, place_of_vdevice
 from ...dialects.relax.types import tuple_type
 from ...dialects.sym import IndexMapAttr, IndexMapping, SymAttr, ValueOp
@@ -73,7 +74,7 @@ class RelaxPrinter:
         self._own_symbols: set[str] = set()
 
     def literal(self, value: int, dtype: Attribute) -> Expr:
-        return atom(str(bool(value))) if dtype == i1 else atom(str(value))
+        return atom(f"{self.doc.tir('bool')}({bool(value)})") if dtype == i1 else atom(str(value))
 
     def symbol(self, var: Var) -> Expr:
         return atom(self.variable(str(var.name), var.dtype))
@@ -504,6 +505,8 @@ def _packed_callee(p: RelaxPrinter, op: relax.CallDPSPackedOp) -> str:
 
 def _call_packed(p: RelaxPrinter, op: relax.CallPackedOp | relax.CallPurePackedOp | relax.CallInplacePackedOp) -> str:
     args = [string(op.func.data), *(p.values[a] for a in op.args)]
+    if op.func.data == VIEW and op.call_attrs is None and view_type(op.args) == op.result_type:
+        return f"{p.doc.relax('call_packed')}({', '.join(args)})"
     if op.call_attrs is not None:
         entries = op.call_attrs.data
         args += [f"{k}={python_value(from_attr(entries[k]))}" for k in sorted(entries)]
