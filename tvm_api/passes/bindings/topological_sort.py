@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -26,7 +26,7 @@ DIRECTIONS = ("from-inputs", "from-outputs")
 class TopologicalSort(Pass):
     """Sorts bindings in the order of a traversal: depth or breadth first, from the inputs or the outputs.
 
-    a = exp(x); b = exp(y); c = abs(a); output(c, b)  ->  a = exp(x); c = abs(a); b = exp(y); output(c, b)
+    a = exp(x); b = exp(y); c = abs(a); return (c, b)  ->  a = exp(x); c = abs(a); b = exp(y); return (c, b)
 
     From the inputs, parameter by parameter, a binding comes as soon as all its operands have come. From the
     outputs, unused bindings come first; depth first, a binding comes where its first user needs it, breadth
@@ -106,8 +106,17 @@ class _Graph:
         return func.body.block.args
 
     def outputs(self) -> list[Operation]:
-        """Return the bindings that are outputs of the block, in output order."""
-        producers = [v.op for v in _values(self.block.output_op) if isinstance(v, OpResult) and v.op in self.sources]
+        """Return the bindings that are outputs of the block, in the order of their use after it; others follow."""
+        places = {result: place for place, result in enumerate(self.block.outputs)}
+        used: list[int] = []
+        after = self.block.next_op
+        while after is not None:
+            used += [places[v] for op in after.walk() for v in op.operands if v in places]
+            after = after.next_op
+        values = self.block.output_op.values_
+        ordered = [values[place] for place in dict.fromkeys([*used, *range(len(values))])]
+        inside = [u for v in ordered for u in (_values(v.op) if _is_leaf(v) else (v,))]
+        producers = [v.op for v in inside if isinstance(v, OpResult) and v.op in self.sources]
         return list(dict.fromkeys(producers))
 
     def unused(self) -> list[Operation]:
@@ -143,6 +152,10 @@ def _inline(op: Operation) -> list[Operation]:
             if isinstance(v, OpResult) and relax.is_inline(v.op) and v.op.parent is op.parent:
                 inlined |= dict.fromkeys([*_inline(v.op), v.op])
     return list(inlined)
+
+
+def _is_leaf(value: SSAValue) -> TypeGuard[OpResult]:
+    return isinstance(value, OpResult) and relax.is_inline(value.op)
 
 
 def _values(op: Operation) -> list[SSAValue]:
