@@ -24,6 +24,9 @@ _OLDER = (
     (r"\bT\.sblock_attr\(", "T.block_attr("),
     (r"@T\.prim_func\(([^)]*)\)", lambda m: "@T.prim_func(private=True)" if "private=True" in m[1] else "@T.prim_func"),
     (r"\bout_ty=", "out_sinfo="),
+    (r"\bty_args=", "sinfo_args="),
+    (r"\bR\.Any\b", "R.Object"),
+    (r"R\.Callable\(\(T\.int64, ", 'R.Callable((R.Prim("int64"), '),
     (r"\bT\.let\[([\w.]+)\]", r"\1"),
     (r'"reduce_scope", 0\)', '"reduce_scope", T.reinterpret("handle", T.uint64(0)))'),
     (r"tirx\.", "tir."),
@@ -32,6 +35,15 @@ _OLDER = (
     (r"ir\.GenericConst", "relax.expr.Constant"),
     (r"\"s_tir\.", '"tir.'),
 )
+
+
+_ALIKE = (
+    (r"\bR\.prim_value\((-?\d+)\)", r"\1"),
+    (r"(\bR\.memory\.alloc_tensor\(.*\)), 0\)", r"\1)"),
+    (r"(\bT\.match_buffer\(.*\)), [\"']float32[\"']\)", r"\1)"),
+    (r"(\bR\.builtin\.alloc_tensor\(.*), sinfo_args=\(.*\)\)", r"\1)"),
+)
+"""What 0.27 writes in another way, or adds, that says the same."""
 
 
 def newer(text: str) -> str:
@@ -94,10 +106,11 @@ def _own_variables(text: str) -> str:
         inside = [*([] if function.returns is None else _in_order(function.returns)), *_in_order(function)]
         inside += [node for match in matches for node in _in_order(match)]
         used = dict.fromkeys(n.id for n in inside if isinstance(n, ast.Name) and n.id in names)
-        function.body[:0] = matches
+        head = 1 if ast.unparse(function.body[0]).startswith("T.func_attr(") else 0
+        function.body[head:head] = matches
         for annotation in [*(a.annotation for a in function.args.args), function.returns]:
             _quote_extents(annotation)
-        function.body[:0] = ast.parse("\n".join(f"{name} = T.int64()" for name in used)).body
+        function.body[head:head] = ast.parse("\n".join(f"{name} = T.int64()" for name in used)).body
     return ast.unparse(tree)
 
 
@@ -151,6 +164,8 @@ class _Renamer(ast.NodeTransformer):
 
 def nameless(text: str) -> str:
     """Return a program with its local variables numbered, without comments and imports."""
+    for pattern, word in _ALIKE:
+        text = re.sub(pattern, word, text)
     tree = ast.parse(text)
     tree.body = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
     for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:

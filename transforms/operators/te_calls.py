@@ -25,8 +25,8 @@ If the function returns another shape, a reshape follows.
 """
 
 
-def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule]) -> None:
-    """Replace operators by calls of the tensor functions from their rules, in place.
+def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule], clean: bool = True) -> None:
+    """Replace operators by calls of the tensor functions from their rules, in place; `clean` removes unused bindings.
 
     Operators of unknown shape, and those that need a check at run time, are kept.
     """
@@ -57,7 +57,7 @@ def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule]) -> None
     if any(op.name in rules for func in functions for op in operations(func)):
         others = tuple(name for name in OPERATORS if name not in rules)
         LegalizeOps({name: rule_for(rule) for name, rule in rules.items()}, others).apply(new_context(), module)
-    for func in functions:
+    for func in functions if clean else ():
         remove_dead_bindings(func)
 
 

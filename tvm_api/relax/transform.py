@@ -32,6 +32,8 @@ _PASSES = {
     "PatternCheckContext": "transforms.codegen.fusion_pattern",
     "RealizeVDevice": "tvm_api.passes.memory.realize_vdevice",
     "RunCodegen": "transforms.codegen.run_codegen",
+    "SimplifyOutsideOfDataflow": "tvm_api.passes.bindings.simplify",
+    "SimplifyPublicFunctions": "tvm_api.passes.bindings.simplify",
     "SplitCallTIRByPattern": "tvm_api.passes.fusion.split_call_tir_by_pattern",
     "UpdateVDevice": "tvm_api.passes.memory.update_vdevice",
     "UpdateParamStructInfo": "tvm_api.passes.functions.update_param_struct_info",
@@ -86,6 +88,36 @@ def ConvertToDataflow(min_size: int = 2) -> Pass:  # noqa: N802 (a pass by TVM's
     return Sequential([convert, __getattr__("CanonicalizeBindings")()])
 
 
+_OUTSIDE = (
+    "AdjustMatmulOrder",
+    "ExpandMatmulOfSum",
+    "RemoveRedundantReshape",
+    "ReorderPermuteDimsAfterConcat",
+    "ReorderTakeAfterMatmul",
+)
+"""Passes that simplify bindings outside of dataflow blocks whether or not they rewrite anything, as in TVM."""
+_THEN: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("AttachAttrLayoutFreeBuffers", "SplitLayoutRewritePreproc"), ("DeadCodeElimination",)),
+    **dict.fromkeys(("ExpandTupleArguments", "RemoveUnusedOutputs"), ("CanonicalizeBindings", "DeadCodeElimination")),
+    **dict.fromkeys(_OUTSIDE, ("SimplifyOutsideOfDataflow",)),
+    "LazyGetInput": ("SimplifyPublicFunctions",),
+}
+"""The passes that are a part of a pass in TVM."""
+
+
+_BEFORE = {"FuseTIR": ("ExpandTupleArguments", "RemoveUnusedParameters")}
+
+
+def _with_others(name: str, cls: Any) -> Any:
+    """Return the constructor of a pass that begins and ends with those of `_BEFORE` and `_THEN`."""
+
+    def make(*args: Any, **kwargs: Any) -> Pass:
+        before, after = ([__getattr__(each)() for each in table.get(name, ())] for table in (_BEFORE, _THEN))
+        return Sequential([*before, cls(*args, **kwargs), *after], name=name)
+
+    return make
+
+
 def __getattr__(name: str) -> Any:
     if name in _TUNING:
         return getattr(import_module("...tuning.passes", __package__), name)
@@ -93,11 +125,12 @@ def __getattr__(name: str) -> Any:
         reason = no_attribute(__name__, name)
         raise reason if is_refused(__name__, name) else AttributeError(str(unknown_name("pass", name, _PASSES)))
     cls = getattr(import_module(f"...{_PASSES[name]}", __package__), name)
-    return partial(cls, **_OPTIONS[name]) if name in _OPTIONS else cls
+    cls = partial(cls, **_OPTIONS[name]) if name in _OPTIONS else cls
+    return _with_others(name, cls) if name in {*_THEN, *_BEFORE} else cls
 
 
 def __dir__() -> list[str]:
-    return sorted([*_PASSES, *_TUNING, *__all__])
+    return sorted([*(name for name in _PASSES if not name.startswith("Simplify")), *_TUNING, *__all__])
 
 
 __all__ = [

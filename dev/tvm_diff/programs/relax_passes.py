@@ -232,12 +232,30 @@ return b
 }
 _MERGED = "0.27 joins blocks that follow each other"
 _REMOVED = "bindings that nothing uses are removed"
+_KILLED = {"a tuple of its fields": "0.20 returns the tuple itself", "a nested tuple": "a tuple in a tuple has a name"}
+_NOT_KILLED = ("a tuple and its fields", "an alias of an output", "an output that nothing uses")
 _REASONS = (
+    ("a symbolic cast", "CallTIRRewrite", "0.27 declares variables before anything else"),
+    ("a symbolic shape", "StaticPlan", "0.27 puts constants first"),
     ("two dataflow blocks", "^(?!.*(ToDataflow|NonDataflow))", _MERGED),
-    ("a tuple of its fields", "Canonicalize|ToDataflow", "0.20 returns the tuple itself"),
-    ("a nested tuple", r"^relax.CanonicalizeBindings\(\)$|ToDataflow", "a tuple in a tuple gets a name"),
+    (
+        "a tuple of its fields",
+        "Canonicalize|ToDataflow|Expand|UnusedOutputs|Adjust|Reorder|Redundant|FuseTIR",
+        "0.20 returns the tuple itself",
+    ),
+    ("constants", "CallTIRRewrite|FuseTIR", "0.27 gives the iterator of a scalar 64 bits"),
+    ("a reshape to itself", "CallTIRRewrite|FuseTIR", "0.27 simplifies indices further"),
+    ("a symbolic reshape", "CallTIRRewrite|FuseTIR", "0.27 simplifies indices further"),
+    ("a batch norm", "CallTIRRewrite|FuseTIR", "0.27 divides by a constant"),
+    ("", "FastMath", "other polynomials, with smaller errors"),
+    ("", "LazySetOutput", "calls with effects leave dataflow blocks, of which TVM returns ill-formed ones"),
+    ("", "KillAfterLastUse|LowerRuntime", "effects are not put into dataflow blocks, which would be ill-formed"),
+    (
+        "a nested tuple",
+        r"^relax.CanonicalizeBindings\(\)$|ToDataflow\((min_size=1)?\)$",
+        "a tuple in a tuple gets a name",
+    ),
     ("a transposed factor", "FuseTransposeMatmul", "0.27 keeps the function of the pattern, and writes out_ty"),
-    ("a symbolic cast", "ToDataflow", "CanonicalizeBindings alone replaces symbolic variables"),
     ("a binding that nothing uses", "FuseTransposeMatmul", _REMOVED),
     ("a binding that nothing uses, in a dataflow block", "FuseTransposeMatmul", _REMOVED),
     ("an output that nothing uses", "FuseTransposeMatmul", _REMOVED),
@@ -245,8 +263,21 @@ _REASONS = (
 """Why rows differ: the name, an expression for their passes, the reason."""
 
 
-def _reason(passes: str, name: str) -> str:
-    return next((why for row, where, why in _REASONS if row == name and re.search(where, passes)), "")
+def _reason(passes: str, name: str, body: str) -> str:
+    if "FastMath" in passes and "R.exp(" not in body:
+        return ""
+    in_block = "R.output" in body and "effects" not in name
+    if re.search("LazySet|KillAfter|LowerRuntime", passes) and not in_block:
+        return _KILLED.get(name, "") if "KillAfter" in passes else ""
+    if (
+        "LowerRuntime" in passes
+        and "R.reshape" not in body
+        and name != "two dataflow blocks"
+        or "KillAfter" in passes
+        and name in _NOT_KILLED
+    ):
+        return ""
+    return next((why for row, where, why in _REASONS if row in ("", name) and re.search(where, passes)), "")
 
 
 _PASSES = (
@@ -263,17 +294,47 @@ _PASSES = (
     "relax.FuseTransposeMatmul()",
     "relax.TopologicalSort()",
     "relax.DecomposeOpsForInference()",
+    "relax.DecomposeOpsForTraining()",
+    "relax.LambdaLift()",
+    "relax.AttachGlobalSymbol()",
+    "relax.RewriteDataflowReshape()",
+    "relax.ExpandTupleArguments()",
+    "relax.RemoveUnusedParameters()",
+    "relax.RemoveUnusedOutputs()",
+    "relax.InlinePrivateFunctions()",
+    "relax.AdjustMatmulOrder()",
+    "relax.ExpandMatmulOfSum()",
+    "relax.CombineParallelMatmul()",
+    "relax.ReorderPermuteDimsAfterConcat()",
+    "relax.ReorderTakeAfterMatmul()",
+    "relax.RemoveRedundantReshape()",
+    "relax.FastMathTransform()",
+    "relax.ComputePrimValue()",
+    "relax.DataflowUseInplaceCalls()",
+    "relax.RealizeVDevice()",
+    "relax.LiftTransformParams()",
+    "relax.LazyGetInput()",
+    "relax.LazySetOutput()",
+    "relax.BundleModelParams()",
+    "relax.AllocateWorkspace()",
+    "relax.KillAfterLastUse()",
+    "relax.LowerRuntimeBuiltin()",
+    "relax.SplitLayoutRewritePreproc()",
+    "relax.LegalizeOps(); relax.AnnotateTIROpPattern(); relax.FuseOps(); relax.FuseTIR()",
+    "relax.LegalizeOps(); relax.ToNonDataflow(); relax.RemovePurityChecking(); relax.CallTIRRewrite()",
+    "relax.LegalizeOps(); relax.ToNonDataflow(); relax.RemovePurityChecking(); relax.CallTIRRewrite(); "
+    "relax.StaticPlanBlockMemory()",
     "relax.ConvertToDataflow(); relax.DeadCodeElimination()",
     "relax.CanonicalizeBindings(); relax.EliminateCommonSubexpr(); relax.DeadCodeElimination()",
 )
 ROWS = [
     *(
-        Row(each, name, _function(body, "impure" if "effects" in name else ""), reason=_reason(each, name))
+        Row(each, name, _function(body, "impure" if "effects" in name else ""), reason=_reason(each, name, body))
         for each in _PASSES
         for name, body in _BODIES.items()
     ),
     *(
-        Row(each, name, _function(body, "symbolic"), reason=_reason(each, name))
+        Row(each, name, _function(body, "symbolic"), reason=_reason(each, name, body))
         for each in _PASSES
         for name, body in _SYMBOLIC.items()
     ),

@@ -173,7 +173,8 @@ def test_rules(case):
     before = dataflow_program(*text).op
     after = one()(before)
     assert_same_meaning(before, after)
-    assert getattr(transform, one.__name__) is one
+    made = getattr(transform, one.__name__)()
+    assert one() in (made, *getattr(made, "passes", ()))
     if one is DecomposeOpsForInference:
         assert "nn.batch_norm" not in names(after)
         assert names(after).count("multiply") == 1

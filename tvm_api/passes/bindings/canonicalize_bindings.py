@@ -47,18 +47,23 @@ class CanonicalizeBindings(Pass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for func in relax_functions(op):
-            _resolve_casts(func.body.block, {})
-            inlined = _inline_constants(func)
-            canonicalize_function(func)
-            while _narrow_outputs(func, inlined):
-                canonicalize_function(func)
-            for block in binding_blocks(func):
-                for inner in list(block.ops):
-                    if isinstance(inner, relax.DataflowOp) and len(inner.body.block.ops) == 1:
-                        erase(inner)
-            refine_struct_info(func)
-            canonicalize_function(func)
-            refine_result(func)
+            canonicalize_all(func)
+
+
+def canonicalize_all(func: relax.FuncOp) -> None:
+    """Make the bindings of a function canonical, in place."""
+    _resolve_casts(func.body.block, {})
+    inlined = _inline_constants(func)
+    canonicalize_function(func)
+    while _narrow_outputs(func, inlined):
+        canonicalize_function(func)
+    for block in binding_blocks(func):
+        for inner in list(block.ops):
+            if isinstance(inner, relax.DataflowOp) and len(inner.body.block.ops) == 1:
+                erase(inner)
+    refine_struct_info(func)
+    canonicalize_function(func)
+    refine_result(func)
 
 
 # Symbolic variables

@@ -11,6 +11,10 @@ from ....dialects import relax
 _SAME = frozenset(
     f"relax.{name}"
     for name in (
+        "expand_dims",
+        "flatten",
+        "reshape",
+        "squeeze",
         "to_vdevice",
         "hint_on_device",
         "wrap_param",

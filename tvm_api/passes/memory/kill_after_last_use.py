@@ -15,7 +15,7 @@ from ....dialects.relax import memory
 from ....ir.functions.lookup import binding_blocks, relax_functions
 from ....ir.names import NameSupply, variable_names
 from ....ir.passes.transform import Pass
-from ....transforms.bindings.canonicalize_bindings import canonicalize_function
+from ..bindings.canonicalize_bindings import CanonicalizeBindings
 
 
 @dataclass(frozen=True)
@@ -25,15 +25,15 @@ class KillAfterLastUse(Pass):
     y = exp(x); z = exp(y)  ->  y = exp(x); z = exp(y); memory.kill_tensor(y)
 
     Parameters, constants, results of blocks, and bindings in dataflow blocks are not killed. Trivial bindings
-    are removed first, as in `canonicalize-bindings`. A value that a branch uses is killed after the branch.
+    are removed first, as in `canonicalize-all-bindings`. A value that a branch uses is killed after the branch.
     """
 
     name = "kill-after-last-use"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        CanonicalizeBindings().apply(ctx, op)
         names = NameSupply(variable_names(op))
         for func in relax_functions(op):
-            canonicalize_function(func)
             for block in list(binding_blocks(func)):
                 if not isinstance(block.parent_op(), relax.DataflowOp):
                     _kill_in(block, names)
@@ -48,7 +48,7 @@ def _kill_in(block: Block, names: NameSupply) -> None:
             if _killer(value) is not None and last is not None and last is not block.last_op:
                 ending.setdefault(last, []).append(value)
     for op, values in ending.items():
-        for value in reversed(_in_order_of_use(op, values)):
+        for value in sorted(values, key=_kind)[::-1]:
             killer = _killer(value)
             assert killer is not None
             kill = killer(value)
@@ -57,10 +57,11 @@ def _kill_in(block: Block, names: NameSupply) -> None:
             block.insert_op_after(kill, op)
 
 
-def _in_order_of_use(op: Operation, values: list[SSAValue]) -> list[SSAValue]:
-    """Return the values in the order of the op's operands, followed by those used in its regions."""
-    operands = list(op.operands)
-    return sorted(values, key=lambda v: operands.index(v) if v in operands else len(operands))
+def _kind(value: SSAValue) -> int:
+    """Return the place of a value among those killed together, which are otherwise in order of definition."""
+    if isinstance(value.owner, _STORAGES):
+        return 1
+    return 0 if isinstance(value.type, relax.TensorType) else 2
 
 
 def _last_use(value: SSAValue, block: Block, position: dict[Operation, int]) -> Operation | None:
@@ -83,13 +84,14 @@ def _last_use(value: SSAValue, block: Block, position: dict[Operation, int]) -> 
 def _killer(value: SSAValue) -> Callable[[SSAValue], Operation] | None:
     """Return the constructor of the kill op for the kind of a value, or None."""
     op = value.owner
-    if isinstance(op, memory.AllocStorage):
+    if isinstance(op, _STORAGES):
         return memory.KillStorage.make
     if isinstance(op, (Block, *relax.LEAVES)) or relax.is_inline(op):
         return None
     return _KILLERS.get(type(value.type))
 
 
+_STORAGES = (memory.AllocStorage, memory.VMAllocStorage)
 _KILLERS: dict[type[Attribute], Callable[[SSAValue], Operation]] = {
     relax.TensorType: memory.KillTensor.make,
     relax.ObjectType: memory.KillObject.make,

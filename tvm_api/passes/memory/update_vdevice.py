@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, NoneAttr, StringAttr, TupleType
@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Operation
 from ....diagnostics import TiraxError
 from ....dialects.relax.base import ToVDevice
 from ....dialects.relax.devices import GLOBAL_INFOS, VDEVICE, global_infos
+from ....dialects.relax.operator import Operator
 from ....dialects.relax.types import CallableType, TensorType, tuple_type
 from ....ir.functions.lookup import relax_functions
 from ....ir.passes.transform import Pass
@@ -55,7 +56,7 @@ def move_devices(func: Operation, device: Device) -> None:
         for result in op.results:
             result._type = moved(result.type, device)  # pyright: ignore[reportPrivateUsage]
         if isinstance(op, ToVDevice):
-            op.properties["dst_vdevice"] = device(StringAttr(str(op.attr("dst_vdevice"))))
+            op.properties["dst_vdevice"] = device(StringAttr(str(cast(Operator, op).attr("dst_vdevice"))))
 
 
 def moved(attr: Attribute, device: Device) -> Attribute:

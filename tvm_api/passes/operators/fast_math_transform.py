@@ -35,7 +35,7 @@ class FastMathTransform(Pass):
     name = "fast-math-transform"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        call_tensor_functions(op, dict.fromkeys(_FUNCTIONS, _fast))
+        call_tensor_functions(op, dict.fromkeys(_FUNCTIONS, _fast), clean=False)
 
 
 def _fast(op: Operator) -> tuple[Callable[..., Any], list[SSAValue], str] | None:

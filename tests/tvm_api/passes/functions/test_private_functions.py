@@ -63,7 +63,8 @@ def test_the_meaning_stays(parse, one):
     after = one()(module)
     assert_same_meaning(module, after)
     assert str(after) != str(module)
-    assert getattr(transform, one.__name__) is one
+    made = getattr(transform, one.__name__)()
+    assert one() in (made, *getattr(made, "passes", ()))
 
 
 def test_all_together(parse):
