@@ -13,12 +13,13 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from ...dialects import relax, tir
 from ...dialects.names import name_of, set_name
 from ...dialects.relax.types import TensorType, tuple_type
+from ...dialects.sym.expr import Const
 from ...ir.functions.lookup import callee_names, functions, relax_functions
 from ...ir.names import NameSupply, function_names, name_bindings
 from ...ir.passes.transform import Pass
 from ...ir.rewriting.driver import Emit, apply_to
 from ...ir.rewriting.edit import erase
-from .attributes import LAYOUT_FREE, layout_free, with_attrs
+from .attributes import LAYOUT_FREE, with_attrs
 
 MARK = "meta_schedule.layout_rewrite_preproc"
 """The annotation of blocks that only change the layout of a weight."""
@@ -31,8 +32,8 @@ class SplitLayoutRewritePreproc(Pass):
     y = call_tir(f, (x, w))
     w1 = call_tir(f_weight_prepack, (w,)); y = call_tir(f_prepacked, (x, w1))
 
-    The blocks that do this have the annotation `meta_schedule.layout_rewrite_preproc`, the weights are the function's
-    `layout_free_buffers`. A weight that is also read in its old layout stays.
+    The blocks that do this have the annotation `meta_schedule.layout_rewrite_preproc`, the weights are the parameters
+    that they read. A weight that is also read in its old layout stays.
     """
 
     name: ClassVar[str] = "split-layout-rewrite-preproc"
@@ -76,7 +77,7 @@ def _split(func: tir.FuncOp, names: NameSupply) -> _Split | None:
         return None
     weights = [func.params[i] for i in moves]
     buffers = list(moves.values())
-    types = [TensorType.of(b.type.dims, b.type.dtype) for b in buffers if isinstance(b.type, tir.BufferType)]
+    types = [_tensor(b.type) for b in buffers if isinstance(b.type, tir.BufferType)]
     name = func.sym_name.data
     prepack = _copy(func, names.fresh(f"{name}_weight_prepack"), buffers, keep_marked=True)
     compute = _copy(func, names.fresh(f"{name}_prepacked"), buffers, keep_marked=False)
@@ -85,9 +86,13 @@ def _split(func: tir.FuncOp, names: NameSupply) -> _Split | None:
     return _Split(func, prepack, compute, list(moves), types)
 
 
+def _tensor(t: tir.BufferType) -> TensorType:
+    """Return the struct info of a buffer; known extents are of int64, as in Relax."""
+    return TensorType.of([d if d.constant is None else Const(d.constant) for d in t.dims], t.dtype)
+
+
 def _rearranged(func: tir.FuncOp) -> dict[int, SSAValue]:
     """Return the weights that marked statements copy to buffers of the function: position -> buffer."""
-    free = layout_free(func)
     buffers: dict[int, SSAValue] = {}
     for statement in func.body.block.ops:
         if not _is_marked(statement):
@@ -98,7 +103,7 @@ def _rearranged(func: tir.FuncOp) -> dict[int, SSAValue]:
             return {}
         (weight,), (buffer,) = loads, stores
         alone = all(_is_marked(_statement_of(use.operation, func)) for use in weight.uses)
-        if not isinstance(weight, BlockArgument) or weight.index not in free or not alone:
+        if not isinstance(weight, BlockArgument) or not alone:
             return {}
         if not isinstance(buffer.owner, tir.AllocBufferOp):
             return {}

@@ -163,5 +163,12 @@ def test_two_weights(tools: Any) -> None:
 
 
 def test_what_cannot_be_split_stays(tools: Any) -> None:
-    for module in (prepacked(tools, free="0"), prepacked(tools, read=f"({READ} + B[r, b])")):
-        assert print_script(SplitLayoutRewritePreproc()(module)) == print_script(module)
+    module = prepacked(tools, read=f"({READ} + B[r, b])")
+    assert print_script(SplitLayoutRewritePreproc()(module)) == print_script(module)
+
+
+def test_weights_need_not_be_marked(tools: Any) -> None:
+    module = prepacked(tools, free="0")
+    after = SplitLayoutRewritePreproc()(module)
+    assert "f_weight_prepack" in print_script(after)
+    assert_same_meaning(module, after)

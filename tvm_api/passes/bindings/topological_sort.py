@@ -111,7 +111,7 @@ class _Graph:
         used: list[int] = []
         after = self.block.next_op
         while after is not None:
-            used += [places[v] for op in after.walk() for v in op.operands if v in places]
+            used += [places[v] for op in after.walk() for v in op.operands if isinstance(v, OpResult) and v in places]
             after = after.next_op
         values = self.block.output_op.values_
         ordered = [values[place] for place in dict.fromkeys([*used, *range(len(values))])]
