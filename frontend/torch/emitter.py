@@ -6,13 +6,14 @@ import operator
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, cast
 
+import numpy as np
 from xdsl.ir import OpResult
 
 from ...diagnostics import UnsupportedError
 from ...dialects import relax
 from ...dialects.dtypes import dtype_name
 from ...dialects.sym.expr import SymExpr, Var, as_expr, product
-from ...handles.relax.expr import Constant, Expr, ShapeExpr, const
+from ...handles.relax.expr import Constant, Expr, PrimValue, ShapeExpr, const
 from ...handles.struct_info import TensorStructInfo
 from ..block_builder import BlockBuilder
 from ..importing.random_numbers import RandomNumbers
@@ -136,6 +137,12 @@ class Emitter:
             return const(value, dtype)
         extent = self.emit(R.shape_to_tensor(ShapeExpr([value])))
         return cast_to(self.emit(R.reshape(extent, ())), dtype)
+
+    def counted(self, count: Extent, dtype: str = "int64") -> Expr:
+        """Return 0, 1, … up to count, exclusive."""
+        if isinstance(count, int):
+            return const(np.arange(count), dtype)
+        return self.emit(R.arange(PrimValue(0), PrimValue(count), PrimValue(1), dtype=dtype))
 
 
 def tensor_type(x: Expr) -> relax.TensorType:

@@ -29,7 +29,19 @@ from ...dialects.sym.operators import (
 from ...handles.relax.expr import ShapeExpr
 from ...handles.struct_info import ShapeStructInfo
 from ..block_builder import BlockBuilder
-from .ratios import Ratio, difference, exact, extremum, floor_quotient, modulo, product, quotient, rounded, total
+from .ratios import (
+    Ratio,
+    comparable,
+    difference,
+    extremum,
+    factor,
+    floor_quotient,
+    modulo,
+    product,
+    quotient,
+    rounded,
+    total,
+)
 from .symbols import Symbols
 
 
@@ -101,7 +113,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 def _compared(build: Callable[[SymExpr, SymExpr], SymExpr], swaps: bool = False, negates: bool = False) -> Any:
     def compare(a: Ratio, b: Ratio) -> SymExpr:
-        left, right = a.scaled(b.denominator), b.scaled(a.denominator)
+        left, right = comparable(a, b)
         condition = build(right, left) if swaps else build(left, right)
         return logical_not(condition) if negates else condition
 
@@ -140,6 +152,18 @@ _CALLS: dict[str, Callable[..., Ratio]] = {
 }
 
 
+_LIMIT = 1 << 62
+
+
+def _is_below_limit(node: ast.Compare) -> bool:
+    """Return whether a comparison says that sizes, or their sum, are below the limit of 64 bits, as all are."""
+    (*_, last), (*_, compare) = node.comparators, node.ops
+    if isinstance(last, ast.BinOp) and isinstance(last.op, ast.Add | ast.Sub):
+        last = last.left
+    is_limit = isinstance(last, ast.Constant) and isinstance(last.value, int) and last.value >= _LIMIT
+    return is_limit and len(node.ops) == 1 and isinstance(compare, ast.Lt | ast.LtE)
+
+
 class _Guard:
     """Translates the text of a condition."""
 
@@ -166,6 +190,8 @@ class _Guard:
             return logical_not(self._truth(node.operand))
         if not isinstance(node, ast.Compare):
             raise UnsupportedError(type(node).__name__)
+        if _is_below_limit(node):
+            return as_expr(1)
         values = [self._number(n) for n in (node.left, *node.comparators)]
         pairs = zip(node.ops, values, values[1:], strict=False)
         return reduce(logical_and, [_COMPARE[type(op)](a, b) for op, a, b in pairs])
@@ -175,7 +201,7 @@ class _Guard:
         if path in self._values:
             return Ratio(as_expr(self._symbols.extent(self._values[path])))
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-            return exact(node.value)
+            return factor(node.value)
         if isinstance(node, ast.BinOp):
             left, right = self._number(node.left), self._number(node.right)
             if isinstance(node.op, ast.FloorDiv | ast.Mod):

@@ -11,7 +11,7 @@ from ...diagnostics import UnsupportedError
 from ...dialects.sym.expr import SymExpr, Var, as_expr, floordiv, floormod
 from ...dialects.sym.operators import eq, ge, gt, le, lt, maximum, minimum, ne, select, truncdiv
 from .emitter import Extent, count_of, plain
-from .ratios import Ratio, exact, product, quotient, rounded, total
+from .ratios import Ratio, factor, product, quotient, rounded, total
 
 
 def _power(base: Extent, exponent: Extent) -> Extent:
@@ -128,7 +128,7 @@ class Symbols:
     def _ratio(self, expr: Any) -> Ratio:
         """Convert an expression in floating point. Raises `UnsupportedError` for what may be rounded."""
         if expr.is_Float or expr.is_Rational:
-            return exact(float(expr))
+            return factor(float(expr))
         combine = _OF_FRACTIONS.get(type(expr).__name__)
         if combine is None:
             return Ratio(as_expr(self.of(expr)))

@@ -11,9 +11,10 @@ import numpy as np
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
 from ...importing.relax_operators import R
-from ..emitter import Emitter, Extent, dtype_of, is_float, plain, rank_of, shape_of
+from ..emitter import Emitter, Extent, cast_to, dtype_of, is_float, plain, rank_of, shape_of
 from ..promotion import in_single
 from ..table import add_rows, row
+from .resizing import by_taps, smoothing
 
 _LINEAR = {"linear1d": 1, "bilinear2d": 2, "trilinear3d": 3}
 _NEAREST = {f"nearest{exact}{rank}d": (rank, bool(exact)) for exact in ("", "_exact") for rank in (1, 2, 3)}
@@ -118,7 +119,7 @@ def _linear_along(e: Emitter, x: Expr, axis: int, target: Extent, factor: float 
     extent = shape_of(x)[axis]
     step = _step(extent, target, factor)
     if not (isinstance(extent, int) and isinstance(target, int)) or step is None:
-        raise UnsupportedError("data of unknown size is resized linearly", found=extent)
+        return by_taps(e, x, axis, target, factor, align, is_cubic=False)
     if align:
         step = (extent - 1) / (target - 1) if target > 1 else 0.0
     places = np.arange(target) * step if align else np.maximum((np.arange(target) + 0.5) * step - 0.5, 0.0)
@@ -161,9 +162,27 @@ def upsample_bicubic2d(
 ) -> Expr:
     """Interpolate between neighbours by cubic polynomials."""
     target = _target(e, input, output_size, scale_factors)
-    if not _is_ratio(input, target, list(scale_factors or [None, None])):
-        raise UnsupportedError("an image is resized by cubic polynomials with a factor that its sizes do not say")
-    return resized(input, target, "cubic", align_corners)
+    factors = list(scale_factors or [None, None])
+    if _is_ratio(input, target, factors):
+        return resized(input, target, "cubic", align_corners)
+    return _cubic_by_axis(e, input, target, factors, align_corners)
+
+
+@in_single
+def _cubic_by_axis(
+    e: Emitter, x: Expr, target: Sequence[Extent], factors: Sequence[float | None], align_corners: bool
+) -> Expr:
+    for axis, (extent, factor) in enumerate(zip(target, factors, strict=True), 2):
+        x = by_taps(e, x, axis, extent, factor, align_corners, is_cubic=True)
+    return x
+
+
+@row("upsample_bicubic2d")
+def upsample_bicubic2d_scales(
+    e: Emitter, x: Expr, output_size: Sequence[Extent], align_corners: bool, *scales: float | None
+) -> Expr:
+    """Interpolate between neighbours by cubic polynomials, with explicit factors."""
+    return upsample_bicubic2d(e, x, output_size, align_corners, list(scales) or None)
 
 
 @row("_upsample_bilinear2d_aa", "_upsample_bicubic2d_aa")
@@ -173,16 +192,31 @@ def upsample_smoothed(
     scales_w: float | None = None,
 ) -> Expr:  # fmt: skip
     """Resize an image by kernels that grow as it shrinks: a matrix for each dimension."""
-    sizes = [*shape_of(x)[2:], *output_size]
-    if not all(isinstance(s, int) for s in sizes):
-        raise UnsupportedError("an image of unknown size is smoothed")
     is_cubic = e.node is not None and "bicubic" in str(e.node.target)
     rows, columns = (
-        _smoothing(int(str(source)), int(str(target)), factor, align_corners, is_cubic)
-        for source, target, factor in zip(sizes[:2], sizes[2:], (scales_h, scales_w), strict=True)
+        _weights(e, x, 2 + i, target, factor, align_corners, is_cubic)
+        for i, (target, factor) in enumerate(zip(output_size, (scales_h, scales_w), strict=True))
     )
-    wide = e.emit(R.matmul(x, const(columns.T, dtype_of(x))))
-    return R.matmul(const(rows, dtype_of(x)), wide)
+    wide = e.emit(R.matmul(x, e.emit(R.permute_dims(columns))))
+    return R.matmul(rows, wide)
+
+
+@row("_upsample_bilinear2d_aa.vec", "_upsample_bicubic2d_aa.vec")
+def upsample_smoothed_vec(
+    e: Emitter, input: Expr, output_size: Sizes, align_corners: bool, scale_factors: Scales = None
+) -> Expr:
+    """Resize an image by kernels that grow as it shrinks, to a size or by factors."""
+    target = _target(e, input, output_size, scale_factors)
+    return upsample_smoothed(e, input, target, align_corners, *(scale_factors or ()))
+
+
+def _weights(
+    e: Emitter, x: Expr, axis: int, target: Extent, factor: float | None, align: bool, is_cubic: bool
+) -> Expr:  # fmt: skip
+    source = shape_of(x)[axis]
+    if isinstance(source, int) and isinstance(target, int):
+        return const(_smoothing(source, target, factor, align, is_cubic), dtype_of(x))
+    return cast_to(smoothing(e, x, axis, target, factor, align, is_cubic), dtype_of(x))
 
 
 def _smoothing(source: int, target: int, factor: float | None, align_corners: bool, is_cubic: bool) -> Any:
