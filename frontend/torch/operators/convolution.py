@@ -53,8 +53,14 @@ def _padding(padding: Any, weight: Expr, dilation: list[int]) -> list[Extent]:
         return each(padding, spatial)
     if padding == "valid":
         return [0] * spatial
+    before, after = _widths_of_same(weight, dilation)
+    return [*before, *after]
+
+
+def _widths_of_same(weight: Expr, dilation: list[int]) -> tuple[list[Extent], list[Extent]]:
+    """Return the elements in front of and after each dimension that keep its extent."""
     total = [d * (k - 1) for d, k in zip(dilation, shape_of(weight)[2:], strict=True)]
-    return [*(t // 2 for t in total), *(t - t // 2 for t in total)]
+    return [t // 2 for t in total], [t - t // 2 for t in total]
 
 
 def convolution_call(data: Expr, weight: Expr, stride: Any, padding: Any, dilation: Any, groups: int) -> Expr:
@@ -89,6 +95,10 @@ def _convolution(spatial: int) -> Any:
         dilation: Any = 1, groups: int = 1,
     ) -> Expr:  # fmt: skip
         data, alone = batched(e, input, spatial)
+        if padding == "same" and not all(isinstance(k, int) for k in shape_of(weight)[2:]):
+            before, after = _widths_of_same(weight, each(dilation, spatial))
+            pairs = zip(reversed(before), reversed(after), strict=True)
+            data, padding = e.bound(padded(e, data, [w for pair in pairs for w in pair], "constant")), 0
         result = convolution_call(data, weight, stride, padding, dilation, groups)
         return unbatched(_with_bias(e, result, bias, spatial), alone)
 

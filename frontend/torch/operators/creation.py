@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ....diagnostics import UnsupportedError
+from ....dialects.sym.expr import SymExpr
 from ....handles.relax.calls import to_expr
-from ....handles.relax.expr import Constant, Expr, PrimValue, ShapeExpr, const
+from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, cast_to, dtype_of, is_float, shape_of
 from ..promotion import DEFAULT_FLOAT
@@ -140,6 +141,10 @@ def arange(e: Emitter, start: Any, end: Any, step: Any = 1, dtype: str | None = 
         raise UnsupportedError("the length of a range in floating point is computed")
     if not is_float(target):
         values = tuple(int(v) if isinstance(v, float) else v for v in values)
+    traced = e.result_shape()
+    if isinstance(step, SymExpr) and traced is not None and not any(isinstance(v, float) for v in values):
+        places = e.emit(R.multiply(e.counted(traced[0]), e.tensor(step, "int64")))
+        return cast_to(e.emit(R.add(places, e.tensor(start, "int64"))), target)
     whole = math.lcm(*(exact(v).denominator for v in values if isinstance(v, float)))
     scaled = [int(v * whole) if isinstance(v, float) else v if whole == 1 else v * whole for v in values]
     if whole == 1:
@@ -192,16 +197,21 @@ def triu(e: Emitter, x: Expr, diagonal: Extent = 0) -> Expr:
 @row("tril_indices")
 def tril_indices(e: Emitter, row: Extent, col: Extent, offset: int = 0, dtype: str = "int64") -> Expr:
     """Return the positions of the lower triangle of a matrix."""
-    return _positions(np.tril_indices, row, col, offset, dtype)
+    return triangle(e, row, col, offset, dtype, is_upper=False)
 
 
 @row("triu_indices")
 def triu_indices(e: Emitter, row: Extent, col: Extent, offset: int = 0, dtype: str = "int64") -> Expr:
     """Return the positions of the upper triangle of a matrix."""
-    return _positions(np.triu_indices, row, col, offset, dtype)
+    return triangle(e, row, col, offset, dtype, is_upper=True)
 
 
-def _positions(positions: Any, rows: Extent, columns: Extent, offset: int, dtype: str) -> Constant:
-    if not (isinstance(rows, int) and isinstance(columns, int)):
-        raise UnsupportedError("the positions of a triangle of a size that is not constant")
-    return const(np.stack(positions(rows, offset, columns)), dtype)
+def triangle(e: Emitter, rows: Extent, columns: Extent, offset: int, dtype: str, is_upper: bool) -> Expr:
+    """Return the positions of a triangle of a matrix, shaped (2, their number)."""
+    if isinstance(rows, int) and isinstance(columns, int):
+        positions = (np.triu_indices if is_upper else np.tril_indices)(rows, offset, columns)
+        return const(np.stack(positions), dtype)
+    ones = e.emit(R.ones(ShapeExpr([rows, columns]), dtype="int32"))
+    inside = e.emit((R.triu if is_upper else R.tril)(ones, offset))
+    result = e.result_shape()
+    return cast_to(e.matched(e.emit(R.nonzero(inside)), [2, result[-1] if result else e.fresh_size()]), dtype)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from ....diagnostics import UnsupportedError
-from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, TupleGetItem, const
+from ....dialects.sym.operators import maximum, minimum
+from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, TupleGetItem
 from ...importing.relax_operators import R
-from ..emitter import Emitter, cast_to, dtype_of, rank_of, shape_of
+from ..emitter import Emitter, cast_to, dtype_of, plain, rank_of, shape_of
 from ..table import row
 from .elementwise import number
 
@@ -176,18 +177,17 @@ def lu_unpack(
 ) -> list[Expr | None]:
     """Return P, L and U of the packed factors."""
     m, n = shape_of(x)[-2:]
-    if not (isinstance(m, int) and isinstance(n, int)):
-        raise UnsupportedError("P, L and U of a symbolic size", found=f"{m} x {n}")
     permutation = lower = upper = None
     if unpack_pivots:
         order = e.emit(R.linalg.pivots_to_order(x, LU_pivots))
-        rows = const(np.arange(m).reshape(m, 1), "int64")
+        rows = e.emit(R.expand_dims(e.counted(m), axis=[-1]))
         place = e.emit(R.equal(rows, R.expand_dims(order, axis=[-2])))
         permutation = e.emit(R.astype(place, dtype=dtype_of(x)))
     if unpack_data:
-        k, axis = min(m, n), rank_of(x)
+        k, axis = plain(minimum(m, n)), rank_of(x)
         left = e.emit(R.strided_slice(x, axes=[axis - 1], begin=[0], end=[k]))
-        lower = e.emit(R.add(R.tril(left, -1), const(np.eye(m, k), dtype_of(x))))
+        ones = R.eye(PrimValue(m), PrimValue(k), PrimValue(0), dtype=dtype_of(x))
+        lower = e.emit(R.add(R.tril(left, -1), e.emit(ones)))
         upper = e.emit(R.triu(R.strided_slice(x, axes=[axis - 2], begin=[0], end=[k]), 0))
     return [permutation, lower, upper]
 
@@ -257,6 +257,37 @@ def qr_some(e: Emitter, x: Expr, some: bool = True) -> list[Expr]:
     return qr(e, x, "reduced" if some else "complete")
 
 
+@row("linalg_householder_product", "orgqr")
+def householder_product(e: Emitter, x: Expr, tau: Expr) -> Expr:
+    """Return the first columns of the product of the reflections that the columns of x stand for."""
+    *outer, m, n = shape_of(x)
+    eye = e.emit(R.eye(PrimValue(m), PrimValue(n), PrimValue(0), dtype=dtype_of(x)))
+    return _reflected(e, x, tau, e.emit(R.broadcast_to(eye, ShapeExpr([*outer, m, n]))), backwards=True)
+
+
+@row("ormqr")
+def ormqr(e: Emitter, x: Expr, input2: Expr, input3: Expr, left: bool = True, transpose: bool = False) -> Expr:
+    """Return `input3` multiplied by the product of the reflections that the columns of x stand for."""
+    if not left:
+        return _turned(e, _reflected(e, x, input2, _turned(e, input3), backwards=transpose))
+    return _reflected(e, x, input2, input3, backwards=not transpose)
+
+
+def _reflected(e: Emitter, x: Expr, tau: Expr, data: Expr, backwards: bool) -> Expr:
+    """Return `data` reflected by the columns of x below the diagonal, on which is 1, one after the other."""
+    count, rank = shape_of(tau)[-1], rank_of(x)
+    if not isinstance(count, int):
+        raise UnsupportedError("as many reflections as a size says", found=count)
+    m, n = shape_of(x)[-2:]
+    ones = R.eye(PrimValue(m), PrimValue(n), PrimValue(0), dtype=dtype_of(x))
+    columns = e.emit(R.add(R.tril(x, -1), e.emit(ones)))
+    for i in reversed(range(count)) if backwards else range(count):
+        v = e.emit(R.strided_slice(columns, axes=[rank - 1], begin=[i], end=[i + 1]))
+        factor = e.emit(R.expand_dims(R.strided_slice(tau, axes=[rank - 2], begin=[i], end=[i + 1]), axis=[-1]))
+        data = e.emit(R.subtract(data, R.multiply(factor, _times(e, v, _times(e, _turned(e, v), data)))))
+    return data
+
+
 @row("linalg_svd")
 def svd(e: Emitter, x: Expr, full_matrices: bool = True, *, driver: str | None = None) -> list[Expr]:
     """Return U, the singular values and Vᵀ."""
@@ -312,8 +343,6 @@ def eigvalsh(e: Emitter, x: Expr, UPLO: str = "L") -> Expr:
 def pinv(e: Emitter, x: Expr, *, atol: Expr | None = None, rtol: Expr | None = None, hermitian: bool = False) -> Expr:
     """Return the pseudo-inverse: singular values up to max(atol, rtol · the greatest) count as zero."""
     m, n = shape_of(x)[-2:]
-    if not (isinstance(m, int) and isinstance(n, int)):
-        raise UnsupportedError("the pseudo-inverse of a symbolic size", found=f"{m} x {n}")
     if 0 in (m, n):
         return R.zeros(ShapeExpr([*shape_of(x)[:-2], n, m]), dtype=dtype_of(x))
     if hermitian:
@@ -322,7 +351,8 @@ def pinv(e: Emitter, x: Expr, *, atol: Expr | None = None, rtol: Expr | None = N
     else:
         u, values, vh = svd(e, x, False)
         v, sizes = _turned(e, vh), values
-    relative = float(np.finfo(dtype_of(x)).eps) * max(m, n)
+    longest = e.tensor(plain(maximum(m, n)), dtype_of(x))
+    relative = e.emit(R.multiply(longest, number(x, float(np.finfo(dtype_of(x)).eps))))
     bound = e.emit(R.multiply(R.max(sizes, axis=[-1], keepdims=True), _tolerance(e, sizes, rtol, atol, relative)))
     if atol is not None:
         bound = e.emit(R.maximum(bound, R.expand_dims(cast_to(atol, dtype_of(x)), axis=[-1])))
@@ -331,14 +361,14 @@ def pinv(e: Emitter, x: Expr, *, atol: Expr | None = None, rtol: Expr | None = N
     return _times(e, e.emit(R.multiply(v, R.expand_dims(inverse, axis=[-2]))), _turned(e, u))
 
 
-def _tolerance(e: Emitter, sizes: Expr, rtol: Expr | None, atol: Expr | None, default: float) -> Expr:
+def _tolerance(e: Emitter, sizes: Expr, rtol: Expr | None, atol: Expr | None, default: Expr) -> Expr:
     """Return `rtol`; without one it is `default`, or 0 where there is a positive `atol`."""
     if rtol is not None:
         return e.emit(R.expand_dims(cast_to(rtol, dtype_of(sizes)), axis=[-1]))
     if atol is None:
-        return number(sizes, default)
+        return default
     absolute = R.greater(R.expand_dims(cast_to(atol, dtype_of(sizes)), axis=[-1]), number(sizes, 0.0))
-    return e.emit(R.where(absolute, number(sizes, 0.0), number(sizes, default)))
+    return e.emit(R.where(absolute, number(sizes, 0.0), default))
 
 
 @row("linalg_matrix_exp", "matrix_exp")

@@ -17,6 +17,7 @@ from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, is_float, plain, rank_of, shape_of
 from ..promotion import in_single
 from ..table import row
+from .linear_algebra import norm
 
 _TO_THE_END = sys.maxsize
 
@@ -378,22 +379,44 @@ def embedding_bag(
 ) -> list[Any]:  # fmt: skip
     """Return the sum, mean or maximum of the rows at indices, for each bag."""
     count, bags, width = shape_of(indices)[0], shape_of(offsets)[0], shape_of(weight)[1]
-    if not isinstance(count, int) or padding_idx >= 0 or any(e.is_used(i) for i in (1, 2, 3)):
-        raise UnsupportedError("bags of unknown size, with padding, or their sizes")
-    begins = e.emit(R.strided_slice(offsets, axes=[0], begin=[0], end=[bags - 1])) if include_last_offset else offsets
-    bags = shape_of(begins)[0]
-    bag = e.emit(R.bucketize(const(np.arange(count), dtype_of(offsets)), begins, out_int32=False, right=True))
+    if any(e.is_used(i) for i in (1, 2, 3)):
+        raise UnsupportedError("the sizes of bags, or where their elements are")
+    bag = e.emit(R.bucketize(e.counted(count, dtype_of(offsets)), offsets, out_int32=False, right=True))
     places = e.emit(R.reshape(R.subtract(bag, const(1, dtype_of(bag))), ShapeExpr([count, 1])))
     rows = e.emit(R.take(weight, indices, axis=0))
     if per_sample_weights is not None:
         rows = e.emit(R.multiply(rows, R.expand_dims(per_sample_weights, 1)))
     zeros = e.emit(R.zeros(ShapeExpr([bags, width]), dtype=dtype_of(weight)))
-    ones = const(np.ones((count, 1)), dtype_of(weight))
+    ones = e.emit(R.ones(ShapeExpr([count, 1]), dtype=dtype_of(weight)))
+    if padding_idx >= 0:
+        counts_too = e.emit(R.expand_dims(R.not_equal(indices, const(padding_idx, dtype_of(indices))), 1))
+        ones = e.emit(R.astype(counts_too, dtype=dtype_of(weight)))
+        rows = e.emit(R.where(counts_too, rows, const(-np.inf if mode == 2 else 0, dtype_of(weight))))
     empty = R.zeros(ShapeExpr([bags, 1]), dtype=dtype_of(weight))
-    counts = R.maximum(R.scatter_nd(empty, places, ones, reduction="add"), const(1, dtype_of(weight)))
+    counts = e.emit(R.scatter_nd(empty, places, ones, reduction="add"))
     if mode == 2:
         least = R.full(ShapeExpr([bags, width]), const(-np.inf, dtype_of(weight)), dtype=dtype_of(weight))
         most = e.emit(R.scatter_nd(e.emit(least), places, rows, reduction="max"))
-        return [e.emit(R.where(R.isinf(most), const(0, dtype_of(weight)), most)), None, None, None]
-    total = e.emit(R.scatter_nd(zeros, places, rows, reduction="add"))
-    return [total if mode == 0 else e.emit(R.divide(total, counts)), None, None, None]
+        is_empty = R.equal(counts, const(0, dtype_of(weight)))
+        result = e.emit(R.where(is_empty, const(0, dtype_of(weight)), most))
+    else:
+        result = e.emit(R.scatter_nd(zeros, places, rows, reduction="add"))
+        least = R.maximum(counts, const(1, dtype_of(weight)))
+        result = result if mode == 0 else e.emit(R.divide(result, least))
+    if include_last_offset:  # after it there is no bag
+        result = e.emit(R.strided_slice(result, axes=[0], begin=[0], end=[bags - 1]))
+    return [result, None, None, None]
+
+
+@row("embedding_renorm")
+def embedding_renorm(e: Emitter, x: Expr, indices: Expr, max_norm: float, norm_type: float) -> Expr:
+    """Return a table whose rows at indices have norms of at most `max_norm`."""
+    size = e.emit(R.expand_dims(norm(e, x, norm_type), -1))
+    factor = R.divide(const(max_norm, dtype_of(x)), R.add(size, const(1e-7, dtype_of(x))))
+    is_long = R.greater(size, const(max_norm, dtype_of(x)))
+    shorter = e.emit(R.where(is_long, R.multiply(x, factor), x))
+    places = e.emit(R.reshape(indices, ShapeExpr([count_of(shape_of(indices)), 1])))
+    none = e.emit(R.zeros(ShapeExpr([shape_of(x)[0], 1]), dtype="int32"))
+    ones = e.emit(R.ones(ShapeExpr([count_of(shape_of(indices)), 1]), dtype="int32"))
+    used = e.emit(R.scatter_nd(none, places, ones, reduction="max"))
+    return R.where(R.greater(used, const(0, "int32")), shorter, x)

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from string import ascii_lowercase
 from typing import Any
 
-import numpy as np
-
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, PrimValue, const
 from ....topi.linear_algebra import grouped_matmul
@@ -16,6 +14,7 @@ from ...importing.relax_operators import R
 from ..emitter import Emitter, axis_of, cast_to, dtype_of, rank_of, shape_of
 from ..promotion import in_single, operands
 from ..table import row
+from .creation import triangle
 from .elementwise import number, scaled
 from .reduction import accumulated
 
@@ -162,9 +161,9 @@ def cdist(e: Emitter, x1: Expr, x2: Expr, p: float, compute_mode: int | None) ->
 def pdist(e: Emitter, x: Expr, p: float = 2) -> Expr:
     """Return the p-norm distance of each row from those after it."""
     count = shape_of(x)[0]
-    if not isinstance(count, int):
-        raise UnsupportedError("the distances of so many rows as a size says", found=count)
-    first, second = (R.take(x, const(places, "int64"), axis=0) for places in np.triu_indices(count, 1))
+    places = triangle(e, count, count, 1, "int64", is_upper=True)
+    rows, columns = (e.emit(R.take(places, const(i, "int64"), axis=0)) for i in range(2))
+    first, second = (e.emit(R.take(x, part, axis=0)) for part in (rows, columns))
     return norm(e, e.emit(R.subtract(first, second)), p)
 
 

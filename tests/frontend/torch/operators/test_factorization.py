@@ -117,6 +117,16 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "norm": (L.norm, (A,)),
     "cond": (L.cond, (A,)),
     "multi_dot": (lambda a, b: L.multi_dot([a, a, b]), (A[0], B[0])),
+    "product of reflections": (L.householder_product, (TALL, general(2, 3))),
+    "product of fewer reflections": (L.householder_product, (A, general(2, 3))),
+    **{
+        f"{'transposed ' * transpose}reflections of the {'left' if left else 'right'}": (
+            lambda a, t, c, left=left, transpose=transpose: torch.ormqr(a, t, c if left else c.mT, left, transpose),
+            (TALL, general(2, 3), general(2, 5, 4)),
+        )
+        for left in (True, False)
+        for transpose in (True, False)
+    },
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,27 @@ from tirax.frontend.torch.exported_program import from_exported_program  # noqa:
 def test_positions_of_a_scalar() -> None:
     x = torch.tensor(3.0)
     agree(exported(lambda x: x.nonzero(), [x]), [x], [torch.tensor(0.0)])
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+def test_bags_of_rows(mode: str) -> None:
+    """Bags with padding, with none but padding, and empty ones; rows of at most a norm; tables with infinities."""
+    table = torch.randn(5, 3, generator=torch.Generator().manual_seed(1))
+    table[3, 1] = torch.inf
+    indices, offsets = torch.tensor([0, 2, 3, 1, 1, 4, 0]), torch.tensor([0, 3, 3, 7])
+
+    def bags(table: Any, indices: Any, offsets: Any) -> Any:
+        def embed(padding: int | None, most: float | None, has_end: bool) -> Any:
+            rows = table.clamp(max=9.0 if most else torch.inf)
+            return torch.nn.functional.embedding_bag(
+                indices, rows, offsets, most, mode=mode, padding_idx=padding, include_last_offset=has_end
+            )
+
+        options = itertools.product((None, 0, 1), (None, 0.5), (False, True))
+        return [embed(*each) for each in options]
+
+    inputs = [table, indices, offsets]
+    agree(exported(bags, inputs), inputs)
 
 
 N = None

@@ -19,6 +19,12 @@ AUTO = torch.export.Dim.AUTO
 
 
 _N: dict[Any, Any] = {"n": lambda n: n, "-n": lambda n: -n}
+
+
+def _regular(x: Any) -> Any:
+    return x @ x.mT + torch.eye(x.shape[1])
+
+
 OF_SIZES: dict[str, Any] = {
     **{
         f"range {start}, {end}, {step} as {dtype}": lambda x, r=(start, end, step), d=dtype: torch.arange(
@@ -30,10 +36,11 @@ OF_SIZES: dict[str, Any] = {
             ("n", 0, -2.0),
             (0.5, "n", 1),
             (0, "n", 0.75),
+            (0, "n", 0.1),
             ("-n", 0.75, 1.5),
         ]
         for dtype in ["int64", "float32"]
-        if dtype == "float32" or step != 0.75
+        if dtype == "float32" or step not in (0.75, 0.1)
     },
     "a root of a size": lambda x: x / torch.sym_sqrt(x.shape[1]) + x.shape[1] ** -0.5,
     "a quotient of sizes": lambda x: x * (x.shape[1] / 4 - 1) + max(x.shape[1], 8) * 0.3,
@@ -51,6 +58,22 @@ OF_SIZES: dict[str, Any] = {
     "diagonal": lambda x: (x @ x.mT).diagonal(1, 1, 2),
     "chunk": lambda x: torch.chunk(x, 2, 1),
     "tensor_split": lambda x: torch.tensor_split(x, 3, 1),
+    "range of multiples of a size": lambda x: (
+        torch.arange(0, 5 * x.shape[1], x.shape[1]),
+        torch.arange(3 * x.shape[1], 0, -x.shape[1]),
+    ),
+    "distances of pairs": lambda x: F.pdist(x[0]),
+    "pseudo-inverse": lambda x: (torch.linalg.pinv(x), torch.linalg.pinv(x @ x.mT, hermitian=True, rtol=1e-3)),
+    "P, L and U": lambda x: (*torch.linalg.lu(x), *torch.linalg.lu(x.mT)),
+    "solved by factors": lambda x: torch.linalg.lu_solve(*torch.linalg.lu_factor(_regular(x)), x),
+    "solved by factors from the right": lambda x: torch.linalg.lu_solve(
+        *torch.linalg.lu_factor(_regular(x)), x.mT, left=False
+    ),
+    "a filter as long as its data": lambda x: F.conv1d(x.mT, x.mT[:1], padding="same", dilation=2),
+    **{
+        f"bags, {mode}": lambda x, m=mode: F.embedding_bag(x.argmax(2), x[0], mode=m) for mode in ("sum", "mean", "max")
+    },
+    "rows of at most a norm": lambda x: F.embedding(torch.arange(x.shape[1] // 2), x[0] * 1, max_norm=0.5),
     "a fraction of a size": lambda x: x.new_zeros(math.ceil(x.shape[1] * 0.75), torch.sym_int(x.shape[1] / 2)),
     "resizing by a fraction": lambda x: F.interpolate(x.mT, scale_factor=1.5, mode="nearest"),
     "an empty product": lambda x: torch.baddbmm(x, x[:, :, :0], x.new_zeros(2, 0, 3), beta=0.5),
@@ -102,6 +125,6 @@ def test_of_data(name: str) -> None:
 
 def test_ranges_whose_length_may_be_rounded_are_refused() -> None:
     x = torch.randn(2, 6, 3)
-    program = exported(lambda x: torch.arange(0, x.shape[1], 0.1), [x], dynamic_shapes=(({1: AUTO},),))
+    program = exported(lambda x: torch.arange(0, x.shape[1], 0.7), [x], dynamic_shapes=(({1: AUTO},),))
     with pytest.raises(TiraxError, match="a factor that is not exact"):
         from_exported_program(program)
