@@ -110,7 +110,11 @@ def _function(program: Any, line: Line) -> Callable[..., Any]:
     """Return what computes a program: machine code, or the interpreter."""
     if not line.get("interpret"):
         return compile_model(program)
-    imported = from_exported_program(program, fallback="torch")
+    try:
+        imported = from_exported_program(program, fallback="error")
+    except UnsupportedOperators as error:
+        line["fallback"] = "; ".join(error.notes or [error.message])[:600]
+        imported = from_exported_program(program, fallback="torch")
 
     def run(*args: Any) -> Any:
         arrays = [a.numpy() for a in args]
@@ -147,11 +151,16 @@ def _compiled(module: Any, args: Any, line: Line) -> str:
     else:
         other = args
     try:
-        torch.compile(module, backend="eager")(*args)
-    except Exception as error:  # noqa: BLE001 - TorchDynamo cannot trace it
-        return f"not traced: {type(error).__name__}: {str(error)[:200]}"
-    torch._dynamo.reset()
-    return _compared(function, module, [args, other])
+        return _compared(function, module, [args, other])
+    except Exception:
+        torch._dynamo.reset()
+        traced = torch.compile(module, backend="eager")
+        try:
+            for some in (args, other):
+                traced(*some)
+        except Exception as error:  # noqa: BLE001 - TorchDynamo cannot trace it
+            return f"not traced: {type(error).__name__}: {str(error)[:200]}"
+        raise
 
 
 def _compared(function: Any, module: Any, cases: Sequence[Any]) -> str:
