@@ -15,6 +15,7 @@ from ...diagnostics import TiraxError, VerifyError
 from ...dialects import tir
 from ...dialects.attributes import from_attr
 from ...dialects.dtypes import byte_size
+from ...dialects.names import name_of
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import SymExpr
 from ...handles.array import Array
@@ -24,6 +25,7 @@ from ...handles.tir.expr_trees import same_tree
 from ...handles.tir.prim_expr import PrimExpr, from_sym
 from ...ir.buffers.regions import Accessed, accesses_by_kind
 from ...ir.functions.effects import first_effect
+from ...ir.locations import location_of
 from ...ir.origins import origin
 from ...ir.verification.verify import verify_module
 from .verify_memory import outside_of_threads
@@ -55,16 +57,34 @@ def verify_memory(func: Any) -> bool:
 
 
 def verify_well_formed(obj: Any, assert_mode: bool = True) -> bool:
-    """Return whether a function or module is well formed. With `assert_mode`, raises `VerifyError` if not."""
+    """Return whether a function or module is well formed: also, blocks with iterators use no variables of outer loops.
+
+    With `assert_mode`, raises `VerifyError` if not.
+    """
     op = _op(obj)
     module = op if isinstance(op, ModuleOp) else ModuleOp([op.clone()])
     try:
         verify_module(module)
+        for block in [inner for inner in module.walk() if isinstance(inner, tir.BlockOp) and inner.iter_vars]:
+            _refuse_outer_loops(block)
     except VerifyError:
         if assert_mode:
             raise
         return False
     return True
+
+
+def _refuse_outer_loops(block: tir.BlockOp) -> None:
+    """Reject a block with iterators that uses the variable of a loop around it, for which it has the iterators."""
+    for op in block.body.walk():
+        for value in op.operands:
+            loop = value.owner.parent_op() if isinstance(value.owner, Block) else None
+            if isinstance(loop, tir.ForOp) and not block.is_ancestor(loop):
+                raise VerifyError(
+                    f"loop iterator var {name_of(value)} is defined outside of the block, but is used inside the "
+                    f'non-opaque current block "{block.block_name.data}"',
+                    location=location_of(op),
+                )
 
 
 def verify_ssa(func: Any) -> bool:

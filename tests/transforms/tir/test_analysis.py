@@ -97,3 +97,29 @@ def test_variables_are_bound_once():
     one, two = (tir_handles.Let(x, value, x + y) for value in (1, 2))
     assert analysis.verify_ssa(tir_handles.PrimFunc([y], tir_handles.Evaluate(one * one)))
     assert not analysis.verify_ssa(tir_handles.PrimFunc([y], tir_handles.Evaluate(one * two)))
+
+
+LOOPS = """
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8, 8), "float32")):
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            ITERATORS
+            B[i, j] = A[i, j]
+"""
+
+
+@pytest.mark.parametrize(
+    ("iterators", "well_formed"),
+    [
+        ("T.reads(A[i, j])", True),  # a block without iterators uses the loops
+        ("vi, vj = T.axis.remap('SS', [i, j])", False),
+        ("vi = T.axis.spatial(8, i)", False),
+    ],
+)
+def test_blocks_with_iterators_use_no_outer_loops(iterators, well_formed):
+    func = from_source("from tvm.script import tir as T\n" + LOOPS.replace("ITERATORS", iterators))
+    assert analysis.verify_well_formed(func, assert_mode=False) == well_formed
+    if not well_formed:
+        with pytest.raises(VerifyError, match="non-opaque current block"):
+            analysis.verify_well_formed(func)
