@@ -193,7 +193,7 @@ class AddRFactor(ScheduleRule):
         return [*(out for out in results if out is not None), sch]
 
     def _is_needed(self, block: tir.BlockOp) -> bool:
-        if not analysis.is_reduction(block) or not analysis.has_trivial_bindings(block) or len(block.writes) != 1:
+        if not analysis.is_reduction(block) or not analysis.has_trivial_bindings(block) or not block.writes:
             return False
         spatial = reduced = 1
         for kind, extent in zip(block.kinds, block.extents, strict=True):
