@@ -7,10 +7,13 @@ from typing import cast
 from xdsl.dialects import func
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, StringAttr, TensorType, i64
 from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation, OptSingleBlockRegionDef, SingleBlockRegionDef, VarSingleBlockRegionDef
 
+from ...diagnostics import VerifyError
 from ...dialects import relax
 from ...dialects.names import name_of, set_name
 from ...dialects.sym.expr import Const, SymExpr, Var
+from ...ir.locations import location_of
 from ...ir.names import NameSupply, identifier
 from ...ir.passes.transform import new_context
 from ...transforms.bindings.convert_to_dataflow import ConvertToDataflow
@@ -36,9 +39,10 @@ def from_mlir(module: ModuleOp) -> ModuleOp:
 
     A function on tensors becomes a Relax function, and each of its structured operations a tensor function; one on
     memrefs becomes a tensor function. A size `?` is a symbolic variable. Raises `UnsupportedError` for an operation
-    that has no translation, `ShapeError` for sizes that contradict each other. Sequences of `transform` stay:
-    `apply-transform` runs them.
+    that has no translation, `ShapeError` for sizes that contradict each other, `VerifyError` for regions of more blocks
+    than an operation has. Sequences of `transform` stay: `apply-transform` runs them.
     """
+    _check_regions(module)
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
     globals_ = {name.data: op for op in module.body.block.ops if op.name == "memref.global" and (name := _symbol(op))}
     names = NameSupply(functions)
@@ -57,6 +61,25 @@ def from_mlir(module: ModuleOp) -> ModuleOp:
     made.body.block.add_ops(op.clone() for op in module.body.block.ops if op.name == "transform.named_sequence")
     ConvertToDataflow(min_size=1).apply(new_context(), made)
     return made
+
+
+_SINGLE_BLOCK = (SingleBlockRegionDef, OptSingleBlockRegionDef, VarSingleBlockRegionDef)
+
+
+def _check_regions(module: ModuleOp) -> None:
+    """Raise `VerifyError` for a region of several blocks where the operation has one: the module is not verified."""
+    for op in module.walk():
+        if not op.regions or not isinstance(op, IRDLOperation):
+            continue
+        definitions = [definition for _, definition in op.get_irdl_definition().regions]
+        definitions += definitions[-1:] * (len(op.regions) - len(definitions))
+        for definition, region in zip(definitions, op.regions, strict=False):
+            if isinstance(definition, _SINGLE_BLOCK) and len(region.blocks) > 1:
+                raise VerifyError(
+                    f"'{op.name}' has a region of {len(region.blocks)} blocks",
+                    location=location_of(op),
+                    expected="one block",
+                )
 
 
 def _symbol(op: Operation) -> StringAttr | None:

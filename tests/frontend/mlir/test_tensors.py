@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from strength import thinned
 
-from tirax.diagnostics import ShapeError
+from tirax.diagnostics import ShapeError, VerifyError
 from tirax.dialects.xdsl_extras.linalg_named import NAMED, iterators, operands_of
 from tirax.driver.build import build
 from tirax.frontend.mlir import from_mlir
@@ -339,3 +339,20 @@ func.func @main(%a: tensor<37xf32>, %o: tensor<3x4xf32>) -> tensor<3x4xf32> {
         a,
         first,
     )
+
+
+def test_a_region_of_more_blocks_than_an_operation_has_is_an_error() -> None:
+    text = """
+func.func @f(%n: i32, %c: i1) -> i32 {
+  %r = scf.while (%i = %n) : (i32) -> i32 {
+    scf.condition(%c) %i : i32
+  } do {
+  ^bb0(%i: i32):
+    cf.br ^bb1
+  ^bb1:
+    scf.yield %i : i32
+  }
+  func.return %r : i32
+}"""
+    with pytest.raises(VerifyError, match="'scf.while' has a region of 2 blocks"):
+        from_mlir(parse_mlir(text))
