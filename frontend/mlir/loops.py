@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import IntegerAttr, MemRefType, VectorType
 from xdsl.ir import Operation, Region, SSAValue
 
 from ...dialects import tir
@@ -22,10 +22,18 @@ from .tensors import Rule, import_block, index_of
 
 
 def import_region(graph: Graph, region: Region) -> list[SSAValue]:
-    """Translate a region; return the values that its end takes. Branches between blocks become one kernel."""
-    if len(region.blocks) == 1:
+    """Translate a region; return the values that its end takes.
+
+    Branches between blocks, and operations on memrefs and vectors of its own, become one kernel.
+    """
+    if len(region.blocks) == 1 and not any(_is_local(op) for op in region.block.ops):
         return import_block(graph, region.block)
     return region_of(graph, region)
+
+
+def _is_local(op: Operation) -> bool:
+    """Return whether an operation has memrefs or vectors, which a function on tensors does not take."""
+    return any(isinstance(v.type, MemRefType | VectorType) for v in (*op.operands, *op.results))
 
 
 def _call(graph: Graph, op: func.CallOp) -> None:

@@ -206,6 +206,8 @@ def region_of(graph: Graph, region: Region) -> list[SSAValue]:
         if value in graph.values:
             _capture(graph, k, body, value, args)
     results = run_region(k, region)
+    if not results:  # what it writes is its own
+        return []
     outputs = add_outputs(k, results)
     made = graph.called(body, args, outputs, "blocks")
     graph.values |= dict(zip(results, made, strict=True))

@@ -356,3 +356,42 @@ func.func @f(%n: i32, %c: i1) -> i32 {
 }"""
     with pytest.raises(VerifyError, match="'scf.while' has a region of 2 blocks"):
         from_mlir(parse_mlir(text))
+
+
+LOCALS = {
+    "memref": """
+  %m = memref.alloc() : memref<4xf32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %i = %c0 to %c4 step %c1 {
+    memref.store %x, %m[%i] : memref<4xf32>
+  }
+  %z = arith.constant 0.0 : f32
+  %s = scf.for %i = %c0 to %c4 step %c1 iter_args(%a = %z) -> (f32) {
+    %v = memref.load %m[%i] : memref<4xf32>
+    %b = arith.addf %a, %v : f32
+    scf.yield %b : f32
+  }""",
+    "vector": """
+  %v = vector.broadcast %x : f32 to vector<4xf32>
+  %s = vector.reduction <add>, %v : vector<4xf32> into f32""",
+    "buffer": """
+  %c1 = arith.constant 1 : index
+  %e = tensor.from_elements %x, %x : tensor<2xf32>
+  %b = bufferization.to_buffer %e : tensor<2xf32> to memref<2xf32>
+  %v = memref.load %b[%c1] : memref<2xf32>
+  %w = arith.addf %v, %v : f32
+  %s = arith.addf %w, %w : f32""",
+}
+
+
+@pytest.mark.parametrize("local", LOCALS)
+def test_memrefs_and_vectors_of_a_function_of_scalars(local: str) -> None:
+    text = f"func.func @main(%x: f32) -> f32 {{{LOCALS[local]}\n  return %s : f32\n}}"
+    assert run(text, np.float32(2.5)) == 10
+
+
+def test_a_function_that_only_writes_memrefs_of_its_own() -> None:
+    text = "func.func @main() {\n%m = memref.alloc() : memref<4xf32>\nmemref.dealloc %m : memref<4xf32>\nreturn\n}"
+    assert build(from_mlir(parse_mlir(text)))["main"]() == ()
