@@ -1,4 +1,4 @@
-"""The packed functions of the paged KV cache, registered without importing what they need."""
+"""The packed functions of the paged KV cache and of sampling, registered without importing what they need."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from ...runtime import register_func
 from ...runtime.errors import ArgumentError
+from .sampling import FUNCTIONS
 
 _METHODS = {
     "kv_state": "add_sequence begin_forward clear end_forward fork_sequence popn remove_sequence",
@@ -33,6 +34,8 @@ def _call(method: str, cache: Any, *args: Any) -> Any:
 def register() -> None:
     """Register the packed functions."""
     register_func("vm.builtin.paged_attention_kv_cache_create", _create, override=True)
+    for name, function in FUNCTIONS.items():
+        register_func(name, function, override=True)
     for family, methods in _METHODS.items():
         for method in methods.split():
             register_func(f"vm.builtin.{family}_{method}", partial(_call, method), override=True)
