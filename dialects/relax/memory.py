@@ -92,7 +92,7 @@ class AllocStorage(Storage):
 
 @operator("relax.vm.alloc_storage", "shape runtime_device_index dtype storage_scope")
 class VMAllocStorage(Storage):
-    """Memory of as many bytes as the single extent of `shape`."""
+    """Memory of as many elements of `dtype` as the single extent of `shape`: of bytes, for uint8."""
 
     SIZE: ClassVar[str] = "shape"
     PRIM_ARGS: ClassVar[frozenset[str]] = frozenset({"runtime_device_index"})
@@ -103,6 +103,11 @@ class VMAllocStorage(Storage):
         self.check_integers("runtime_device_index")
         self.dtype_arg()
         return OBJECT
+
+    @property
+    def bytes(self) -> SymExpr | None:
+        size = super().bytes
+        return None if size is None else size * byte_size(self.dtype_arg())
 
 
 class StorageTensor(Allocation):

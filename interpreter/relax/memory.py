@@ -25,6 +25,7 @@ def _filled(array: Any) -> Any:
 
 def _storage(_i: Interpreter, op: memory.Storage, args: PythonValues) -> PythonValues:
     (size,) = args[0]
+    size *= numpy_dtype(op.dtype_arg()).itemsize if isinstance(op, memory.VMAllocStorage) else 1
     if size < 0:
         raise InterpreterError(f"{op.name}: the size is negative", found=size, location=location_of(op))
     return (_filled(np.empty(size, np.uint8)),)

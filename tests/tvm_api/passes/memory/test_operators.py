@@ -210,3 +210,19 @@ def test_native_needs_to_know(module):
                 params='x: R.Tensor((2, 4), "float32"), o: R.Object',
             )
         )
+
+
+def test_a_storage_counts_elements_of_its_dtype(module):
+    def program(dtype):
+        return body(
+            module,
+            f"s = R.vm.alloc_storage(R.shape([8]), 0, '{dtype}')",
+            "a = R.vm.alloc_tensor(s, 0, R.shape([2, 4]), 'float32')",
+            "cls.exp(x, a)",
+            result="a",
+        )
+
+    np.testing.assert_allclose(interpret(program("float32"), "main", [X]), np.exp(X), 1e-6)
+    np.testing.assert_allclose(build(program("float32"))["main"](X), np.exp(X), 1e-6)
+    with pytest.raises(ShapeError, match="beyond its storage"):
+        program("uint8")
