@@ -137,6 +137,10 @@ class Document:
         if op is not None and op in self._underlined:
             self.lines.append(pad + "^" * len(text))
 
+    def has_remark(self, op: Operation) -> bool:
+        """Return whether the line of `op` gets a comment."""
+        return op in self._remarks
+
     def is_underlined(self, op: Operation) -> bool:
         """Return whether the line of `op` gets a line of `^` below it."""
         return op in self._underlined

@@ -139,7 +139,14 @@ class TIRPrinter:
         return name
 
     def sequence(self, ops: Iterable[Operation]) -> None:
-        """Print consecutive statements."""
+        """Print consecutive statements. A comment is for one that scopes over the others if they stand in its scope."""
+        ops = list(ops)
+        for place, op in enumerate(ops):
+            if isinstance(op, tir.LetOp | tir.AssertOp) and self.doc.has_remark(op):
+                self.statements(ops[:place])
+                self.scoped, self.rest = op, ops[place + 1 :]
+                self.statements([op])
+                return
         self.end(self.statements(ops), ops)
 
     def end(self, last: Operation | None, ops: Iterable[Operation]) -> None:

@@ -32,6 +32,14 @@ def test_notes(options, copy):
     )
 
 
+def test_a_note_on_a_binding_prints_its_scope():
+    func = from_source("@T.prim_func\ndef main():\n    x: T.int32 = 1\n    y: T.int32 = x + 1\n    T.evaluate(y - x)\n")
+    assert func.script(obj_to_annotate={func.body.body: "sum"}) == (
+        f"{HEAD}@T.prim_func\ndef main():\n    x: T.int32 = 1\n    # sum\n"
+        "    with T.LetStmt(x + 1) as y:\n        T.evaluate(y - x)"
+    )
+
+
 @pytest.mark.parametrize(
     "options", [{"obj_to_underline": [FUNC.body.seq[0]]}, {"path_to_underline": [SEQ.array_index(0)]}]
 )
