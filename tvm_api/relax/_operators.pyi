@@ -292,7 +292,7 @@ class random:
 class vm:
     @staticmethod
     def alloc_storage(shape: Any, runtime_device_index: Any, dtype: Any, storage_scope: Any = None) -> Call:
-        """Memory of as many bytes as the single extent of `shape`."""
+        """Memory of as many elements of `dtype` as the single extent of `shape`: of bytes, for uint8."""
     @staticmethod
     def alloc_tensor(storage: Any, offset: Any, shape: Any, dtype: Any, runtime_device_ind: Any = None) -> Call:
         """A tensor at the byte `offset` of a storage."""
