@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
+from typing import Any, cast
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, StringAttr, TensorType, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    IndexType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    TensorType,
+    VectorType,
+    i64,
+)
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, OptSingleBlockRegionDef, SingleBlockRegionDef, VarSingleBlockRegionDef
 
@@ -21,6 +31,7 @@ from .graph import Graph
 from .kernels import inplace_function_of, kernel_of
 from .loops import BY_KERNEL, import_region
 from .scalars import scalar_type
+from .structured import integers
 from .tensors import rules
 from .tosa import TOSA
 from .tosa_sampling import TOSA_SAMPLING
@@ -42,7 +53,8 @@ def from_mlir(module: ModuleOp) -> ModuleOp:
     that has no translation, `ShapeError` for sizes that contradict each other, `VerifyError` for regions of more blocks
     than an operation has. Sequences of `transform` stay: `apply-transform` runs them.
     """
-    _check_regions(module)
+    for op in module.walk():
+        _check_structure(op)
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
     globals_ = {name.data: op for op in module.body.block.ops if op.name == "memref.global" and (name := _symbol(op))}
     names = NameSupply(functions)
@@ -66,20 +78,23 @@ def from_mlir(module: ModuleOp) -> ModuleOp:
 _SINGLE_BLOCK = (SingleBlockRegionDef, OptSingleBlockRegionDef, VarSingleBlockRegionDef)
 
 
-def _check_regions(module: ModuleOp) -> None:
-    """Raise `VerifyError` for a region of several blocks where the operation has one: the module is not verified."""
-    for op in module.walk():
-        if not op.regions or not isinstance(op, IRDLOperation):
-            continue
-        definitions = [definition for _, definition in op.get_irdl_definition().regions]
-        definitions += definitions[-1:] * (len(op.regions) - len(definitions))
-        for definition, region in zip(definitions, op.regions, strict=False):
-            if isinstance(definition, _SINGLE_BLOCK) and len(region.blocks) > 1:
-                raise VerifyError(
-                    f"'{op.name}' has a region of {len(region.blocks)} blocks",
-                    location=location_of(op),
-                    expected="one block",
-                )
+def _check_structure(op: Operation) -> None:
+    """Raise `VerifyError` for what the rules rely on, as a module that was parsed is not verified.
+
+    A region has one block where the operation says so, and a size that is not static has an operand.
+    """
+    if not isinstance(op, IRDLOperation):
+        return
+    definitions = [definition for _, definition in op.get_irdl_definition().regions]
+    definitions += definitions[-1:] * (len(op.regions) - len(definitions))
+    for definition, region in zip(definitions, op.regions, strict=False):
+        if isinstance(definition, _SINGLE_BLOCK) and len(region.blocks) > 1:
+            found = f"'{op.name}' has a region of {len(region.blocks)} blocks"
+            raise VerifyError(found, location=location_of(op), expected="one block")
+    for name, static in op.properties.items():
+        given = getattr(op, name.removeprefix("static_"), None) if name.startswith("static_") else None
+        if isinstance(given, Sequence) and integers(static).count(DYNAMIC_INDEX) != len(cast("Sequence[Any]", given)):
+            raise VerifyError(f"'{op.name}' has other operands than '{name}' says", location=location_of(op))
 
 
 def _symbol(op: Operation) -> StringAttr | None:
@@ -99,7 +114,7 @@ class Sizes:
     def __init__(self, taken: list[str]):
         self.names = NameSupply(taken)
 
-    def of(self, type: MemRefType[Attribute] | TensorType[Attribute]) -> list[SymExpr]:
+    def of(self, type: MemRefType[Attribute] | TensorType[Attribute] | VectorType[Attribute]) -> list[SymExpr]:
         """Return the sizes of a type."""
         return [Var(self.names.fresh("n")) if d == DYNAMIC_INDEX else Const(d) for d in type.get_shape()]
 
@@ -117,7 +132,8 @@ def graph_of(
             graph.block.insert_arg(relax.PrimType.of(i64, Var(label)), len(graph.block.args))
             graph.values[arg] = Var(label)
         else:
-            dims = sizes.of(cast("TensorType[Attribute]", kind)) if isinstance(kind, TensorType) else []
+            shaped = isinstance(kind, TensorType | VectorType)
+            dims = sizes.of(cast("TensorType[Attribute] | VectorType[Attribute]", kind)) if shaped else []
             type = relax.TensorType.of(dims, scalar_type(getattr(kind, "element_type", kind), function))
             graph.values[arg] = graph.block.insert_arg(type, len(graph.block.args))
         set_name(graph.block.args[-1], label)

@@ -395,3 +395,30 @@ def test_memrefs_and_vectors_of_a_function_of_scalars(local: str) -> None:
 def test_a_function_that_only_writes_memrefs_of_its_own() -> None:
     text = "func.func @main() {\n%m = memref.alloc() : memref<4xf32>\nmemref.dealloc %m : memref<4xf32>\nreturn\n}"
     assert build(from_mlir(parse_mlir(text)))["main"]() == ()
+
+
+def test_a_size_without_its_operand_is_an_error() -> None:
+    text = """
+func.func @f() {
+  %m = memref.alloc() : memref<10xf32>
+  %r = "memref.reinterpret_cast"(%m) <{operandSegmentSizes = array<i32: 1, 0, 0, 0>, static_offsets = array<i64: 0>,
+    static_sizes = array<i64: -9223372036854775808>, static_strides = array<i64: 1>}> :
+    (memref<10xf32>) -> memref<?xf32, strided<[1]>>
+  func.return
+}"""
+    with pytest.raises(VerifyError, match="other operands than 'static_sizes' says"):
+        from_mlir(parse_mlir(text))
+
+
+def test_vectors_as_arguments_and_results() -> None:
+    text = """
+func.func @main(%a: vector<4xf32>, %b: vector<2x4xf32>) -> (vector<4xf32>, f32) {
+  %r = vector.extract %b[1] : vector<4xf32> from vector<2x4xf32>
+  %s = arith.addf %a, %r : vector<4xf32>
+  %t = vector.reduction <add>, %s : vector<4xf32> into f32
+  return %s, %t : vector<4xf32>, f32
+}"""
+    a, b = draw(4), draw(2, 4)
+    total, number = build(from_mlir(parse_mlir(text)))["main"](a, b)
+    np.testing.assert_allclose(np.asarray(total), a + b[1], rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(number), (a + b[1]).sum(), rtol=1e-5)
