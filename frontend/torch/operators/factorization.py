@@ -13,7 +13,7 @@ from ....diagnostics import UnsupportedError
 from ....dialects.sym.operators import maximum, minimum
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, TupleGetItem
 from ...importing.relax_operators import R
-from ..emitter import Emitter, cast_to, dtype_of, plain, rank_of, shape_of
+from ..emitter import Emitter, cast_to, count_of, dtype_of, plain, rank_of, shape_of
 from ..table import row
 from .elementwise import number
 
@@ -72,6 +72,14 @@ def cholesky_inverse(e: Emitter, x: Expr, upper: bool = False) -> Expr:
 def inv(e: Emitter, x: Expr) -> Expr:
     """Return the inverse; a singular matrix is an error of the run."""
     return _fields(e, R.linalg.inv(x), 2)[0]
+
+
+@row("linalg_tensorinv")
+def tensorinv(e: Emitter, x: Expr, ind: int = 2) -> Expr:
+    """Return the inverse of x as a matrix of its first `ind` dimensions by the others."""
+    rows, columns = shape_of(x)[:ind], shape_of(x)[ind:]
+    matrix = e.emit(R.reshape(x, ShapeExpr([count_of(rows), count_of(columns)])))
+    return R.reshape(inv(e, matrix), ShapeExpr([*columns, *rows]))
 
 
 @row("linalg_inv_ex")

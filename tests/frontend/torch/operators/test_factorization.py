@@ -117,6 +117,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "norm": (L.norm, (A,)),
     "cond": (L.cond, (A,)),
     "multi_dot": (lambda a, b: L.multi_dot([a, a, b]), (A[0], B[0])),
+    "tensorinv": (lambda x: L.tensorinv(x, 1), (general(6, 2, 3),)),
     "product of reflections": (L.householder_product, (TALL, general(2, 3))),
     "product of fewer reflections": (L.householder_product, (A, general(2, 3))),
     **{
