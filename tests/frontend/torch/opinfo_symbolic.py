@@ -94,8 +94,11 @@ def grown_in_front(matrices: Any, extent: int) -> Any:
 
 def is_random(sample: Sample) -> bool:
     """Whether a sample draws random numbers: its results differ from call to call, if it does not set the seed."""
+    results: list[list[Any]] = []
     with mock.patch("torch.manual_seed"):
-        results = [_pytree.tree_leaves(sample(*(t.clone() for t in sample.tensors))) for _ in range(2)]
+        for _ in range(2):
+            results.append(_pytree.tree_leaves(sample(*(t.clone() for t in sample.tensors))))
+            torch.rand(1)  # some samples restore the state of the generator
     return any(
         isinstance(a, torch.Tensor) and not torch.equal(torch.nan_to_num(as_float(a)), torch.nan_to_num(as_float(b)))
         for a, b in zip(*results, strict=True)
