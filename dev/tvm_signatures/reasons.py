@@ -145,9 +145,7 @@ REASONS: tuple[tuple[str, str, str, str], ...] = (
         (f"tir.schedule.{name}", "name", "", _MATRIX)
         for name in (
             "analysis.AutoTensorizeMappingInfo",
-            "analysis.TensorizeInfo",
             "analysis.get_auto_tensorize_mapping_info",
-            "analysis.get_tensorize_loop_mapping",
             "transform.tile_with_tensor_intrin",
         )
     ),
@@ -243,7 +241,6 @@ REASONS: tuple[tuple[str, str, str, str], ...] = (
     ),
     ("topi.math.*_shift", "*", "*", "the operands are called as in topi.broadcast, whose operator it is"),
     ("tvm_wrap_excepthook", "name", "", _HELPER),
-    ("arith.int_solver.IntGroupBounds", "name", "", "what TVM's solver of inequalities gives for a variable"),
     ("*.suggest_index_map", "name", "", "postproc.RewriteLayout finds layouts and rewrites buffers"),
     ("*.CompactBufferAllocation", "parameter", "is_strict", "buffers only shrink, which is TVM's strict form"),
     ("ir.transform.PassInfo", "*", "*", _MADE),
