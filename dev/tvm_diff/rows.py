@@ -13,6 +13,7 @@ FILES = (
     "threads",
     "loops",
     "unrolling",
+    "narrowing",
     "branches",
     "reductions",
     "matrix",

@@ -188,7 +188,7 @@ def test_leading_zeros_of_a_narrowed_index():
 
 @pytest.mark.parametrize("body", [
     "for i in range(T.int64(3000000000)):\n            D[i // T.int64(3000000000)] = A[0]",
-    "for i in range(T.int64(4)):\n            I[i] = i",
+    "for i in range(T.int64(4)):\n            I[I[0] + i] = I[0]",
 ])  # fmt: skip
 def test_what_may_not_fit_stays_wide(body):
     mod = module(f"        {body}\n", f'{TWO}, I: T.Buffer((4,), "int64")')

@@ -81,10 +81,10 @@ _USERS = (*_ARITHMETIC, tir.LoadOp, tir.ForOp, tir.IfOp, tir.EvaluateOp, tir.IfT
 
 @dataclass(frozen=True)
 class NarrowDataType(Pass):
-    """Narrow the index arithmetic of a function to `target_bits`, 32 (64 changes nothing), if all of it fits.
+    """Narrow the index arithmetic of a function to `target_bits`, 32 (64 changes nothing), as far as it fits.
 
-    A function remains unchanged if something may not fit, or if int64 is also data: loaded, stored or passed.
-    Raises `UnsupportedError` for other widths.
+    Loops, indices and what they are computed from stay int64 if something may not fit, or if int64 data is involved:
+    what is loaded or passed. Values that are stored are converted back. Raises `UnsupportedError` for other widths.
     """
 
     name = "narrow-data-type"
@@ -93,32 +93,54 @@ class NarrowDataType(Pass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.target_bits not in (32, 64):
             raise UnsupportedError("indices have 32 or 64 bits", expected="32 or 64", found=self.target_bits)
-        for func in functions(op):
-            if self.target_bits == 32 and _fits(func):
-                _narrow(func, buffers=False)
+        for func in functions(op) if self.target_bits == 32 else ():
+            _narrow(func, _Narrowable.of(func))
 
 
-def _fits(func: tir.FuncOp) -> bool:
-    analyzer = Analyzer()
-    if wide(func.params):
-        return False
-    return all(_operation_fits(op, analyzer) for op in list(func.walk())[1:])
+@dataclass
+class _Narrowable:
+    """The int64 values of a function that may become int32: they fit, and only such values meet them."""
+
+    values: set[SSAValue]
+
+    @staticmethod
+    def of(func: tir.FuncOp) -> _Narrowable:
+        """Return the largest set of such values."""
+        analyzer, ops = Analyzer(), list(func.walk())[1:]
+        found = _Narrowable({v for op in ops for v in _candidates(op, analyzer)})
+        while True:
+            before = len(found.values)
+            for op in ops:
+                found.keep(op)
+            if len(found.values) == before:
+                return found
+
+    def keep(self, op: Operation) -> None:
+        """Remove the values that an operation mixes with others, or uses as data."""
+        defined, used = wide(values_of(op)), wide(op.operands)
+        if isinstance(op, tir.StoreOp):
+            used = [v for v in used if v is not op.value]
+        known = isinstance(op, (*_USERS, tir.BlockOp, tir.RegionOp, tir.RampOp, tir.StoreOp))
+        meets = used if isinstance(op, tir.LoadOp | tir.CastOp) else [*defined, *used]
+        if not known or not self.values.issuperset(meets):
+            self.values.difference_update(meets)
+
+    def has(self, op: Operation) -> bool:
+        """Return whether an operation becomes one on int32."""
+        defined = wide(v for v in values_of(op) if not isinstance(v.type, tir.BufferType))
+        return self.values.issuperset(defined) if defined else any(v in self.values for v in op.operands)
 
 
-def _operation_fits(op: Operation, analyzer: Analyzer) -> bool:
+def _candidates(op: Operation, analyzer: Analyzer) -> list[SSAValue]:
+    """Return the int64 values that an operation defines for indices, if they fit."""
     if isinstance(op, tir.ForOp):
         bind_loop(analyzer, op)
     if isinstance(op, tir.BlockOp):
         for variable, first, extent in zip(op.iter_vars, op.mins, op.extents, strict=True):
             analyzer.bind_range(Var(variable, cast(IntegerType, variable.type)), first, extent)
-    defined = wide(values_of(op))
-    if defined and not isinstance(op, (*_ARITHMETIC, tir.ForOp, tir.BlockOp, tir.RampOp)):
-        return False
-    used = wide(op.operands)
-    stored = isinstance(op, tir.StoreOp) and op.value in used
-    if stored or (used and not isinstance(op, (*_USERS, tir.BlockOp, tir.RegionOp, tir.RampOp, tir.StoreOp))):
-        return False
-    return all(_value_fits(v, analyzer) for v in defined)
+    if not isinstance(op, (*_ARITHMETIC, tir.ForOp, tir.BlockOp, tir.RampOp)):
+        return []
+    return [v for v in wide(values_of(op)) if _value_fits(v, analyzer)]
 
 
 def _value_fits(value: SSAValue, analyzer: Analyzer) -> bool:
@@ -128,16 +150,28 @@ def _value_fits(value: SSAValue, analyzer: Analyzer) -> bool:
     return bounds.low >= -(2**31) and bounds.high < 2**31
 
 
-def _narrow(func: tir.FuncOp, buffers: bool) -> None:
-    counts = [op for op in func.walk() if _counts_zeros(op) and is_wide(op.operands[0].type)]
-    for op in list(func.walk()):
-        narrow_operation(op, buffers=buffers)
+def _narrow(func: tir.FuncOp, only: _Narrowable | None) -> None:
+    """Convert a function to int32: some values, or everything, buffers too."""
+    counts = [op for op in func.walk() if only is None and _counts_zeros(op) and is_wide(op.operands[0].type)]
+    for op in list(func.walk()) if only is None else [op for op in list(func.walk())[1:] if only.has(op)]:
+        narrow_operation(op, buffers=only is None)
+    for store in [op for op in func.walk() if only is not None and isinstance(op, tir.StoreOp)]:
+        if only is not None and store.value in only.values:
+            _store_wide(store)
     for op in counts:
         _count_upper_half(op)
     for op in list(func.walk()):
         if isinstance(op, tir.CastOp) and op.value.type == op.result.type:
             op.result.replace_all_uses_with(op.value)
             erase_with_tree(op)
+
+
+def _store_wide(store: tir.StoreOp) -> None:
+    """Convert a stored value, which is now of int32, back to int64."""
+    t = store.value.type
+    wider = tir.CastOp(store.value, VectorType(i64, [lanes_of(t)]) if isinstance(t, VectorType) else i64)
+    cast(Block, store.parent).insert_op_before(wider, store)
+    store.operands[0] = wider.result
 
 
 def _counts_zeros(op: Operation) -> bool:
@@ -169,7 +203,7 @@ class ForceNarrowIndexToInt32(Pass):
         called = {name for inner in op.walk() for name in callee_names(inner)}
         for func in functions(op):
             _check(func, func.sym_name.data in called)
-            _narrow(func, buffers=True)
+            _narrow(func, None)
 
 
 def _check(func: tir.FuncOp, called: bool) -> None:
