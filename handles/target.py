@@ -45,6 +45,9 @@ class Features(frozenset[str]):
         out.known = known
         return out
 
+    def __bool__(self) -> bool:
+        return bool(self.known) or len(self) > 0
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)

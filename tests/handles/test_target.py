@@ -197,7 +197,7 @@ def test_microcontrollers(kind, cpu, dsp, mve):
     """They are described, with keys and features; code is refused when it is generated."""
     target = Target(f"{kind} -mcpu={cpu}")
     assert target.keys == ["arm_cpu", "cpu"]
-    assert (target.features.has_dsp, target.features.has_mve) == (dsp, mve)
+    assert target.features and (target.features.has_dsp, target.features.has_mve) == (dsp, mve)
     with pytest.raises(TiraxError):
         _ = target.vector_bits
 

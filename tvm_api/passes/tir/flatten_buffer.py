@@ -22,7 +22,8 @@ from ....dialects.relax.types import dims_attr
 from ....dialects.sym.analyzer import Analyzer as SymAnalyzer
 from ....dialects.sym.expr import Const, Op, Product, SymExpr, Var, floormod, product, terms_of
 from ....dialects.tir import BufferType
-from ....handles.tir.prim_expr import PrimExpr, const, from_sym
+from ....handles.tir.domains import Range
+from ....handles.tir.prim_expr import PrimExpr, as_sym, const, from_sym
 from ....ir.affine.iter_map import IterMapLevel, quotient
 from ....ir.affine.values import sym_expr_of
 from ....ir.locations import location_of
@@ -193,12 +194,21 @@ class _Flattener(AnalyzingCopier):
         offsets = [_merged(Analyzer().simplify(e)) for e in offsets]
         predicate = const(True)
         for condition in self.predicates:
-            predicate = predicate & condition
+            predicate = predicate & self._over_parameters(condition)
         for condition in (predicate, const(True)) if self.predicates else (predicate,):
-            simplified = iter_map_simplify(offsets, self.iterators, condition, IterMapLevel.SURJECTIVE)
+            simplified = iter_map_simplify(offsets, self._domains(), condition, IterMapLevel.SURJECTIVE)
             if any(str(a) != str(b) for a, b in zip(simplified, offsets, strict=True)):
                 return [self.analyzer.simplify(e) for e in simplified]
         return offsets
+
+    def _over_parameters(self, e: PrimExpr) -> PrimExpr:
+        """Return an expression in which symbols are the parameters that the indices use."""
+        return from_sym(as_sym(e).substitute(self.named)) if self.named else e
+
+    def _domains(self) -> dict[PrimExpr, Range]:
+        """Return the domains of the loops over the parameters."""
+        ends = {v: (self._over_parameters(r.min), self._over_parameters(r.extent)) for v, r in self.iterators.items()}
+        return {v: Range.from_min_extent(*end) for v, end in ends.items()}
 
     def _region(self, op: tir.RegionOp, block: Block, mapping: dict[SSAValue, SSAValue]) -> None:
         flat, t = self._flat(op.buffer, mapping), cast(BufferType, op.buffer.type)
