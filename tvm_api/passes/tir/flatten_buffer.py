@@ -23,7 +23,7 @@ from ....dialects.sym.analyzer import Analyzer as SymAnalyzer
 from ....dialects.sym.expr import Const, Op, Product, SymExpr, Var, floormod, product, terms_of
 from ....dialects.tir import BufferType
 from ....handles.tir.domains import Range
-from ....handles.tir.prim_expr import PrimExpr, as_sym, const, from_sym
+from ....handles.tir.prim_expr import PrimExpr, as_sym, const, from_sym, logical_and
 from ....ir.affine.iter_map import IterMapLevel, quotient
 from ....ir.affine.values import sym_expr_of
 from ....ir.locations import location_of
@@ -193,8 +193,8 @@ class _Flattener(AnalyzingCopier):
             return [Analyzer().simplify(e) for e in offsets]
         offsets = [_merged(Analyzer().simplify(e)) for e in offsets]
         predicate = const(True)
-        for condition in self.predicates:
-            predicate = predicate & self._over_parameters(condition)
+        for condition in map(self._over_parameters, self.predicates):
+            predicate = condition if predicate.constant else logical_and(predicate, condition)
         for condition in (predicate, const(True)) if self.predicates else (predicate,):
             simplified = iter_map_simplify(offsets, self._domains(), condition, IterMapLevel.SURJECTIVE)
             if any(str(a) != str(b) for a, b in zip(simplified, offsets, strict=True)):
