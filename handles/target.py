@@ -53,6 +53,9 @@ class Features(frozenset[str]):
             raise AttributeError(name)
         return self.known.get(name)
 
+    def __bool__(self) -> bool:
+        return len(self) > 0 or bool(self.known)
+
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and bool(self.known.get(name)))
 
@@ -90,11 +93,6 @@ class Target(_cpu.Target):
 
     def _resolve(self) -> None:
         """Resolve the target for code generation; an error is stored and raised when code is generated."""
-        if self._microcontroller:
-            self._set("keys", list(dict.fromkeys((*self.attrs.get("keys", ()), "arm_cpu", "cpu"))))
-            self._set("text", self._text())
-            self._set("_wrong", UnsupportedError(f"code for a microcontroller, '{self.attrs['mcpu']}'"))
-            return
         described = self._text(_UNDERSTOOD if self.kind.name == "llvm" else None)
         self._set("text", described)
         if self.kind.name != "llvm":
@@ -115,12 +113,6 @@ class Target(_cpu.Target):
         listed = {k: ",".join(map(str, v)) if isinstance(v, list) else str(v) for k, v in options.items()}
         return " ".join([self.kind.name, *(f"-{k}={shlex.quote(v)}" for k, v in listed.items())])
 
-    @property
-    def _microcontroller(self) -> bool:
-        """Whether the processor is a Cortex-M: the target can be described, and its features read."""
-        cpu = self.attrs.get("mcpu", "")
-        return self.kind.name in ("llvm", "c") and isinstance(cpu, str) and cpu.startswith((*_DSP_CPUS, *_BASE_CPUS))
-
     def __tirax_script_value__(self) -> TargetAttr:
         """Return the target as an attribute, also for scripts."""
         return TargetAttr.of(_config(self), None if self.host is None else self.host.__tirax_script_value__().config)
@@ -132,8 +124,6 @@ class Target(_cpu.Target):
             return self.attrs[name]
         if self._wrong is not None and name in ("triple", "cpu", "feature_string", "vector_bits", "caches", "cores"):
             raise self._wrong
-        if name == "features" and self._microcontroller:
-            return _microcontroller_features(str(self.attrs["mcpu"]), str(self.attrs.get("mattr", "")))
         if name == "features":
             known = arm_targets.features(self.attrs) if self.kind.name in ("llvm", "c") else {}
             return Features({"is_test": True} if self.kind.name == "test" else known)
@@ -253,17 +243,6 @@ _UNKNOWN: dict[str, Any] = {
     "l2_cache_size_bytes": 0, "supports_integer_dot_product": False,
 }  # fmt: skip
 """Default values of options."""
-
-
-_MVE_CPUS = ("cortex-m55", "cortex-m85")
-_DSP_CPUS = (*_MVE_CPUS, "cortex-m4", "cortex-m7", "cortex-m33", "cortex-m35p")
-_BASE_CPUS = ("cortex-m0", "cortex-m3")
-"""Processors of the M profile by their vector extensions; a suffix such as `+nomve` removes one."""
-
-
-def _microcontroller_features(cpu: str, attributes: str) -> Features:
-    dsp = cpu.startswith(_DSP_CPUS) and "+nodsp" not in cpu + attributes
-    return Features({"has_dsp": dsp, "has_mve": dsp and cpu.startswith(_MVE_CPUS) and "+nomve" not in cpu + attributes})
 
 
 def _config(target: Any) -> dict[str, Any]:
