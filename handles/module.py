@@ -80,8 +80,9 @@ class IRModule:
     is a handle on an xDSL module.
     """
 
-    __slots__ = ("op",)
+    __slots__ = ("op", "python_name")
     op: ModuleOp
+    python_name: str
 
     def __init__(
         self,
@@ -99,6 +100,14 @@ class IRModule:
             self._set_attr(key, value)
         for key, infos in (global_infos or {}).items():
             self.update_global_info(key, infos)
+
+    @property
+    def __name__(self) -> str:
+        """The name of the decorated Python class. Raises `AttributeError` for other modules, which have none."""
+        try:
+            return self.python_name
+        except AttributeError:
+            raise AttributeError("a module that is not decorated has no Python name", name="__name__") from None
 
     def __deepcopy__(self, memo: object) -> IRModule:
         return IRModule(self.op.clone())

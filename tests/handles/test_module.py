@@ -10,6 +10,8 @@ from tirax.handles.tir.prim_func import PrimFunc
 from tirax.ir.equality import structural_equal
 from tirax.script import parse_source
 from tirax.tvm_api import relax as rx
+from tirax.tvm_api.script import ir as I
+from tirax.tvm_api.script import relax as R
 
 SOURCE = """
 @I.ir_module
@@ -134,3 +136,14 @@ def test_what_no_module_holds_is_reported(value) -> None:
         with pytest.raises(TiraxError, match="a module holds functions") as error:
             way()
         assert type(value).__name__ in str(error.value)
+
+
+def test_the_python_name_is_that_of_the_decorated_class():
+    @I.ir_module
+    class Named:
+        @R.function
+        def main(x: R.Tensor((2,), "float32")):
+            return x
+
+    assert Named.__name__ == "Named" and IRModule.__name__ == "IRModule"
+    assert not hasattr(Named.clone(), "__name__")

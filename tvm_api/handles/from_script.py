@@ -23,6 +23,7 @@ from .diagnostics import rendering
 def parsed_class(cls: type, well_formed: bool = True) -> IRModule:
     """Parse a class as a module. Raises `IllFormedError` for an ill-formed module if `well_formed`."""
     module = IRModule(script.parse_class(cls))
+    module.python_name = cls.__name__
     return _checked(module) if well_formed else module
 
 
