@@ -53,9 +53,6 @@ class Features(frozenset[str]):
             raise AttributeError(name)
         return self.known.get(name)
 
-    def __bool__(self) -> bool:
-        return len(self) > 0 or bool(self.known)
-
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or (isinstance(name, str) and bool(self.known.get(name)))
 
