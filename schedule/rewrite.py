@@ -359,8 +359,8 @@ class _SumWriter:
         return out
 
     def _binary(self, kind: str, left: SSAValue, right: SSAValue) -> SSAValue:
-        self.insert(made := tir.BINARY[kind](left, right))
-        return made.results[0]
+        self.insert(result := tir.BINARY[kind](left, right))
+        return result.results[0]
 
 
 def conditions(block: tir.BlockOp) -> list[SSAValue]:

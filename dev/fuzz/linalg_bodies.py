@@ -144,17 +144,17 @@ class Body:
         other = self.rng.choice([k for _, k in self.values] or [kind])
         sides: list[list[str]] = []
         for _ in range(2):
-            made, lines = self._side(lambda: [self.expression(kind, depth), self.leaf(other)])
-            sides.append([*lines, f"scf.yield {made[0][0]}, {made[1][0]} : {kind}, {other}"])
+            result, lines = self._side(lambda: [self.expression(kind, depth), self.leaf(other)])
+            sides.append([*lines, f"scf.yield {result[0][0]}, {result[1][0]} : {kind}, {other}"])
         name = self.fresh()
         self.lines += [f"{name}:2 = scf.if {cond[0]} -> ({kind}, {other}) {{", *sides[0], "} else {", *sides[1], "}"]
         self.values.append((f"{name}#1", other))
         return f"{name}#0", kind
 
     def _if(self, cond: Value, then: Callable[[], Value], other: Callable[[], Value]) -> Value:
-        made = [self._side(lambda side=side: [side()]) for side in (then, other)]
-        kind = made[0][0][0][1]
-        blocks = [[*lines, f"scf.yield {values[0][0]} : {kind}"] for values, lines in made]
+        results = [self._side(lambda side=side: [side()]) for side in (then, other)]
+        kind = results[0][0][0][1]
+        blocks = [[*lines, f"scf.yield {values[0][0]} : {kind}"] for values, lines in results]
         name = self.fresh()
         self.lines += [f"{name} = scf.if {cond[0]} -> ({kind}) {{", *blocks[0], "} else {", *blocks[1], "}"]
         return name, kind
@@ -162,9 +162,9 @@ class Body:
     def _side(self, make: Callable[[], list[Value]]) -> tuple[list[Value], list[str]]:
         lines, values = self.lines, list(self.values)
         self.lines = []
-        made = make()
+        result = make()
         inner, self.lines, self.values = self.lines, lines, values
-        return made, inner
+        return result, inner
 
     # -- conversions ---------------------------------------------------------------------------------------------------
 

@@ -82,10 +82,10 @@ class _Maker:
         if fitting and rng.randint(0, 1):
             return rng.choice(fitting)
         unknown = tuple(rng.randint(0, 2) == 0 for _ in sizes)
-        made = _Tensor(f"%a{len(self.params)}", tuple(sizes), unknown, element, self.memrefs)
-        self.params.append((made.name, made.type, made.sizes))
-        self.tensors.append(made)
-        return made
+        result = _Tensor(f"%a{len(self.params)}", tuple(sizes), unknown, element, self.memrefs)
+        self.params.append((result.name, result.type, result.sizes))
+        self.tensors.append(result)
+        return result
 
     def element(self) -> str:
         return self.rng.choice(list(DTYPES))
@@ -192,10 +192,10 @@ class _Maker:
         results = [
             _Tensor(f"{name}#{n}" if len(inits) > 1 else name, t.sizes, t.open, t.element) for n, t in enumerate(inits)
         ]
-        made = "" if self.memrefs else f"{name}:{len(inits)} = " if len(inits) > 1 else f"{name} = "
+        result = "" if self.memrefs else f"{name}:{len(inits)} = " if len(inits) > 1 else f"{name} = "
         ins = f"  ins({', '.join(t.name for t, _ in inputs)} : {', '.join(t.type for t, _ in inputs)})"
         self.lines += [
-            f"{made}linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = [{kinds}]}}",
+            f"{result}linalg.generic {{indexing_maps = [{', '.join(maps)}], iterator_types = [{kinds}]}}",
             f"{ins if inputs else ''} outs({', '.join(t.name for t in inits)} : {types}) {{",
             f"^bb0({', '.join(f'{value}: {kind}' for value, kind in [*given, *olds])}):",
             *self.body(given, olds, read, len(extents), any(reduced)),
@@ -235,9 +235,9 @@ class _Maker:
                 self.lines.append(f"{at} = arith.constant {dim} : index")
                 self.lines.append(f"{operand} = tensor.dim {source.name}, {at} : {source.type}")
                 operands.append(operand)
-        made = _Tensor(self.fresh(), tuple(sizes), tuple(unknown), element)
-        self.lines.append(f"{made.name} = tensor.empty({', '.join(operands)}) : {made.type}")
-        return made
+        result = _Tensor(self.fresh(), tuple(sizes), tuple(unknown), element)
+        self.lines.append(f"{result.name} = tensor.empty({', '.join(operands)}) : {result.type}")
+        return result
 
     # -- its body ----------------------------------------------------------------------------------------------------
 
@@ -254,10 +254,10 @@ class _Maker:
             body.values += [old for old, reads in zip(olds, read, strict=True) if reads]
         results: list[Value] = []
         for old, reads in zip(olds, read, strict=True):
-            made = body.expression(old[1], rng.randint(0, 3))
+            result = body.expression(old[1], rng.randint(0, 3))
             if reads and reduces:
-                made = self.fold(body, old, made)
-            results.append(made)
+                result = self.fold(body, old, result)
+            results.append(result)
         names, kinds = (", ".join(r[n] for r in results) for n in (0, 1))
         return [*body.lines, f"linalg.yield {names} : {kinds}"]
 
@@ -320,14 +320,16 @@ def check_linalg(text: str) -> int:
         results = args
     compared = 0
     for number, (known, result) in enumerate(zip(expected, results, strict=True)):
-        made = np.asarray(result)
-        if made.shape != known.data.shape or made.dtype != known.data.dtype:
-            raise MeaningError(f"result {number} is {made.dtype}{made.shape}")
-        wrong = known.sure & ~((made == known.data) | ((made != made) & (known.data != known.data)))
+        value = np.asarray(result)
+        if value.shape != known.data.shape or value.dtype != known.data.dtype:
+            raise MeaningError(f"result {number} is {value.dtype}{value.shape}")
+        wrong = known.sure & ~((value == known.data) | ((value != value) & (known.data != known.data)))
         if wrong.any():
             at = tuple(np.argwhere(wrong)[0]) if wrong.ndim else ()
             counts = f"{int(wrong.sum())} of {wrong.size} elements of result {number}"
-            raise MeaningError(f"{counts}, {made.dtype}{made.shape}, at {list(at)}: {made[at]}, not {known.data[at]}")
+            raise MeaningError(
+                f"{counts}, {value.dtype}{value.shape}, at {list(at)}: {value[at]}, not {known.data[at]}"
+            )
         compared += bool(known.sure.any()) or not known.data.size
     return compared
 

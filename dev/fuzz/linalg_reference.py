@@ -22,14 +22,14 @@ _SPECIAL = (np.nan, np.inf, -np.inf, -0.0)
 def arguments(text: str, function: func.FuncOp) -> list[Any]:
     """Return random arguments of the sizes that the first line of a text lists."""
     draw = np.random.default_rng(zlib.crc32(text.encode()))
-    made: list[Any] = []
+    results: list[Any] = []
     for sizes, arg in zip(json.loads(text.splitlines()[0][3:]), function.args, strict=True):
         kind = cast(Any, arg.type)
         if isinstance(kind, IndexType):
-            made.append(int(draw.integers(0, 5)))
+            results.append(int(draw.integers(0, 5)))
         else:
-            made.append(_elements(draw, str(getattr(kind, "element_type", kind)), sizes))
-    return made
+            results.append(_elements(draw, str(getattr(kind, "element_type", kind)), sizes))
+    return results
 
 
 def _elements(draw: Any, kind: str, sizes: Sequence[int]) -> Array:
@@ -100,8 +100,8 @@ def reference(op: linalg.GenericOp, known: Mapping[SSAValue, Known]) -> list[Kno
         values = dict(known)
         elements = [array.at(place) for array, place in zip([*ins, *outs], places, strict=True)]
         values |= dict(zip(op.body.block.args, elements, strict=True))
-        made = run_block(op.body.block, values, indices)
-        for number, (out, place, value) in enumerate(zip(outs, places[len(ins) :], made, strict=True)):
+        result = run_block(op.body.block, values, indices)
+        for number, (out, place, value) in enumerate(zip(outs, places[len(ins) :], result, strict=True)):
             shape = place[0].shape if place else (1,) * len(extents)
             for into, elements in ((out.data, value.data), (out.sure, value.sure)):
                 spread = np.broadcast_to(elements, shape)
@@ -184,8 +184,8 @@ def run_block(block: Block, values: Values, indices: Sequence[Any]) -> list[Know
 def _extracted(operands: Sequence[Known]) -> Known:
     array, *indices = operands
     place = tuple(np.clip(i.data, 0, n - 1) for i, n in zip(indices, array.data.shape, strict=True))
-    made = array.at(place)
-    return Known(made.data, np.logical_and.reduce(np.broadcast_arrays(made.sure, *(i.sure for i in indices))))
+    result = array.at(place)
+    return Known(result.data, np.logical_and.reduce(np.broadcast_arrays(result.sure, *(i.sure for i in indices))))
 
 
 def _open_grid(grid: Sequence[Any], point: Sequence[int]) -> list[Any]:

@@ -186,14 +186,14 @@ def _compared(op: Operation, a: Array, b: Array) -> Array:
 def _converted(name: str, value: Known, source: str, target: str) -> Known:
     data, dtype = value.data, DTYPES[target]
     if name in ("extf", "truncf"):
-        made = data.astype(dtype)
+        result = data.astype(dtype)
         twice = source == "f64" and target == "bf16"  # numpy rounds twice
-        return Known(made, value.sure & ~(twice & (made.astype(np.float64) != data) & ~np.isnan(data)))
+        return Known(result, value.sure & ~(twice & (result.astype(np.float64) != data) & ~np.isnan(data)))
     if name in ("sitofp", "uitofp"):
         number = unsigned(data) if name == "uitofp" else signed(data)
-        made = number.astype(dtype)
+        result = number.astype(dtype)
         twice = target in ("f16", "bf16")
-        return Known(made, value.sure & ~(twice & (made.astype(np.longdouble) != number.astype(np.longdouble))))
+        return Known(result, value.sure & ~(twice & (result.astype(np.longdouble) != number.astype(np.longdouble))))
     if name in ("fptosi", "fptoui"):
         return Known(cut(np.trunc(data.astype(np.float64)).astype(np.int64), target), value.sure)
     if name == "bitcast":

@@ -133,14 +133,14 @@ def of_timm(name: str) -> Case:
         if len(sizes) >= 12:  # noqa: PLR2004
             break
     for _, model in sorted(sizes):
-        made = timm.create_model(model).eval()
-        for side in (64, 224, 256, made.default_cfg["input_size"][1]):
+        result = timm.create_model(model).eval()
+        for side in (64, 224, 256, result.default_cfg["input_size"][1]):
             for options in ({"img_size": side}, {}):
                 try:
-                    made = timm.create_model(model, **options).eval()
+                    result = timm.create_model(model, **options).eval()
                     with torch.no_grad():
-                        made(_picture(side))
-                    return made, {"x": _picture(side)}
+                        result(_picture(side))
+                    return result, {"x": _picture(side)}
                 except Exception:  # noqa: BLE001, S112 - the next size may do
                     continue
     raise NoCase("no size of pictures runs")

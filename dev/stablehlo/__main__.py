@@ -52,11 +52,11 @@ def run(program: Program) -> Outcome:
     except Exception as error:  # noqa: BLE001 - a defect, which is counted like a wrong result
         return Outcome(program.name, "failed", f"{type(error).__name__}: {_first_line(error)}")
     try:
-        made = function(*program.inputs)
+        result = function(*program.inputs)
     except Exception as error:  # noqa: BLE001
         return Outcome(program.name, "failed", f"{type(error).__name__}: {_first_line(error)}")
     sums = any(op.name in ACCUMULATING for op in program.module.walk())
-    results = list(made) if isinstance(made, tuple) else [made]
+    results = list(result) if isinstance(result, tuple) else [result]
     for check in program.checks:
         found = difference(check.kind, np.asarray(results[check.result]), check.expected, sums)
         if found is not None:

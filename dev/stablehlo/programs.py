@@ -43,14 +43,14 @@ class Program:
 
 def programs_of(text: str, name: str) -> list[Program]:
     """Return the programs of a file: one for each function with checks."""
-    made: list[Program] = []
+    results: list[Program] = []
     for part in text.split("// -----"):
         module = parse_mlir(part, name, reading_context(allow_unregistered=True))
         names = [f.sym_name.data for f in module.body.block.ops if isinstance(f, func.FuncOp) and _checks(f)]
         for function in names:
             copy = module.clone()
-            made.append(_program(copy, f"{name}:{function}", function))
-    return made
+            results.append(_program(copy, f"{name}:{function}", function))
+    return results
 
 
 def _checks(function: func.FuncOp) -> list[Operation]:
@@ -129,13 +129,13 @@ def _array(op: Operation) -> Array:
 def returned(function: func.FuncOp) -> list[Array] | None:
     """Return the constants that a function returns, None if it computes."""
     last = cast(Operation, function.body.block.last_op)
-    made: list[Array] = []
+    results: list[Array] = []
     for value in last.operands:
         op = value.owner
         if not isinstance(op, Operation) or op.name != "stablehlo.constant":
             return None
-        made.append(_array(op))
-    return made
+        results.append(_array(op))
+    return results
 
 
 def _take_check(program: Program, op: Operation, known: dict[SSAValue, Array], results: list[SSAValue]) -> None:

@@ -19,8 +19,8 @@ def models() -> Iterator[tuple[str, ModuleOp]]:
     torch: Any = import_module("torch")
     for name, (model, args) in _models(torch).items():
         exported = import_module("torch.export").export(model.eval(), args)
-        made: Any = from_exported_program(exported)
-        yield name, getattr(made, "op", made)
+        result: Any = from_exported_program(exported)
+        yield name, getattr(result, "op", result)
 
 
 def _models(torch: Any) -> dict[str, tuple[Any, tuple[Any, ...]]]:

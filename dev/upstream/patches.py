@@ -65,11 +65,11 @@ def copied(source: Path | None, target: Path) -> Path:
 def apply_patch(file: Path, folder: Path) -> None:
     """Apply a patch to a copy. Raises `TiraxError` with what does not fit."""
     environment = {**os.environ, "GIT_CEILING_DIRECTORIES": str(folder.parent)}
-    made = subprocess.run(
+    result = subprocess.run(
         ["git", "apply", str(file)], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
-    if made.returncode:
-        raise TiraxError(f"{file.name} does not apply to xDSL {version('xdsl')}", notes=made.stderr.splitlines())
+    if result.returncode:
+        raise TiraxError(f"{file.name} does not apply to xDSL {version('xdsl')}", notes=result.stderr.splitlines())
 
 
 def run_tests(folder: Path, tests: Sequence[str]) -> bool:

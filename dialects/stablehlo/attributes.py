@@ -144,14 +144,14 @@ _RAW = (
 
 def _raw_dim_numbers(fields: dict[str, Attribute]) -> list[StringAttr]:
     """Return the letters of dimension numbers that are written out, `raw`."""
-    made: list[StringAttr] = []
+    results: list[StringAttr] = []
     for side, first, second, letter, other in _RAW:
         spatial = cast(Any, fields[f"{side}_spatial_dimensions"]).get_values()
         letters = {int(axis): str(number) for number, axis in enumerate(spatial)}
         for name, mark in ((first, letter), (second, other)):
             letters[cast("IntegerAttr", fields[f"{side}_{name}"]).value.data] = mark
-        made.append(StringAttr(" ".join(letters[axis] for axis in sorted(letters))))
-    return made
+        results.append(StringAttr(" ".join(letters[axis] for axis in sorted(letters))))
+    return results
 
 
 def parse_dim_numbers(parser: AttrParser) -> list[StringAttr]:
@@ -277,9 +277,9 @@ def _register(dialect: str) -> list[type[ParametrizedAttribute]]:
     rows = [*((WordAttr, name) for name in WORDS), *((StructAttr, name) for name in STRUCTURES)]
     if dialect == "chlo":
         rows = [*((WordAttr, name) for name in WORDS[:3]), (StructAttr, "ragged_dot")]
-    made = [_class(base, f"{dialect}.{name}") for base, name in rows]
-    _Classes.of |= {cls.name: cls for cls in made}
-    return made
+    results = [_class(base, f"{dialect}.{name}") for base, name in rows]
+    _Classes.of |= {cls.name: cls for cls in results}
+    return results
 
 
 STABLEHLO = (*_register("stablehlo"), ConvAttr, TokenType)

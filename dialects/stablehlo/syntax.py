@@ -246,22 +246,22 @@ _WINDOW = {"stride": "window_strides", "lhs_dilate": "lhs_dilation", "rhs_dilate
 
 def _window(parser: Parser, key: str) -> dict[str, Attribute]:
     """`{stride = [2, 2], pad = [[1, 1], [0, 0]], lhs_dilate = [1, 2], reverse = [false, true]}`."""
-    made: dict[str, Attribute] = {}
+    result: dict[str, Attribute] = {}
     parser.parse_punctuation("{")
     while (name := parser.parse_optional_identifier()) is not None:
         parser.parse_punctuation("=")
         if name == "pad":
             rows = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _pair(parser))
             kind = TensorType(i64, [len(rows), 2])
-            made["padding"] = DenseIntOrFPElementsAttr.from_list(kind, [n for row in rows for n in row])
+            result["padding"] = DenseIntOrFPElementsAttr.from_list(kind, [n for row in rows for n in row])
         elif name == "reverse":
             flags = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, lambda: _flag(parser))
-            made["window_reversal"] = DenseArrayBase.from_list(i1, flags)
+            result["window_reversal"] = DenseArrayBase.from_list(i1, flags)
         else:
-            made |= _integers(parser, _WINDOW[name])
+            result |= _integers(parser, _WINDOW[name])
         parser.parse_optional_punctuation(",")
     parser.parse_punctuation("}")
-    return made
+    return result
 
 
 def _pair(parser: Parser) -> list[int]:

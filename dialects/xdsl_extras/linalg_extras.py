@@ -146,7 +146,7 @@ class GenericOp(linalg.GenericOp):
             attributes |= parser.parse_optional_attr_dict()
         body = parser.parse_region()
         doc, library_call = (attributes.pop(name, None) for name in ("doc", "library_call"))
-        made = cls(
+        result = cls(
             groups["ins"],
             groups["outs"],
             body,
@@ -156,8 +156,8 @@ class GenericOp(linalg.GenericOp):
             cast("StringAttr | None", doc),
             cast("StringAttr | None", library_call),
         )
-        made.attributes |= attributes
-        return made
+        result.attributes |= attributes
+        return result
 
 
 def _iterator_type(parser: Parser, kind: Attribute) -> IteratorTypeAttr:
@@ -343,9 +343,9 @@ class ElementwiseOp(NamedOp):
         parser.parse_keyword("kind")
         parser.parse_punctuation("=")
         kind = parser.parse_attribute()
-        made = super().parse(parser)
-        made.properties["kind"] = kind
-        return made
+        result = super().parse(parser)
+        result.properties["kind"] = kind
+        return result
 
     def print(self, printer: Printer) -> None:
         printer.print_string(" kind=")

@@ -66,9 +66,9 @@ class VectorizeOp(PlainOp):
         sizes = _numbers(parser) if parser.parse_optional_keyword("vector_sizes") else None
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        made = cls.of(parser.resolve_operand(target, parser.parse_type()), sizes)
-        made.attributes |= attributes
-        return made
+        result = cls.of(parser.resolve_operand(target, parser.parse_type()), sizes)
+        result.attributes |= attributes
+        return result
 
     @classmethod
     def of(cls, target: SSAValue, sizes: DenseArrayBase[Any] | None) -> Self:
@@ -93,9 +93,9 @@ class UnrollOp(PlainOp):
         factor = parser.parse_integer()
         attributes = parser.parse_optional_attr_dict()
         parser.parse_punctuation(":")
-        made = cls.of(parser.resolve_operand(target, parser.parse_type()), factor)
-        made.attributes |= attributes
-        return made
+        result = cls.of(parser.resolve_operand(target, parser.parse_type()), factor)
+        result.attributes |= attributes
+        return result
 
     @classmethod
     def of(cls, loop: SSAValue, factor: int) -> Self:

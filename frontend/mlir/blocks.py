@@ -109,9 +109,9 @@ def append_block(target: Block, s: Structured, extents: Dims, storage: Storage) 
     for number, arg in enumerate(inner.args):
         set_name(arg, f"v{number}")
     _fill(inner, s, storage, inner.args)
-    made = tir.BlockOp(s.name, iters, Region(inner))
-    infer_regions(made)
-    block.add_op(made)
+    result = tir.BlockOp(s.name, iters, Region(inner))
+    infer_regions(result)
+    block.add_op(result)
 
 
 def _fill(inner: Block, s: Structured, storage: Storage, iters: Sequence[SSAValue]) -> None:

@@ -58,21 +58,21 @@ def from_mlir(module: ModuleOp) -> ModuleOp:
     functions = {op.sym_name.data: op for op in module.body.block.ops if isinstance(op, func.FuncOp)}
     globals_ = {name.data: op for op in module.body.block.ops if op.name == "memref.global" and (name := _symbol(op))}
     names = NameSupply(functions)
-    made = ModuleOp([])
+    result = ModuleOp([])
     for function in functions.values():
         if function.is_declaration or function.sym_visibility is not None:
             continue
         types = (*function.function_type.inputs.data, *function.function_type.outputs.data)
         labels = parameter_names(function)
         if not any(isinstance(t, MemRefType) for t in types):
-            made.body.block.add_ops(graph_of(function, functions, globals_, names))
+            result.body.block.add_ops(graph_of(function, functions, globals_, names))
         elif function.function_type.outputs.data:
-            made.body.block.add_ops(inplace_function_of(function, functions, globals_, labels, names))
+            result.body.block.add_ops(inplace_function_of(function, functions, globals_, labels, names))
         else:
-            made.body.block.add_op(kernel_of(function, functions, globals_, labels))
-    made.body.block.add_ops(op.clone() for op in module.body.block.ops if op.name == "transform.named_sequence")
-    ConvertToDataflow(min_size=1).apply(new_context(), made)
-    return made
+            result.body.block.add_op(kernel_of(function, functions, globals_, labels))
+    result.body.block.add_ops(op.clone() for op in module.body.block.ops if op.name == "transform.named_sequence")
+    ConvertToDataflow(min_size=1).apply(new_context(), result)
+    return result
 
 
 _SINGLE_BLOCK = (SingleBlockRegionDef, OptSingleBlockRegionDef, VarSingleBlockRegionDef)
@@ -140,8 +140,8 @@ def graph_of(
     results = [_result(graph, v) for v in import_region(graph, function.body)]
     value = results[0] if len(results) == 1 else graph.add(relax.TupleOp(results))
     graph.block.add_op(relax.ReturnOp(value))
-    made = relax.FuncOp(function.sym_name.data, Region(graph.block), value.type)
-    return [*graph.kernels, made]
+    result = relax.FuncOp(function.sym_name.data, Region(graph.block), value.type)
+    return [*graph.kernels, result]
 
 
 def _result(graph: Graph, value: SSAValue) -> SSAValue:

@@ -103,15 +103,15 @@ class Graph:
         if isinstance(known, Filled):
             content = known.value or IntegerAttr(0, i64)
             element = constant(content, known.dtype)
-            made = self.pointwise("fill", known.dims, known.dtype, lambda p, i, o: [p.add(element.clone())])
+            result = self.pointwise("fill", known.dims, known.dtype, lambda p, i, o: [p.add(element.clone())])
         elif isinstance(known, IntegerAttr | FloatAttr):
-            made = self.add(relax.ConstantOp.of(known.value.data, scalar_type(value.type)))
+            result = self.add(relax.ConstantOp.of(known.value.data, scalar_type(value.type)))
         elif isinstance(known, SymExpr):
-            made = self.pointwise("size", (), i64, lambda p, i, o: [p.add(ValueOp(known))])
+            result = self.pointwise("size", (), i64, lambda p, i, o: [p.add(ValueOp(known))])
         else:
             raise UnsupportedError("a value from outside of the function")
-        self.values[value] = made
-        return made
+        self.values[value] = result
+        return result
 
     # -- kernels -----------------------------------------------------------------------------------------------------
 
@@ -119,8 +119,8 @@ class Graph:
         """Return a tensor whose elements are computed at their indices; `compute` has no operands."""
         every = tuple(AffineExpr.dimension(d) for d in range(len(dims)))
         s = Structured(name, (), (), [False] * len(dims), [every], compute, updates=False)
-        (made,) = self.call(s, list(dims), [(dims, dtype)], [])
-        return made
+        (result,) = self.call(s, list(dims), [(dims, dtype)], [])
+        return result
 
     def run(self, s: Structured, at: Operation, results: Sequence[SSAValue]) -> None:
         """Append the call of a structured operation."""
@@ -137,8 +137,8 @@ class Graph:
             return
         outs = [(shapes.get(v, ()), element_of(v)) for v in s.outputs]
         inits = list(s.outputs) if s.updates or any(map(s.is_part, range(len(outs)))) else []
-        for result, made in zip(results, self.call(s, extents, outs, inits), strict=True):
-            self.values[result] = made
+        for result, output in zip(results, self.call(s, extents, outs, inits), strict=True):
+            self.values[result] = output
 
     def _check_sizes(self, value: SSAValue, indices: Sequence[AffineExpr], extents: Dims) -> None:
         """Check at run time that a tensor has the sizes of the iterators that index it, where they are unknown."""
@@ -161,11 +161,11 @@ class Graph:
 
         def buffer_of(value: SSAValue) -> SSAValue:
             if value not in buffers:
-                made = self.tensor(value)
-                dims = cast(relax.TensorType, made.type).dims or ()
+                result = self.tensor(value)
+                dims = cast(relax.TensorType, result.type).dims or ()
                 buffers[value] = body.insert_arg(tir.BufferType.of(dims, element_of(value)), len(args))
                 set_name(buffers[value], f"a{len(args)}")
-                args.append(made)
+                args.append(result)
             return buffers[value]
 
         def outer(e: Expressions, value: SSAValue) -> SSAValue:
@@ -220,10 +220,10 @@ class Graph:
             relax.TensorType.of(cast(tir.BufferType, o.type).dims, cast(tir.BufferType, o.type).dtype) for o in outputs
         ]
         whole = types[0] if len(types) == 1 else tuple_type(types)
-        made = self.add(relax.CallTIROp(kernel.sym_name.data, args, whole, variables or None))
+        result = self.add(relax.CallTIROp(kernel.sym_name.data, args, whole, variables or None))
         if len(types) == 1:
-            return [made]
-        return [self.add(relax.TupleGetItemOp(made, i)) for i in range(len(types))]
+            return [result]
+        return [self.add(relax.TupleGetItemOp(result, i)) for i in range(len(types))]
 
     # -- control -----------------------------------------------------------------------------------------------------
 
@@ -241,18 +241,18 @@ class Graph:
         outer, regions, results = self.block, list[Region](), list[list[SSAValue]]()
         for side in sides:
             self.block, before = Block(), dict(self.values)
-            made = [self.tensor(v) for v in side()]
-            value = made[0] if len(made) == 1 else self.add(relax.TupleOp(made))
+            values = [self.tensor(v) for v in side()]
+            value = values[0] if len(values) == 1 else self.add(relax.TupleOp(values))
             self.block.add_op(relax.YieldOp(value))
             regions.append(Region(self.block))
-            results.append(made)
+            results.append(values)
             self.values = before
         self.block = outer
         if [v.type for v in results[0]] != [v.type for v in results[1]]:
             raise UnsupportedError("a branch whose sides give tensors of different sizes")
         types = [v.type for v in results[0]]
-        made = self.add(relax.IfOp(cond, types[0] if len(types) == 1 else tuple_type(types), *regions))
-        return [made] if len(types) == 1 else [self.add(relax.TupleGetItemOp(made, i)) for i in range(len(types))]
+        values = self.add(relax.IfOp(cond, types[0] if len(types) == 1 else tuple_type(types), *regions))
+        return [values] if len(types) == 1 else [self.add(relax.TupleGetItemOp(values, i)) for i in range(len(types))]
 
 
 def _copy_parts(body: Block, s: Structured, storage: Storage, dims: Sequence[Dims]) -> None:

@@ -51,8 +51,8 @@ def _by_kernel(graph: Graph, op: Operation) -> None:
 
 def _access(graph: Graph, p: Payload) -> Access:
     def read(e: Expressions, value: SSAValue, indices: Sequence[SSAValue]) -> SSAValue:
-        made = p.outer(e, value)
-        return e.add(tir.LoadOp(made, indices)) if rank(value) else made
+        result = p.outer(e, value)
+        return e.add(tir.LoadOp(result, indices)) if rank(value) else result
 
     return Access(
         read,

@@ -368,8 +368,8 @@ def _if(graph: Graph, op: scf.IfOp) -> None:
         results = import_block(graph, region.block)
         graph.values |= {r: graph.values[v] for r, v in zip(op.results, results, strict=True)}
         return
-    made = graph.branch(graph.tensor(op.cond), [lambda r=r: import_block(graph, r.block) for r in op.regions])
-    graph.values |= dict(zip(op.results, made, strict=True))
+    result = graph.branch(graph.tensor(op.cond), [lambda r=r: import_block(graph, r.block) for r in op.regions])
+    graph.values |= dict(zip(op.results, result, strict=True))
 
 
 RULES_OF_TENSORS: dict[str, Rule] = {

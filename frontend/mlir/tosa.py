@@ -148,8 +148,8 @@ def _call(
     s = Structured(name, list(ins), [result], reductions, [*maps, output], compute, updates=start is not None)
     if start is not None:
         graph.values[result] = Filled(dims, element_of(result), start)
-    (made,) = graph.call(s, extents, [(dims, element_of(result))], [result] if start is not None else [])
-    graph.values[result] = made
+    (value,) = graph.call(s, extents, [(dims, element_of(result))], [result] if start is not None else [])
+    graph.values[result] = value
 
 
 # operation -> (rule of the elements, its first value: of floats, of integers)
@@ -414,14 +414,14 @@ def _conv(graph: Graph, op: Operation) -> None:
 
 
 def add_bias(graph: Graph, op: Operation, bias: SSAValue) -> None:
-    made, kind = graph.tensor(op.results[0]), element_of(op.results[0])
+    result, kind = graph.tensor(op.results[0]), element_of(op.results[0])
     known = graph.values[bias]
     if isinstance(known, Filled) and known.value is not None and known.value.value.data == 0:
         return
     value = graph.tensor(bias)
     if cast(relax.TensorType, value.type).dtype != kind:
         value = graph.operator("astype", value, dtype=kind)
-    graph.values[op.results[0]] = graph.operator("add", made, value)
+    graph.values[op.results[0]] = graph.operator("add", result, value)
 
 
 _CONVOLUTIONS = {

@@ -109,10 +109,10 @@ def constant(value: float, dtype: Attribute) -> tx.PrimExpr:
 def element(op: Operation, args: Sequence[Scalar]) -> Scalar:
     """Return the element of the result of an elementwise operation. Raises `UnsupportedError` for other operations."""
     if any(isinstance(a, Complex) for a in args) or any(is_complex(r) for r in op.results):
-        made = complex_scalar(op, list(args))
-        if made is None:
+        result = complex_scalar(op, list(args))
+        if result is None:
             raise UnsupportedError(f"'{op.name}' of complex numbers", location=location_of(op))
-        return made
+        return result
     return scalar(op, args)
 
 

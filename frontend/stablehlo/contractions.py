@@ -97,8 +97,8 @@ def product(graph: Graph, lhs: Expr, rhs: Expr, a: Axes, b: Axes, dtype: Attribu
     y = graph.emit(transposed(graph.cast(rhs, dtype), [*b.batch, *b.contracted, *b.free]))
     x = graph.reshaped(x, [*_folded(batch, bool(batch)), _size(rows), _size(inner)])
     y = graph.reshaped(y, [*_folded(batch, bool(batch)), _size(inner), _size(columns)])
-    made = graph.emit(R.matmul(x, y, out_dtype=dtype_name(dtype)))
-    return graph.reshaped(made, [*batch, *rows, *columns])
+    result = graph.emit(R.matmul(x, y, out_dtype=dtype_name(dtype)))
+    return graph.reshaped(result, [*batch, *rows, *columns])
 
 
 def _folded(dims: Sequence[SymExpr], present: bool) -> list[SymExpr]:
@@ -184,9 +184,9 @@ def convolved(
         between = [Const(0), Const(0), *(Const(d - 1) for d in window.lhs_dilation)]
         x = padded(graph, x, zero, *around, between)  # type: ignore[misc]
         padding = [(0, 0)] * count
-    made = _plain_convolution(graph, x, w, window, padding, feature_groups * batch_groups)
+    result = _plain_convolution(graph, x, w, window, padding, feature_groups * batch_groups)
     order = ("b", "f", *spatial)
-    return graph.emit(transposed(made, [order.index(c) for c in letters[2]]))
+    return graph.emit(transposed(result, [order.index(c) for c in letters[2]]))
 
 
 def _grouped(graph: Graph, x: Expr, groups: int) -> Expr:
@@ -221,8 +221,8 @@ def _plain_convolution(
         return graph.made(_nothing(x, w, window, padding))
     if count == 0:  # a matrix product
         x, w = (graph.reshaped(v, [*dims_of(v), Const(1)]) for v in (x, w))
-        made = _plain_convolution(graph, x, w, Window([1], [], [], [1], []), [(0, 0)], groups)
-        return graph.reshaped(made, dims_of(made)[:2])
+        result = _plain_convolution(graph, x, w, Window([1], [], [], [1], []), [(0, 0)], groups)
+        return graph.reshaped(result, dims_of(result)[:2])
     if count > 3:
         raise UnsupportedError(f"a convolution over {count} dimensions", expected="3 at most")
     function = (R.nn.conv1d, R.nn.conv2d, R.nn.conv3d)[count - 1]

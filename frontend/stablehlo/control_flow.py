@@ -51,10 +51,10 @@ def tuple_(graph: Graph, op: Operation) -> None:
 @rule("stablehlo.get_tuple_element")
 def get_tuple_element(graph: Graph, op: Operation) -> None:
     """Return an operand of `tuple`."""
-    made = op.operands[0].owner
-    if not isinstance(made, Operation) or made.name != "stablehlo.tuple":
+    result = op.operands[0].owner
+    if not isinstance(result, Operation) or result.name != "stablehlo.tuple":
         raise UnsupportedError("an element of a tuple from elsewhere")
-    graph.set(op, graph.values[made.operands[integer(op, "index")]])
+    graph.set(op, graph.values[result.operands[integer(op, "index")]])
 
 
 @rule("stablehlo.create_token", "stablehlo.after_all")
@@ -74,29 +74,29 @@ def zero(graph: Graph, op: Operation) -> None:
 
 def flattened(graph: Graph, values: Sequence[Value]) -> list[Expr]:
     """Return the tensors that hold values."""
-    made: list[Expr] = []
+    results: list[Expr] = []
     for value in values:
         if isinstance(value, Pair):
-            made += [value.re, value.im]
+            results += [value.re, value.im]
         elif isinstance(value, Splat | Numbers):
-            made.append(graph.made(value))
+            results.append(graph.made(value))
         elif isinstance(value, Quantized):
-            made.append(value.stored)
+            results.append(value.stored)
         elif value is not None:
-            made.append(value)
-    return made
+            results.append(value)
+    return results
 
 
 def rebuilt(values: Sequence[SSAValue], parts: Sequence[Expr]) -> list[Value]:
     """Return values of the kinds of others, of the tensors that hold them."""
     rest = iter(parts)
-    made: list[Value] = []
+    results: list[Value] = []
     for value in values:
         if str(value.type) == "!stablehlo.token":
-            made.append(None)
+            results.append(None)
         else:
-            made += joined([next(rest) for _ in range(_count(value))], [value])
-    return made
+            results += joined([next(rest) for _ in range(_count(value))], [value])
+    return results
 
 
 def _count(value: SSAValue) -> int:
@@ -122,8 +122,8 @@ def if_(graph: Graph, op: Operation) -> None:
     if known is not None:
         graph.set(op, *graph.inlined(op.regions[0 if known else 1].block, []))
         return
-    made = _branch(graph, graph.tensor(op.operands[0]), [_side(graph, r.block) for r in op.regions])
-    graph.set(op, *rebuilt(op.results, made))
+    result = _branch(graph, graph.tensor(op.operands[0]), [_side(graph, r.block) for r in op.regions])
+    graph.set(op, *rebuilt(op.results, result))
 
 
 @rule("stablehlo.case")
@@ -157,11 +157,11 @@ def while_(graph: Graph, op: Operation) -> None:
             return flattened(graph, graph.inlined(block, rebuilt(block.args, carried)))
 
     def stepped(*carried: Expr) -> list[Expr]:
-        made = run(step, carried)
-        return [graph.matched(new, dims_of(old)) for new, old in zip(made, carried, strict=True)]
+        result = run(step, carried)
+        return [graph.matched(new, dims_of(old)) for new, old in zip(result, carried, strict=True)]
 
-    made = graph.builder.while_loop(lambda *c: run(test, c)[0], stepped, init)
-    graph.set(op, *rebuilt(op.results, made))
+    result = graph.builder.while_loop(lambda *c: run(test, c)[0], stepped, init)
+    graph.set(op, *rebuilt(op.results, result))
 
 
 # -- custom calls ------------------------------------------------------------------------------------------------------

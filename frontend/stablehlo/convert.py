@@ -68,9 +68,9 @@ def convert(module: ModuleOp, shapes: Sequence[Sequence[object]] | None = None) 
     for function in functions.values():
         if not function.is_declaration and _is_public(function, functions):
             _convert(builder, function, functions, shapes if function.sym_name.data == "main" else None)
-    made = cast(IRModule, builder.get()).op  # type: ignore[attr-defined]
-    ConvertToDataflow(min_size=1).apply(new_context(), made)
-    return made
+    result = cast(IRModule, builder.get()).op  # type: ignore[attr-defined]
+    ConvertToDataflow(min_size=1).apply(new_context(), result)
+    return result
 
 
 def _is_public(function: func.FuncOp, functions: dict[str, func.FuncOp]) -> bool:

@@ -56,8 +56,8 @@ def elementwise(graph: Graph, op: Operation) -> None:
     function = _operator(op, element_of(op.operands[-1], op))
     if function is not None and any(_number(graph, v) is None for v in op.operands):
         dims = result_dims(graph, op.operands)
-        made = graph.emit(function(*(_operand(graph, v, dims) for v in op.operands)))
-        graph.set(op, made)
+        result = graph.emit(function(*(_operand(graph, v, dims) for v in op.operands)))
+        graph.set(op, result)
     elif op.name == "stablehlo.convert" and _is_plain_cast(op):
         graph.set(op, graph.cast(graph.tensor(op.operands[0]), element_of(op.results[0])))
     else:
@@ -175,8 +175,8 @@ def polygamma(graph: Graph, op: Operation) -> None:
     if order is None or order != int(order) or order < 0:
         raise UnsupportedError("polygamma of an order that is not known")
     x = graph.tensor(op.operands[1])
-    made = R.digamma(x) if order == 0 else graph.one("polygamma", gamma.polygamma(int(order)), x)
-    graph.set(op, graph.emit(made))
+    result = R.digamma(x) if order == 0 else graph.one("polygamma", gamma.polygamma(int(order)), x)
+    graph.set(op, graph.emit(result))
 
 
 rule(*SCALARS)(elementwise)

@@ -114,9 +114,9 @@ class Graph:
         if isinstance(known, Expr):
             return known
         if isinstance(known, Splat | Numbers):
-            made = self.made(known)
-            self.values[value] = known if isinstance(known, Numbers) else made
-            return made
+            result = self.made(known)
+            self.values[value] = known if isinstance(known, Numbers) else result
+            return result
         kind = "complex numbers" if isinstance(known, Pair) else str(value.type)
         at = value.owner if isinstance(value.owner, Operation) else None
         raise UnsupportedError(f"{kind} here", location=location_of(at))
@@ -194,10 +194,10 @@ class Graph:
 
     def te(self, name: str, compute: Callable[..., Any], *tensors: Expr) -> list[Expr]:
         """Return the tensors that tensor expressions define."""
-        made = self.builder.emit_te(compute, *tensors, primfunc_name_hint=name)
-        if not isinstance(made.ssa.type, relax.TensorType):
-            return [self.builder.emit(made[i]) for i in range(len(made))]
-        return [made]
+        result = self.builder.emit_te(compute, *tensors, primfunc_name_hint=name)
+        if not isinstance(result.ssa.type, relax.TensorType):
+            return [self.builder.emit(result[i]) for i in range(len(result))]
+        return [result]
 
     def one(self, name: str, compute: Callable[..., Tensor], *tensors: Expr) -> Expr:
         """Return the tensor that a tensor expression defines."""

@@ -54,10 +54,10 @@ class Starts:
 
     def of_operand(self, indices: Tensor, at: Sequence[PrimExpr], rank: int) -> list[PrimExpr | None]:
         """Return where a slice begins in each dimension of the operand; None where it has no number."""
-        made: list[PrimExpr | None] = [None] * rank
+        result: list[PrimExpr | None] = [None] * rank
         for k, axis in enumerate(self.mapped):
-            made[axis] = self.component(indices, at, k)
-        return made
+            result[axis] = self.component(indices, at, k)
+        return result
 
     def batch_index(self, axis: int, at: Sequence[PrimExpr]) -> PrimExpr | None:
         """Return the index of a dimension that is one of the batch."""
@@ -178,12 +178,12 @@ def scatter(graph: Graph, op: Operation) -> None:
         at = [u[a] for a in range(len(u)) if a not in window]
         begin = starts.of_operand(n, at, len(dims))
         inside = dict(zip(kept, (u[a] for a in window), strict=True))
-        made: list[PrimExpr] = []
+        results: list[PrimExpr] = []
         for axis in range(len(dims)):
             parts = (begin[axis], starts.batch_index(axis, at), inside.get(axis))
             numbers = [index(p) for p in parts if p is not None]
-            made.append(_sum(numbers))
-        return made
+            results.append(_sum(numbers))
+        return results
 
     def kernel(*given: Tensor) -> Sequence[Tensor]:
         data, news, n = given[: len(xs)], given[len(xs) : -1], given[-1]
@@ -201,15 +201,15 @@ def scatter(graph: Graph, op: Operation) -> None:
                 with b.when(tx.logical_and(*inside) if inside else tx.const(True, "bool")):
                     old = [out(*at) if at else out() for out in outs]
                     new = [t(*u) if u else t() for t in news]
-                    made = [b.let("t", v) for v in body.parts(*old, *new)]
-                    for out, value in zip(outs, made, strict=True):
+                    results = [b.let("t", v) for v in body.parts(*old, *new)]
+                    for out, value in zip(outs, results, strict=True):
                         b.store(out, at, value)
 
         specs = [(f"out{k}", dims, t.type) for k, t in enumerate(data)]
         return filled(specs, list(given), statements, "scatter")
 
-    made = graph.te("scatter", kernel, *xs, *ups, graph.tensor(indices))
-    graph.set(op, *joined(made, operands))
+    results = graph.te("scatter", kernel, *xs, *ups, graph.tensor(indices))
+    graph.set(op, *joined(results, operands))
 
 
 def _sum(numbers: Sequence[PrimExpr]) -> PrimExpr:

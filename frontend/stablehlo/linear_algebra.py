@@ -34,8 +34,8 @@ def _swapped(graph: Graph, x: Expr) -> Expr:
 @rule("stablehlo.cholesky")
 def cholesky(graph: Graph, op: Operation) -> None:
     """Return the triangular factor."""
-    made = graph.emit(R.linalg.cholesky(graph.tensor(op.operands[0]), upper=not truth(op, "lower"), check=False))
-    graph.set(op, graph.emit(made[0]))
+    result = graph.emit(R.linalg.cholesky(graph.tensor(op.operands[0]), upper=not truth(op, "lower"), check=False))
+    graph.set(op, graph.emit(result[0]))
 
 
 @rule("stablehlo.triangular_solve")
@@ -47,8 +47,8 @@ def triangular_solve(graph: Graph, op: Operation) -> None:
     transpose = word(op, "transpose_a") in ("TRANSPOSE", "ADJOINT")
     wide = dtype_of(a) if dtype_of(a) in (f32, f64) else f32
     flags = (truth(op, "left_side"), truth(op, "lower"), transpose, truth(op, "unit_diagonal"))
-    made = _solved(graph, graph.cast(a, wide), graph.cast(b, wide), *flags)
-    graph.set(op, graph.cast(made, dtype_of(b)))
+    result = _solved(graph, graph.cast(a, wide), graph.cast(b, wide), *flags)
+    graph.set(op, graph.cast(result, dtype_of(b)))
 
 
 def _solved(graph: Graph, a: Expr, b: Expr, left: bool, lower: bool, transpose: bool, unit: bool) -> Expr:
@@ -89,15 +89,15 @@ def _info(graph: Graph, op: Operation) -> Splat:
 @_of_reals("potrf")
 def potrf(graph: Graph, op: Operation) -> None:
     """Return the triangular factor, and whether there is one."""
-    made = graph.emit(R.linalg.cholesky(graph.tensor(op.operands[0]), upper=option(op, "uplo") == "U", check=False))
-    graph.set(op, *(graph.emit(made[k]) for k in range(2)))
+    result = graph.emit(R.linalg.cholesky(graph.tensor(op.operands[0]), upper=option(op, "uplo") == "U", check=False))
+    graph.set(op, *(graph.emit(result[k]) for k in range(2)))
 
 
 @_of_reals("getrf")
 def getrf(graph: Graph, op: Operation) -> None:
     """Return L and U in one matrix, the rows that were exchanged, and whether U is regular."""
-    made = graph.emit(R.linalg.lu(graph.tensor(op.operands[0])))
-    graph.set(op, *(graph.emit(made[k]) for k in range(3)))
+    result = graph.emit(R.linalg.lu(graph.tensor(op.operands[0])))
+    graph.set(op, *(graph.emit(result[k]) for k in range(3)))
 
 
 @custom(*(f"lapack_{kind}trsm_ffi" for kind in "sd"))
@@ -111,16 +111,16 @@ def trsm(graph: Graph, op: Operation) -> None:
 @_of_reals("syevd")
 def syevd(graph: Graph, op: Operation) -> None:
     """Return the eigenvectors and the eigenvalues of a symmetric matrix."""
-    made = graph.emit(R.linalg.eigh(graph.tensor(op.operands[0]), upper=option(op, "uplo") == "U"))
-    graph.set(op, graph.emit(made[1]), graph.emit(made[0]), _info(graph, op))
+    result = graph.emit(R.linalg.eigh(graph.tensor(op.operands[0]), upper=option(op, "uplo") == "U"))
+    graph.set(op, graph.emit(result[1]), graph.emit(result[0]), _info(graph, op))
 
 
 @_of_reals("gesdd")
 def gesdd(graph: Graph, op: Operation) -> None:
     """Return what the matrix was replaced by, singular values, and the singular vectors of both sides."""
     x, mode = graph.tensor(op.operands[0]), option(op, "mode")
-    made = graph.emit(R.linalg.svd(x, full_matrices=mode == "A"))
-    u, s, vt = (graph.emit(made[k]) for k in range(3))
+    result = graph.emit(R.linalg.svd(x, full_matrices=mode == "A"))
+    u, s, vt = (graph.emit(result[k]) for k in range(3))
     graph.set(op, x, s, u, vt, _info(graph, op))
 
 
@@ -238,8 +238,8 @@ def fft(graph: Graph, op: Operation) -> None:
     """Transform the last dimensions."""
     kind, lengths = word(op, "fft_type"), integers(op, "fft_length")
     if any(d.constant == 0 for d in graph.dims(op.operands[0])):
-        made = [graph.made(Splat(0.0, element_of(op.results[0]), [Const(n) for n in dims_of_result(op)]))]
-        graph.set(op, Pair(made[0], made[0]) if is_complex(op.results[0]) else made[0])
+        results = [graph.made(Splat(0.0, element_of(op.results[0]), [Const(n) for n in dims_of_result(op)]))]
+        graph.set(op, Pair(results[0], results[0]) if is_complex(op.results[0]) else results[0])
         return
     count = len(lengths)
     if kind == "RFFT":
@@ -253,8 +253,8 @@ def fft(graph: Graph, op: Operation) -> None:
     for axis in range(2 if kind in ("RFFT", "IRFFT") else 1, rest + 1 + (kind == "RFFT")):
         x = graph.emit(R.fft.fft(x, axis=-axis, inverse=inverse))
     if kind == "IRFFT":
-        made = graph.emit(R.fft.irfft(x, PrimValue(lengths[-1]), axis=-1))
-        graph.set(op, made)
+        results = graph.emit(R.fft.irfft(x, PrimValue(lengths[-1]), axis=-1))
+        graph.set(op, results)
         return
     *dims, _ = dims_of(x)
     axis = len(dims)

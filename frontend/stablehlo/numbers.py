@@ -174,7 +174,7 @@ def folded(graph: Graph, op: Operation) -> Numbers | Splat | None:
     shape = tensor_type(result).get_shape()
     columns = [np.broadcast_to(a.content, shape).flat for a in args if a is not None]
     dtype = element_of(result)
-    made: list[Number] = []
+    results: list[Number] = []
     for row in zip(*columns, strict=True):
         value = _element(op, op.name.partition(".")[2], row)
         if value is None:
@@ -182,9 +182,9 @@ def folded(graph: Graph, op: Operation) -> Numbers | Splat | None:
         value = plain(graph.analyzer.simplify(value) if isinstance(value, SymExpr) else value)
         if isinstance(value, int):
             value = int(value != 0) if op.name.endswith("convert") and dtype == i1 else wrapped(value, dtype)
-        made.append(value)
-    content = np.empty(len(made), object)
-    content[:] = made
+        results.append(value)
+    content = np.empty(len(results), object)
+    content[:] = results
     return Numbers(content.reshape(shape), dtype)
 
 
@@ -202,6 +202,6 @@ def _converted_splat(graph: Graph, op: Operation) -> Splat | None:
 
 def array(content: Sequence[Number], shape: Sequence[int]) -> np.ndarray[Any, Any]:
     """Return numbers as an array of a shape."""
-    made = np.empty(len(content), object)
-    made[:] = list(content)
-    return made.reshape(tuple(shape))
+    result = np.empty(len(content), object)
+    result[:] = list(content)
+    return result.reshape(tuple(shape))

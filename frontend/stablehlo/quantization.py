@@ -66,13 +66,13 @@ def dequantized(graph: Graph, known: Quantized) -> Expr:
         return (t(*i).astype(f32) - zero) * scale
 
     dims = list(dims_of(known.stored))
-    made = graph.one(
+    result = graph.one(
         "dequantize",
         lambda t, *rest: compute(dims, lambda *i: element(t, rest, i), "dequantize"),
         known.stored,
         *scales.tensors,
     )
-    return graph.cast(made, known.type.expressed)
+    return graph.cast(result, known.type.expressed)
 
 
 def quantized(graph: Graph, x: Expr, type: UniformType) -> Quantized:
@@ -87,10 +87,10 @@ def quantized(graph: Graph, x: Expr, type: UniformType) -> Quantized:
         return tx.select(m.isnan(kept), number(0, f32), kept).astype(type.stored)
 
     dims = list(dims_of(x))
-    made = graph.one(
+    result = graph.one(
         "quantize", lambda t, *rest: compute(dims, lambda *i: element(t, rest, i), "quantize"), x, *scales.tensors
     )
-    return Quantized(made, type)
+    return Quantized(result, type)
 
 
 def _below(high: float) -> float:
@@ -130,8 +130,8 @@ def _delegated(
 
 
 def _in_floats(graph: Graph, op: Operation) -> None:
-    made = _delegated(graph, op, lambda t: t.expressed, [floats_of(graph, v) for v in op.operands])
-    graph.set(op, *(_stored(graph, x, r) for x, r in zip(made, op.results, strict=True)))
+    result = _delegated(graph, op, lambda t: t.expressed, [floats_of(graph, v) for v in op.operands])
+    graph.set(op, *(_stored(graph, x, r) for x, r in zip(result, op.results, strict=True)))
 
 
 def _stored(graph: Graph, x: Expr, result: SSAValue) -> Expr | Quantized:

@@ -138,11 +138,11 @@ def _threefry_bits(graph: Graph, state: Expr, shape: Sequence[int], count: int, 
         first, second = block(s, _flat(place, half))
         return tx.select(tx.equal(part, tx.const(0, i64)), first, second)
 
-    made = graph.one("threefry", lambda s: compute(dims, lambda *i: element(s, *i), "threefry"), state)
+    result = graph.one("threefry", lambda s: compute(dims, lambda *i: element(s, *i), "threefry"), state)
     blocks = 1
     for size in half:
         blocks *= size
-    return made, blocks
+    return result, blocks
 
 
 def _halved(shape: Sequence[int]) -> int:
@@ -165,8 +165,8 @@ def _philox_bits(graph: Graph, state: Expr, shape: Sequence[int], count: int, wi
 
     def element(s: Tensor, *i: PrimExpr) -> PrimExpr:
         at = _flat(i, shape)
-        made = words(s, tx.floordiv(at, tx.const(each, i64)))
-        values = made if width <= 32 else [_wide(*made[:2]), _wide(*made[2:])]
+        result = words(s, tx.floordiv(at, tx.const(each, i64)))
+        values = result if width <= 32 else [_wide(*result[:2]), _wide(*result[2:])]
         place = tx.floormod(at, tx.const(each, i64))
         chosen = values[-1]
         for k, value in reversed(list(enumerate(values[:-1]))):

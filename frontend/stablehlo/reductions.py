@@ -68,8 +68,8 @@ def reduce(graph: Graph, op: Operation) -> None:
         graph.set(op, _plain(graph, name, inputs[0], starts[0], axes))
         return
     parts = [graph.parts(v) for v in inputs]
-    made = _general(graph, Body(graph, block), [p for ps in parts for p in ps], firsts(graph, starts), axes)
-    graph.set(op, *joined(made, inputs))
+    result = _general(graph, Body(graph, block), [p for ps in parts for p in ps], firsts(graph, starts), axes)
+    graph.set(op, *joined(result, inputs))
 
 
 def joined(parts: Sequence[Expr], like: Sequence[SSAValue]) -> list[Value]:
@@ -91,22 +91,22 @@ First = Expr | PrimExpr
 
 def firsts(graph: Graph, values: Sequence[SSAValue]) -> list[First]:
     """Return initial values, each part of them."""
-    made: list[First] = []
+    results: list[First] = []
     for value in values:
         number = graph.number(value)
-        made += graph.parts(value) if number is None else [constant(number, element_of(value))]
-    return made
+        results += graph.parts(value) if number is None else [constant(number, element_of(value))]
+    return results
 
 
 def _plain(graph: Graph, name: str, source: SSAValue, start: SSAValue, axes: list[int]) -> Expr:
     x = graph.tensor(source)
-    made = graph.emit(_REDUCERS[name](x, axis=axes)) if axes else x
-    made = graph.cast(made, dtype_of(x))
+    result = graph.emit(_REDUCERS[name](x, axis=axes)) if axes else x
+    result = graph.cast(result, dtype_of(x))
     number = graph.number(start)
     if number is not None and number == neutral(name, dtype_of(x)):
-        return made
+        return result
     first = graph.tensor(start) if number is None else const(number, dtype_of(x))
-    return graph.emit(_BINARY[name](first, made))
+    return graph.emit(_BINARY[name](first, result))
 
 
 def _general(graph: Graph, body: Body, xs: Sequence[Expr], starts: Sequence[First], axes: Sequence[int]) -> list[Expr]:
@@ -164,8 +164,8 @@ def map_(graph: Graph, op: Operation) -> None:
     def part(*ts: Tensor, k: int) -> Tensor:
         return compute(list(dims), lambda *i: body.parts(*(t(*i) if i else t() for t in ts))[k], "map")
 
-    made = [graph.one("map", lambda *ts, k=k: part(*ts, k=k), *parts) for k in range(count)]
-    graph.set(op, Pair(*made) if count == 2 else made[0])
+    results = [graph.one("map", lambda *ts, k=k: part(*ts, k=k), *parts) for k in range(count)]
+    graph.set(op, Pair(*results) if count == 2 else results[0])
 
 
 # -- windows -----------------------------------------------------------------------------------------------------------
@@ -199,15 +199,15 @@ class Windows:
 
     def results(self) -> list[SymExpr]:
         """Return how many windows there are."""
-        made: list[SymExpr] = []
+        results: list[SymExpr] = []
         for axis, size in enumerate(self.dims):
             wide = Const(0) if size.constant == 0 else (size - 1) * self.base[axis] + 1
             wide = wide + self.padding[axis][0] + self.padding[axis][1]
             window = (self.sizes[axis] - 1) * self.dilations[axis] + 1
             room = (wide - window).constant
             empty = wide.constant == 0 or (room is not None and room < 0)
-            made.append(Const(0) if empty else (wide - window) // self.strides[axis] + 1)
-        return made
+            results.append(Const(0) if empty else (wide - window) // self.strides[axis] + 1)
+        return results
 
     def place(self, i: Sequence[PrimExpr], r: Sequence[PrimExpr]) -> tuple[list[PrimExpr], list[PrimExpr]]:
         """Return the indices of an element of a window, and the conditions that there is one."""
@@ -281,8 +281,8 @@ def _plain_windows(graph: Graph, name: str, windows: Windows, source: SSAValue, 
 
         return compute(windows.results(), element, "window")
 
-    made = graph.one(f"window_{name}", kernel, x, *([between] if isinstance(between, Expr) else []))
-    return made if is_neutral else graph.emit(_BINARY[name](graph.tensor(start), made))
+    result = graph.one(f"window_{name}", kernel, x, *([between] if isinstance(between, Expr) else []))
+    return result if is_neutral else graph.emit(_BINARY[name](graph.tensor(start), result))
 
 
 _TE: dict[str, Callable[..., Any]] = {
@@ -366,12 +366,12 @@ def select_and_scatter(graph: Graph, op: Operation) -> None:
                 with b.when(tx.equal(found.value, tx.const(1, i32))):
                     place = [b.let("at", c.value) for c in at]
                     old = [out(*place) for out in outs]
-                    made = combine.parts(*old, *(u(*i) for u in ups))
-                    for out, value in zip(outs, [b.let("t", v) for v in made], strict=True):
+                    result = combine.parts(*old, *(u(*i) for u in ups))
+                    for out, value in zip(outs, [b.let("t", v) for v in result], strict=True):
                         b.store(out, place, value)
 
         specs = [(f"out{k}", windows.dims, t.type) for k, t in enumerate(xs)]
         return filled(specs, list(given), statements, "select_and_scatter")
 
-    made = graph.te("select_and_scatter", kernel, *x, *updates, *(s for s in starts if isinstance(s, Expr)))
-    graph.set(op, *joined(made, [operand]))
+    result = graph.te("select_and_scatter", kernel, *x, *updates, *(s for s in starts if isinstance(s, Expr)))
+    graph.set(op, *joined(result, [operand]))

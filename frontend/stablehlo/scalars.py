@@ -315,8 +315,8 @@ def rounded_to(x: PrimExpr, exponent_bits: int, mantissa_bits: int) -> PrimExpr:
         greatest = ((bias + new_bias) << own) | (((1 << mantissa_bits) - 1) << max(own - mantissa_bits, 0))
         magnitude = tx.select(tx.greater(magnitude, number(greatest, kind)), number(infinity, kind), magnitude)
         magnitude = tx.select(tx.less(magnitude, number(least, kind)), number(0, kind), magnitude)
-    made = reinterpret(x.type, tx.call_intrin(kind, "bitwise_or", magnitude, sign))
-    return tx.select(m.isnan(x), x, made)
+    result = reinterpret(x.type, tx.call_intrin(kind, "bitwise_or", magnitude, sign))
+    return tx.select(m.isnan(x), x, result)
 
 
 def _is_infinite(sign: float) -> Formula:

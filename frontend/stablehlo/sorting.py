@@ -34,10 +34,10 @@ def sort(graph: Graph, op: Operation) -> None:
         return
     direction = integer_order(block, dtype_of(xs[0]) if len(xs) == len(op.operands) else None)
     if direction is not None and len(xs) == 1:
-        made = [graph.emit(R.sort(xs[0], axis=axis, descending=direction == "GT"))]
+        results = [graph.emit(R.sort(xs[0], axis=axis, descending=direction == "GT"))]
     else:
-        made = merged(graph, Body(graph, block), xs, axis)
-    graph.set(op, *joined(made, op.operands))
+        results = merged(graph, Body(graph, block), xs, axis)
+    graph.set(op, *joined(results, op.operands))
 
 
 def integer_order(block: Block, dtype: object) -> str | None:
@@ -124,12 +124,12 @@ def _merge_sort(
 
 def _arguments(body: Body, rows: Sequence[tuple[PrimExpr, PrimExpr]]) -> list[PrimExpr]:
     """Return the arguments of a comparison: pairs of elements, the parts of complex ones together."""
-    made: list[PrimExpr] = []
+    results: list[PrimExpr] = []
     rest = iter(rows)
     for arg in body.block.args[::2]:
         parts = [next(rest) for _ in range(2 if is_complex(arg) else 1)]
-        made += [p[0] for p in parts] + [p[1] for p in parts]
-    return made
+        results += [p[0] for p in parts] + [p[1] for p in parts]
+    return results
 
 
 @rule("chlo.top_k")

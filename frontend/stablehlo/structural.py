@@ -104,9 +104,9 @@ def broadcast(graph: Graph, source: SSAValue, axes: Sequence[int], dims: Dims) -
     known = graph.values[source]
     number = graph.number(source)
     if number is not None:
-        made = Splat(number, element_of(source), dims)
-        folded = of_numbers(made) if isinstance(known, Numbers) else None
-        return made if folded is None else folded
+        result = Splat(number, element_of(source), dims)
+        folded = of_numbers(result) if isinstance(known, Numbers) else None
+        return result if folded is None else folded
     if (
         isinstance(known, Numbers)
         and all(d.constant for d in dims)
@@ -231,9 +231,9 @@ def _distance(graph: Graph, start: SSAValue, limit: SSAValue) -> list[SymExpr]:
     """Return how far limits are from where a slice begins: `start + sizes` is as far as the sizes."""
     if isinstance(graph.values[start], Numbers) and isinstance(graph.values[limit], Numbers):
         return [b - a for a, b in zip(graph.sizes(start), graph.sizes(limit), strict=True)]
-    made = limit.owner
-    if isinstance(made, Operation) and made.name == "stablehlo.add" and start in made.operands:
-        (other,) = [v for v in made.operands if v is not start] or [start]
+    result = limit.owner
+    if isinstance(result, Operation) and result.name == "stablehlo.add" and start in result.operands:
+        (other,) = [v for v in result.operands if v is not start] or [start]
         return graph.sizes(other)
     return graph.sizes(limit)
 
@@ -265,8 +265,8 @@ def concatenate(graph: Graph, op: Operation) -> None:
         graph.set(op, graph.values[op.operands[0]])
         return
     parts = [graph.parts(v) for v in op.operands]
-    made = [graph.emit(R.concat(Tuple(list(column)), axis=axis)) for column in zip(*parts, strict=True)]
-    graph.set(op, graph.like(op.operands[0], made))
+    results = [graph.emit(R.concat(Tuple(list(column)), axis=axis)) for column in zip(*parts, strict=True)]
+    graph.set(op, graph.like(op.operands[0], results))
 
 
 # -- creation ----------------------------------------------------------------------------------------------------------
@@ -281,11 +281,11 @@ def iota(graph: Graph, op: Operation) -> None:
     def element(i: PrimExpr) -> PrimExpr:
         return i.astype(i32).astype(dtype) if bit_width(dtype) < 8 else i.astype(dtype)
 
-    made = graph.one("iota", lambda: compute(list(dims), lambda *i: element(i[axis]), "iota"))
+    result = graph.one("iota", lambda: compute(list(dims), lambda *i: element(i[axis]), "iota"))
     if is_complex(op.results[0]):
-        graph.set(op, Pair(made, graph.emit(R.zeros_like(made))))
+        graph.set(op, Pair(result, graph.emit(R.zeros_like(result))))
     else:
-        graph.set(op, made)
+        graph.set(op, result)
 
 
 @rule("stablehlo.get_dimension_size")
@@ -374,12 +374,12 @@ def bitcast_convert(graph: Graph, op: Operation) -> None:
     dims = list(dims_of(x))
     wide, narrow = bit_width(source), bit_width(target)
     if wide == narrow:
-        made = graph.one("bitcast", lambda t: compute(dims, lambda *i: _bits(t(*i), target), "bitcast"), x)
+        result = graph.one("bitcast", lambda t: compute(dims, lambda *i: _bits(t(*i), target), "bitcast"), x)
     elif wide > narrow:
-        made = graph.one("split", lambda t: _split(t, dims, target, wide // narrow), x)
+        result = graph.one("split", lambda t: _split(t, dims, target, wide // narrow), x)
     else:
-        made = graph.one("join", lambda t: _join(t, dims[:-1], target, narrow // wide), x)
-    graph.set(op, made)
+        result = graph.one("join", lambda t: _join(t, dims[:-1], target, narrow // wide), x)
+    graph.set(op, result)
 
 
 def _plain(width: int) -> IntegerType:
@@ -406,11 +406,11 @@ def _join(t: Tensor, dims: Sequence[SymExpr], target: Attribute, count: int) -> 
     wide, narrow = _plain(bit_width(target)), _plain(bit_width(t.type))
 
     def element(*i: PrimExpr) -> PrimExpr:
-        made = tx.const(0, wide)
+        result = tx.const(0, wide)
         for k in range(count):
             part = _bits(t(*i, tx.const(k, i64)), narrow).astype(wide)
             part = tx.call_intrin(wide, "shift_left", part, tx.const(k * bit_width(narrow), wide))
-            made = tx.call_intrin(wide, "bitwise_or", made, part)
-        return _bits(made, target)
+            result = tx.call_intrin(wide, "bitwise_or", result, part)
+        return _bits(result, target)
 
     return compute(list(dims), element, "join")

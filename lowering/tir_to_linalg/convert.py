@@ -63,8 +63,8 @@ class ConvertTirToLinalg(Pass):
         nests = {f: _nests(f, self.strict) for f in functions}
         LowerInitBlock().apply(ctx, op)
         for function in functions:
-            for made in _converted(function, *nests[function]):
-                op.body.block.insert_op_before(made, function)
+            for result in _converted(function, *nests[function]):
+                op.body.block.insert_op_before(result, function)
             function.detach()
 
 
@@ -137,10 +137,10 @@ def _converted(function: tir.FuncOp, nests: dict[Operation, Nest], reasons: dict
     _without_llvm(entry)
     type = FunctionType.from_lists(types, [])
     visibility = StringAttr("private") if function.private else None
-    made = func.FuncOp(function.sym_name.data, type, Region(entry), visibility)
+    result = func.FuncOp(function.sym_name.data, type, Region(entry), visibility)
     if reasons:
-        made.attributes[REASON] = DictionaryAttr({name: StringAttr(reason) for name, reason in reasons.items()})
-    return [*at.constants, made]
+        result.attributes[REASON] = DictionaryAttr({name: StringAttr(reason) for name, reason in reasons.items()})
+    return [*at.constants, result]
 
 
 def _without_llvm(entry: Block) -> None:
@@ -148,8 +148,8 @@ def _without_llvm(entry: Block) -> None:
     for op in [op for op in entry.walk() if op.name.startswith("llvm.")]:
         if not isinstance(op, llvm.FRemOp):
             raise UnsupportedError(f"'{op.name}' is below linalg", location=location_of(op))
-        made = RemFOp(op.lhs, op.rhs)
-        Rewriter.replace_op(op, made)
+        result = RemFOp(op.lhs, op.rhs)
+        Rewriter.replace_op(op, result)
 
 
 def _check(function: tir.FuncOp) -> None:

@@ -156,10 +156,10 @@ def _part(
     (static_offsets, dynamic_offsets), (static_sizes, dynamic_sizes) = split(offsets), split(sizes)
     result = MemRefType(element_of(buffer), static_sizes, layout)
     ones = [1] * len(dims)
-    made = memref.SubviewOp(
+    value = memref.SubviewOp(
         buffer, dynamic_offsets, dynamic_sizes, [], static_offsets, static_sizes, ones, result
     )  # fmt: skip
-    return at.emit.append(made).results[0]
+    return at.emit.append(value).results[0]
 
 
 def _static(e: SymExpr) -> int | NoneAttr:
@@ -179,9 +179,9 @@ def _window(c: Computation, at: KernelLowerer) -> Operand | None:
     sizes = [DYNAMIC_INDEX if e.constant is None else e.constant for e in extents]
     type: MemRefType[Attribute] = MemRefType(i1, sizes)
     dynamic = [at.values.symbolic(e) for e in extents if e.constant is None]
-    made = memref.AllocOp(dynamic, [], type) if dynamic else memref.AllocaOp.get(i1, shape=sizes)
-    at.emit.append(made)
-    return Operand(made.results[0], tuple(AffineExpr.dimension(n) for n in missing))
+    result = memref.AllocOp(dynamic, [], type) if dynamic else memref.AllocaOp.get(i1, shape=sizes)
+    at.emit.append(result)
+    return Operand(result.results[0], tuple(AffineExpr.dimension(n) for n in missing))
 
 
 def types_of(type: tir.BufferType) -> MemRefType[Attribute]:

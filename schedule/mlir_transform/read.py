@@ -190,15 +190,15 @@ class _Runner:
         if len(factors) != len(op.results) - 1:
             found = f"{len(op.results) - 1} results that are loops"
             raise ScheduleError(f"{len(factors)} sizes that are not 0", location=location_of(op), found=found)
-        made: list[list[LoopRV]] = []
+        results: list[list[LoopRV]] = []
         for s, iterators in self._of(op):
             outer = self._tiled(s, iterators, op, factors)
             by_iterator = {d: loop for (d, _), loop in zip(factors, outer, strict=True)}
             rank = len(iterators) if len(order) > len(sizes) else len(sizes)
             places = _permutation(op, order, rank) if order else range(len(iterators))
-            made.append([by_iterator[d] for d in places if d in by_iterator])
-            self._arrange(s, made[-1])
-        return [self.structured(op.operands[0]), *([outer[i] for outer in made] for i in range(len(op.results) - 1))]
+            results.append([by_iterator[d] for d in places if d in by_iterator])
+            self._arrange(s, results[-1])
+        return [self.structured(op.operands[0]), *([outer[i] for outer in results] for i in range(len(op.results) - 1))]
 
     def forall(self, op: Operation) -> list[Any]:
         sizes, threads = self.numbers(op, "static_tile_sizes"), self.numbers(op, "static_num_threads")
@@ -284,7 +284,7 @@ class _Runner:
 
     def coalesce(self, op: Operation) -> list[Any]:
         """Fuse a loop with all that steps have made inside it."""
-        made: list[LoopRV] = []
+        results: list[LoopRV] = []
         for loop in self.loops(op.operands[0]):
             s = next((s for s in self.found.values() if any(loop == known for known in s.around)), None)
             if s is None:
@@ -292,8 +292,8 @@ class _Runner:
             place = next(i for i, known in enumerate(s.around) if known == loop)
             fused = self.schedule.fuse(*s.around[place:]) if len(s.around) > place + 1 else loop
             s.around[place:] = [fused]
-            made.append(fused)
-        return [made]
+            results.append(fused)
+        return [results]
 
     def fuse_into(self, op: Operation) -> list[Any]:
         loops = self.loops(op.operands[1])

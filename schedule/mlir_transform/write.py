@@ -194,8 +194,8 @@ class _Reader:
         kept = [loop for loop in nest.loops if loop.iterators[0] not in nest.reductions]
         order = sorted(loop.iterators[0] for loop in kept)
         loops = [Loop((order.index(loop.iterators[0]),), (1,), loop.extent) for loop in kept]
-        made = self.nests[f"{nest.name}_init"] = Nest(f"{nest.name}_init", loops, len(loops))
-        return [made]
+        result = self.nests[f"{nest.name}_init"] = Nest(f"{nest.name}_init", loops, len(loops))
+        return [result]
 
     def nothing(self, inst: Instruction, args: Mapping[str, Any]) -> Sequence[Any]:
         return []
@@ -248,10 +248,10 @@ class _Writer:
             first = [number for number in range(nest.rank) if number not in order]
             (op,) = self.add(extras.GeneralizeOp.create(operands=[op], result_types=[ANY]))
             numbers = DenseArrayBase.from_list(i64, [*first, *order])
-            made = extras.InterchangeOp.create(
+            result = extras.InterchangeOp.create(
                 operands=[op], result_types=[ANY], properties={"iterator_interchange": numbers}
             )
-            (op,) = self.add(made)
+            (op,) = self.add(result)
         if inner and inner[-1].mark == "vectorize":
             self._vectorized(nest, op, inner[-1])
         for handle, extent in reversed(unrolled):
@@ -264,8 +264,8 @@ class _Writer:
             sizes[iterator] = step
         numbers = DenseArrayBase.from_list(i64, sizes)
         if loop.mark == "parallel":
-            made: Operation = extras.TileUsingForallOp.of(op, {"static_tile_sizes": numbers}, [ANY, ANY])
-            tiled, forall = self.add(made)
+            result: Operation = extras.TileUsingForallOp.of(op, {"static_tile_sizes": numbers}, [ANY, ANY])
+            tiled, forall = self.add(result)
             return tiled, forall
         if loop.iterators != tuple(sorted(loop.iterators)):
             raise _of_nest(nest, "loops are fused in another order than that of the iterators")

@@ -130,9 +130,9 @@ def _composed(first: relax.FuncOp, second: relax.FuncOp) -> relax.FuncOp:
         block.add_op(op)
     first.detach()
     region = Region(first.body.detach_block(block))
-    made = relax.FuncOp(second.sym_name.data, region, second.ret_type, attrs={NUM_INPUT: 0})
-    make_unique(made)
-    return made
+    result = relax.FuncOp(second.sym_name.data, region, second.ret_type, attrs={NUM_INPUT: 0})
+    make_unique(result)
+    return result
 
 
 def _consume(func: relax.FuncOp) -> None:

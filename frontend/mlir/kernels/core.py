@@ -162,7 +162,7 @@ class Kernel(Values):
 
     def _results(self, op: Operation, s: Structured, starts: list[Place | tir.ConstOp | None]) -> list[Place]:
         """Allocate the results of an operation on arrays; note the initial values of its outputs in `starts`."""
-        made: list[Place] = []
+        results: list[Place] = []
         for number, (output, result) in enumerate(zip(s.outputs, op.results, strict=True)):
             if output in op.operands and self.reusable(output, op):
                 buffer = self.buffers[output]
@@ -173,10 +173,10 @@ class Kernel(Values):
                 elif s.updates and output in self.places:
                     starts[number] = self.places[output]
             self.new_buffer(result, buffer, owned=True)
-            made.append(direct(buffer))
+            results.append(direct(buffer))
         if any(start is not None for start in starts) and any(start is None for start in starts):
-            starts[:] = [start or place for start, place in zip(starts, made, strict=True)]
-        return made
+            starts[:] = [start or place for start, place in zip(starts, results, strict=True)]
+        return results
 
     # -- variables ---------------------------------------------------------------------------------------------------
 
@@ -194,9 +194,9 @@ class Kernel(Values):
 
     def variables(self, values: Sequence[SSAValue]) -> list[Variable]:
         """Return new variables with these values."""
-        made = [self.variable(v) for v in values]
-        self.leave(made, values)
-        return made
+        results = [self.variable(v) for v in values]
+        self.leave(results, values)
+        return results
 
     def get(self, cell: SSAValue) -> SSAValue:
         """Return the number in a cell at this point."""

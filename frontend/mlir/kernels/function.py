@@ -114,17 +114,17 @@ def inplace_function_of(
     call = relax.CallTIRInplaceOp(kernel.sym_name.data, buffers, indices, whole, scalars or None)
     block.add_op(call)
     set_name(call.results[0], "lv")
-    made = [call.results[0]]
+    values = [call.results[0]]
     if len(types) > 1:
-        made = []
+        values = []
         for position in range(len(changed), len(types)):
             item = relax.TupleGetItemOp(call.results[0], position)
             block.add_op(item)
             set_name(item.results[0], "lv")
-            made.append(item.results[0])
-    value = made[0]
-    if len(made) > 1:
-        together = relax.TupleOp(made)
+            values.append(item.results[0])
+    value = values[0]
+    if len(values) > 1:
+        together = relax.TupleOp(values)
         block.add_op(together)
         value = together.results[0]
     block.add_op(relax.ReturnOp(value))
@@ -161,12 +161,12 @@ def add_outputs(k: Kernel, results: Sequence[SSAValue]) -> list[SSAValue]:
         if not shaped:
             body.add_op(tir.StoreOp(k.value(result), output, ()))
             continue
-        made = k.buffers.get(result)
-        if made is not None and _is_local(made, body) and results.count(result) == 1:
-            alloc = cast(Operation, made.owner)
-            made.replace_all_uses_with(output)
+        value = k.buffers.get(result)
+        if value is not None and _is_local(value, body) and results.count(result) == 1:
+            alloc = cast(Operation, value.owner)
+            value.replace_all_uses_with(output)
             body.erase_op(alloc)
-            _renamed(k, made, output)
+            _renamed(k, value, output)
         else:
             place = k.places[result]
             k.copy(dims, place, lambda e, indices, output=output: (output, indices))
@@ -193,8 +193,8 @@ def statements_of(graph: Graph, ops: Sequence[Operation], results: Sequence[SSAV
     for op in ops:
         k.statement(op)
     outputs = add_outputs(k, results)
-    made = graph.called(body, args, outputs, name)
-    graph.values |= dict(zip(results, made, strict=True))
+    result = graph.called(body, args, outputs, name)
+    graph.values |= dict(zip(results, result, strict=True))
 
 
 def region_of(graph: Graph, region: Region) -> list[SSAValue]:
@@ -209,8 +209,8 @@ def region_of(graph: Graph, region: Region) -> list[SSAValue]:
     if not results:  # what it writes is its own
         return []
     outputs = add_outputs(k, results)
-    made = graph.called(body, args, outputs, "blocks")
-    graph.values |= dict(zip(results, made, strict=True))
+    result = graph.called(body, args, outputs, "blocks")
+    graph.values |= dict(zip(results, result, strict=True))
     return results
 
 

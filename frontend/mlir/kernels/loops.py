@@ -134,7 +134,7 @@ def choice(k: Kernel, cond: SSAValue, results: Sequence[SSAValue], sides: Sequen
     """Add a branch whose sides yield the results."""
     cells: list[Variable] = []
     outer = k.e.block
-    made: list[Region] = []
+    outputs: list[Region] = []
     for side in sides:
         block = Block()
         with k.inside(block):
@@ -143,9 +143,9 @@ def choice(k: Kernel, cond: SSAValue, results: Sequence[SSAValue], sides: Sequen
                 with k.inside(outer):
                     cells = [k.variable(v) for v in values]
             k.leave(cells, values)
-        made.append(Region(block))
-    otherwise = made[1] if len(made) > 1 and made[1].block.first_op is not None else None
-    k.e.block.add_op(tir.IfOp(cond, made[0], otherwise))
+        outputs.append(Region(block))
+    otherwise = outputs[1] if len(outputs) > 1 and outputs[1].block.first_op is not None else None
+    k.e.block.add_op(tir.IfOp(cond, outputs[0], otherwise))
     k.enter(cells, results)
 
 

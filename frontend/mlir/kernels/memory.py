@@ -338,9 +338,9 @@ def _generic_atomic(k: Kernel, op: Operation) -> None:
     block = op.regions[0].block
     k.known[block.args[0]] = k.element(target, indices)
     (new,) = k.run(block)
-    made = k.e.add(tir.LetOp(k.value(new)))
-    k.write(made, k.places[target], indices)
-    k.known[op.results[0]] = made
+    result = k.e.add(tir.LetOp(k.value(new)))
+    k.write(result, k.places[target], indices)
+    k.known[op.results[0]] = result
 
 
 def _realloc(k: Kernel, op: Operation) -> None:

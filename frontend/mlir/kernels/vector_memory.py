@@ -254,8 +254,8 @@ def _masked(k: Kernel, op: Operation) -> None:
     k.mask = op.operands[0]
     k.statement(inner)
     k.mask = None
-    for result, made in zip(op.results, inner.results, strict=True):
-        k.same(result, made)
+    for result, value in zip(op.results, inner.results, strict=True):
+        k.same(result, value)
 
 
 STATEMENTS: dict[str, Callable[[Kernel, Any], None]] = {
