@@ -71,7 +71,7 @@ def of_type(value: object, dtype: Attribute) -> Value:
     target = numpy_dtype(scalar_of(dtype))
     if target.kind in "iu" and isinstance(value, int):
         return np.array(value & ((1 << (8 * target.itemsize)) - 1), f"u{target.itemsize}").view(target)[()]
-    return np.array(value).astype(target)[()]
+    return before_narrowing(np.array(value), target).astype(target)[()]
 
 
 def _check_divisor(b: Value) -> None:
@@ -127,7 +127,16 @@ def maximum(a: Value, b: Value) -> Value:
 
 def cast(value: Value, dtype: Attribute) -> Value:
     """Convert as in C: floats to integers truncate, integers wrap, anything to bool is `!= 0`."""
-    return as_array(value).astype(numpy_dtype(scalar_of(dtype)))[()]
+    array, target = as_array(value), numpy_dtype(scalar_of(dtype))
+    return before_narrowing(array, target).astype(target)[()]
+
+
+def before_narrowing(array: Any, target: np.dtype[Any]) -> Any:
+    """Return float64 as float32 where the target is a float of 8 or 4 bits, as PyTorch does: ml_dtypes 0.7.0 rounds
+    ties of float64 to odd numbers.
+    """
+    narrow = target.itemsize == 1 and target.name.startswith("float")
+    return array.astype(np.float32) if narrow and array.dtype == np.float64 else array
 
 
 def select(c: Value, a: Value, b: Value) -> Value:

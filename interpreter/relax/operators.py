@@ -385,5 +385,6 @@ def to_result(value: Any, result_type: Any, inputs: Sequence[Any] = ()) -> Any:
     array = np.asarray(value)
     if array.dtype.kind == "f" and not is_float(result_type.element) and dtype.kind in "iu":
         array = np.trunc(array)
+    array = scalars.before_narrowing(array, dtype)
     shares = array.base is not None or any(x is array or isinstance(x, tuple) for x in inputs)
     return np.ascontiguousarray(array.astype(dtype, copy=shares)).reshape(array.shape)

@@ -8,8 +8,8 @@ become buffers of bytes (`int4` uses one byte for each element, the low half), a
     %x = tir.load %A[%i] : bf16                %b = tir.load %A[%i] : ui16
     %y = tir.cast %x : bf16 -> f32        ->   %y = reinterpret(cast(%b) << 16) : f32
 
-Conversion rounds float32 to nearest, ties to even; overflow becomes infinity, or NaN in types without infinity, as in
-`ml_dtypes`. Any other operation on these types is an error.
+Conversion rounds float32 to nearest, ties to even, and float64 to float32 first, as PyTorch does; overflow becomes
+infinity, or NaN in types without infinity, as in `ml_dtypes`. Any other operation on these types is an error.
 """
 
 from __future__ import annotations
