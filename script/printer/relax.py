@@ -323,6 +323,7 @@ def _last_copies(block: Block) -> set[SSAValue]:
 
 def _dataflow(p: RelaxPrinter, op: relax.DataflowOp) -> None:
     pairs = list(zip(op.outputs, op.output_op.values_, strict=True))
+    place: dict[Any, int] = {inner: n for n, inner in enumerate(op.body.block.ops)} if len(pairs) > 1 else {}
     merged: set[SSAValue] = set()
     for result, source in pairs:
         if _merges(p, result, source, op.body.block):
@@ -339,7 +340,8 @@ def _dataflow(p: RelaxPrinter, op: relax.DataflowOp) -> None:
             else:
                 note, text = struct_info(p, result.type), p.values[source]
                 p.doc.line(f"{p.define(result)}: {note} = {text}", op)
-        p.doc.line(f"{p.doc.relax('output')}({', '.join(p.values[r] for r, _ in pairs)})")
+        order = sorted(pairs, key=lambda pair: place.get(pair[1].owner, -1) if pair[0] in merged else len(place))
+        p.doc.line(f"{p.doc.relax('output')}({', '.join(p.values[r] for r, _ in order)})")
 
 
 def _branch(p: RelaxPrinter, op: relax.IfOp) -> None:
