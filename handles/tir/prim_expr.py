@@ -381,20 +381,11 @@ def _is_index(dtype: Attribute) -> bool:
     return dtype in (i32, i64)
 
 
-def _refuse(name: str, x: PrimExpr, y: PrimExpr) -> None:
-    """Reject what TVM does: constants divided by 0, and an unsigned 0 of which a constant is subtracted."""
-    if name in _DIVISIONS and y.constant == 0 and (not is_float(y.type) or x.constant is not None):
-        raise OperandError("Divide by zero", expected="a divisor that is not 0", found=f"{x} and {y}")
-    if name == "sub" and x.constant == 0 and (y.constant or 0) > 0 and is_unsigned(x.type):
-        raise OperandError(
-            "a negative unsigned integer", expected="a minuend that is not smaller", found=f"{x} and {y}"
-        )
-
-
 def _binary(name: str, doc: str) -> Callable[[ExprLike, ExprLike], PrimExpr]:
     def build(a: ExprLike, b: ExprLike) -> PrimExpr:
         x, y = match_types(a, b)
-        _refuse(name, x, y)
+        if name in _DIVISIONS and y.constant == 0 and not is_float(y.type):
+            raise OperandError("Divide by zero", expected="a divisor that is not 0", found=f"{x} and {y}")
         folded = _folded(name, x, y)
         return folded if folded is not None else PrimExpr(tir.BINARY[name](x.ssa, y.ssa).result)
 
