@@ -122,7 +122,7 @@ def test_bindings_are_added(main, rewrite):
     new = rewrite.mutated_root_fn()
     assert body(new) == [
         "lv0 = R.add(x, x)", "lv = R.exp(lv0)", "tmp1 = R.exp(lv)", "tmp = R.exp(x)", "lv1 = R.exp(lv0)",
-        "gv = R.add(lv1, lv0)", "copy = x", "R.output(gv, tmp)", "return gv",
+        "gv = R.add(lv1, lv0)", "copy = x", "R.output(tmp, gv)", "return gv",
     ]  # fmt: skip
     assert well_formed(new)
     names = [b.var.name_hint for b in rewrite.mutated_dfb().bindings]
@@ -151,7 +151,7 @@ def test_bindings_with_variables_of_their_own(main, rewrite):
     rewrite.add_binding(rx.MatchCast(seen, mine, seen.struct_info))
     rewrite.replace_all_uses(variable(main, "lv0"), mine)
     new = rewrite.mutated_root_fn()
-    assert "mine = R.exp(x)" in body(new) and "R.output(gv, seen)" in body(new)
+    assert "mine = R.exp(x)" in body(new) and "R.output(seen, gv)" in body(new)
     assert "lv1 = R.exp(mine)" in body(new) and well_formed(new)
 
 
