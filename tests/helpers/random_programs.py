@@ -16,12 +16,15 @@ from tirax.dev.fuzz.tensor_programs import tensor_program
 
 @dataclass(frozen=True)
 class Program:
-    """A module that shows itself as text where a test fails."""
+    """A module that is shown as text where a test fails: by its fields it would be gigabytes, as values are shared."""
 
     module: ModuleOp
 
     def __repr__(self) -> str:
         return f"\n{self.module}"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
 
 
 def _strategy(generate: Callable[..., ModuleOp], **options: Any) -> st.SearchStrategy[Program]:
