@@ -132,8 +132,8 @@ def cast(value: Value, dtype: Attribute) -> Value:
 
 
 def before_narrowing(array: Any, target: np.dtype[Any]) -> Any:
-    """Return float64 as float32 where the target is a float of 8 or 4 bits, as PyTorch does: ml_dtypes 0.7.0 rounds
-    ties of float64 to odd numbers.
+    """Return float64 as float32 where the target is a float of 8 or 4 bits: native code rounds twice, as PyTorch does,
+    and ml_dtypes once since 0.7.
     """
     narrow = target.itemsize == 1 and target.name.startswith("float")
     return array.astype(np.float32) if narrow and array.dtype == np.float64 else array

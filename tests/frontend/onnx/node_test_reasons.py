@@ -30,6 +30,16 @@ REASONS = {
     "test_causal_conv_with_state_silu_fp16*": HALF,
 }
 
+UNSPECIFIED = ("test_cast_*_to_INT2", "test_cast_*_to_UINT2", "test_cast_*_to_INT4", "test_cast_*_to_UINT4")
+"""Cases with numbers that the type cannot hold. ONNX expects what ml_dtypes returns, as the interpreter does, and it
+changed in 0.7; machine code may return others.
+"""
+
+
+def is_specified(name: str) -> bool:
+    """Whether all numbers that a case expects have a meaning."""
+    return not any(fnmatch(name, pattern) for pattern in UNSPECIFIED)
+
 
 def reason_of(name: str) -> str | None:
     """Why a case need not pass, None where it has to."""
