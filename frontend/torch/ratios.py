@@ -12,13 +12,13 @@ from ...dialects.sym.expr import SymExpr, as_expr, floordiv, floormod
 _LARGEST = 1 << 20
 """The largest denominator of a factor: the product of a size and a fraction of this kind is exact in floating point."""
 _DECIMAL = 1 << 10
-"""The largest denominator of a fraction that a decimal number such as 1.7 stands for."""
+"""The largest denominator of the fraction that a decimal number such as 1.7 is read as."""
 
 
 class Ratio:
     """An integer expression over a positive integer.
 
-    `rounds`: what it stands for is not exact in floating point, but rounds to the same integers.
+    `rounds`: the floating-point number differs from the fraction, but products with it round to the same integers.
     """
 
     def __init__(self, numerator: SymExpr, denominator: int = 1, rounds: bool = False):

@@ -267,7 +267,7 @@ def qr_some(e: Emitter, x: Expr, some: bool = True) -> list[Expr]:
 
 @row("linalg_householder_product", "orgqr")
 def householder_product(e: Emitter, x: Expr, tau: Expr) -> Expr:
-    """Return the first columns of the product of the reflections that the columns of x stand for."""
+    """Return the first columns of the product of the Householder reflections that are stored in the columns of x."""
     *outer, m, n = shape_of(x)
     eye = e.emit(R.eye(PrimValue(m), PrimValue(n), PrimValue(0), dtype=dtype_of(x)))
     return _reflected(e, x, tau, e.emit(R.broadcast_to(eye, ShapeExpr([*outer, m, n]))), backwards=True)
@@ -275,7 +275,7 @@ def householder_product(e: Emitter, x: Expr, tau: Expr) -> Expr:
 
 @row("ormqr")
 def ormqr(e: Emitter, x: Expr, input2: Expr, input3: Expr, left: bool = True, transpose: bool = False) -> Expr:
-    """Return `input3` multiplied by the product of the reflections that the columns of x stand for."""
+    """Return `input3` multiplied by the product of the Householder reflections stored in the columns of x."""
     if not left:
         return _turned(e, _reflected(e, x, input2, _turned(e, input3), backwards=transpose))
     return _reflected(e, x, input2, input3, backwards=not transpose)

@@ -71,7 +71,7 @@ class Queries:
         self.stages = StageWriter(self.loops, self.plan.machine, self.index)
         self.head: list[tuple[SSAValue, SSAValue]] = []
         self.end = self.attention.column.extent
-        """The first key that none of the queries looks at."""
+        """The end of the keys that the queries use."""
 
     def find_head(self) -> None:
         """Compute the head that the tile belongs to."""
