@@ -29,8 +29,6 @@ from .symbolic import symbolic
 
 INLINE = relax.INLINE_OPS
 """Ops that print at their use, unless they have a name."""
-
-
 Free = Callable[["RelaxPrinter", SSAValue], str]
 """Returns the text of a value that is not bound in the printed program."""
 
@@ -335,10 +333,10 @@ def _dataflow(p: RelaxPrinter, op: relax.DataflowOp) -> None:
             if not isinstance(inner, relax.OutputOp):
                 statement(p, inner)
         for result, source in pairs:
+            note, text = struct_info(p, result.type), p.values[source]
             if result in merged:
-                p.values[result] = p.values[source]
+                p.values[result] = text
             else:
-                note, text = struct_info(p, result.type), p.values[source]
                 p.doc.line(f"{p.define(result)}: {note} = {text}", op)
         order = sorted(pairs, key=lambda pair: place.get(pair[1].owner, -1) if pair[0] in merged else len(place))
         p.doc.line(f"{p.doc.relax('output')}({', '.join(p.values[r] for r, _ in order)})")

@@ -14,7 +14,7 @@ from tirax.dialects.relax import Relax
 from tirax.dialects.sym import Sym
 from tirax.dialects.tir import Tir
 from tirax.ir.equality import structural_equal
-from tirax.script import parse_function
+from tirax.script import parse_function, parse_source
 from tirax.script.printer import print_script
 
 T2 = "!relax.tensor<[2], f32>"
@@ -550,3 +550,20 @@ def test_a_packed_function_that_gives_a_tuple_says_so_as_it_was_written() -> Non
     assert [print_script(func) for func in funcs] == written
     assert print_script(funcs[0].clone()) == written[0]
     assert structural_equal(*funcs)
+
+
+def test_outputs_are_printed_in_order_of_definition() -> None:
+    """As in TVM, whatever order a program lists them in: the text is the same after it is read."""
+    source = """
+@R.function
+def main(x: R.Tensor((4,), "float32")):
+    with R.dataflow():
+        first = R.exp(x)
+        second = R.tanh(first)
+        third = R.abs(x)
+        R.output(third, first, second)
+    return R.add(third, R.add(second, first))
+"""
+    text = print_script(parse_source(source))
+    assert "R.output(first, second, third)" in text
+    assert print_script(parse_source(text)) == text
