@@ -10,17 +10,14 @@ to seven, on one, two and three threads. A line of the file is an architecture: 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-import warnings
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from architectures import FirstTensors, _all, _drawn  # pyright: ignore[reportPrivateUsage]
+from architectures import FirstTensors, _all, _drawn, run_all  # pyright: ignore[reportPrivateUsage]
 
 from tirax.driver.build import build
 from tirax.frontend.torch.exported_program import from_exported_program
@@ -84,17 +81,7 @@ def main() -> None:
     parser.add_argument("results", type=Path)
     parser.add_argument("--only", nargs="*", default=list(_all()))
     args = parser.parse_args()
-    known: dict[str, Any] = {}
-    if args.results.exists():
-        known = {e["architecture"]: e for e in map(json.loads, args.results.read_text().splitlines())}
-    with args.results.open("a") as file, warnings.catch_warnings(), suppress(KeyboardInterrupt):
-        warnings.simplefilter("ignore")
-        for name in args.only:
-            if name not in known:
-                known[name] = run(name)
-                file.write(json.dumps(known[name]) + "\n")
-                file.flush()
-                print(json.dumps(known[name]), flush=True)
+    known = run_all(args.results, args.only, run, again=False)
     same = sum(e["status"] == "same" for e in known.values())
     print(f"{same} of {len(known)} architectures have the same bits in all batches and on all numbers of threads")
 

@@ -364,6 +364,22 @@ def _distance(values: Sequence[Array], reference: Sequence[Array]) -> float:
     return max(float(np.max(np.abs(v - r), initial=0) / max(np.max(np.abs(r), initial=0), 1e-6)) for v, r in pairs)
 
 
+def run_all(path: Path, names: Sequence[str], run: Callable[[str], dict[str, Any]], again: bool) -> dict[str, Any]:
+    """The lines of a file by architecture, after those that it lacks (or `again` all) were run and added to it."""
+    known: dict[str, Any] = {}
+    if path.exists():
+        known = {e["architecture"]: e for e in map(json.loads, path.read_text().splitlines())}
+    with path.open("a") as file, warnings.catch_warnings(), suppress(KeyboardInterrupt):
+        warnings.simplefilter("ignore")
+        for name in names:
+            if again or name not in known:
+                known[name] = run(name)
+                file.write(json.dumps(known[name]) + "\n")
+                file.flush()
+                print(json.dumps(known[name]), flush=True)
+    return known
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", type=Path)
@@ -371,17 +387,7 @@ def main() -> None:
     parser.add_argument("--onnx", action="store_true", help="through torch.onnx.export")
     parser.add_argument("--again", action="store_true", help="run what the file has already, too")
     args = parser.parse_args()
-    known: dict[str, Any] = {}
-    if args.results.exists():
-        known = {e["architecture"]: e for e in map(json.loads, args.results.read_text().splitlines())}
-    with args.results.open("a") as file, warnings.catch_warnings(), suppress(KeyboardInterrupt):
-        warnings.simplefilter("ignore")
-        for name in args.only:
-            if args.again or name not in known:
-                known[name] = run(name, args.onnx)
-                file.write(json.dumps(known[name]) + "\n")
-                file.flush()
-                print(json.dumps(known[name]))
+    known = run_all(args.results, args.only, lambda name: run(name, args.onnx), args.again)
     agree = sum(e["status"] == "agrees" for e in known.values())
     print(f"{agree} of {len(_all())} architectures import and agree; {len(known)} were run")
 
