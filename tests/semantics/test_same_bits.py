@@ -129,6 +129,10 @@ ATTENTION: dict[str, tuple[int, int, str, str]] = {
     "float64": (700, 64, "", D),
     "a causal mask": (QUERIES, 64, ', causal_mask="TopLeft"', F),
     "heads of 80 elements": (600, 80, "", F),
+    "exactly two tiles of keys": (1024, 64, "", F),
+    "a window of keys": (QUERIES, 64, ', causal_mask="TopLeft", window_size=50', F),
+    "fewer keys than a vector": (3, 64, "", F),
+    "more keys than queries, masked": (700, 64, ', causal_mask="TopLeft"', F),
 }
 """Keys, the size of a head, further arguments, and the dtype."""
 
