@@ -2,7 +2,7 @@
 lazily.
 """
 
-from . import builtins, fft, linear_algebra, shape_builtins
+from . import builtins, fft, linear_algebra, shape_builtins, symmetric_systems
 from .cache import ObjectCache, cache_key
 from .devices import Device, cpu, cuda, device, metal, opencl, rocm, vulkan
 from .dtypes import dtype_name, to_dtype
@@ -30,5 +30,6 @@ __all__ = [
     "TupleInfo", "VirtualMachine", "array", "builtins", "cache_key", "convert", "cpu", "cuda", "device", "dtype_name",
     "empty", "fft", "from_dlpack", "get_global_func", "held_memory", "linear_algebra", "list_global_func_names",
     "load_library", "load_module", "manual_seed", "metal", "num_threads", "opencl", "register_func", "release_memory",
-    "remove_global_func", "rocm", "set_held_memory", "set_num_threads", "shape_builtins", "to_dtype", "vulkan",
+    "remove_global_func", "rocm", "set_held_memory", "set_num_threads", "shape_builtins", "symmetric_systems",
+    "to_dtype", "vulkan",
 ]  # fmt: skip

@@ -213,6 +213,20 @@ def eigvalsh(x: Array, upper: int, values: Array) -> None:
     values[...] = _converging(np.linalg.eigvalsh, x, UPLO="U" if upper else "L")
 
 
+@register_func(PREFIX + "eig")
+def eig(x: Array, values: Array, vectors: Array) -> None:
+    """Write the eigenvalues and eigenvectors as pairs (real, imaginary). Raises like `svd`."""
+    for out, part in zip((values, vectors), _converging(np.linalg.eig, x), strict=True):
+        out[..., 0], out[..., 1] = part.real, part.imag
+
+
+@register_func(PREFIX + "geqrf")
+def geqrf(x: Array, out: Array, tau: Array) -> None:
+    """Write R, the Householder vectors below it and their factors."""
+    turned, tau[...] = np.linalg.qr(x, mode="raw")
+    out[...] = turned.swapaxes(-1, -2)
+
+
 _PADE = [64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
          670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1]  # fmt: skip
 """The coefficients of the numerator of the Padé approximant of degree 13; the denominator has alternating signs."""

@@ -50,8 +50,11 @@ def roi_pool(data: Tensor, rois: Tensor, size: Sequence[int], scale: float) -> T
 class Windows(Protocol):
     """The windows of one dimension."""
 
-    def places(self, window: PrimExpr, extent: PrimExpr) -> tuple[PrimExpr, PrimExpr, int]:
-        """Return the first position of a window that is inside, how many are, and the distance between them."""
+    def places(self, window: PrimExpr, extent: PrimExpr, outer: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr, int]:
+        """Return the first position of a window that is inside, how many are, and the distance between them.
+
+        `outer` are the indices of the dimensions that have no windows.
+        """
         ...
 
 
@@ -64,7 +67,7 @@ class Sliding:
     pad: int
     gap: int
 
-    def places(self, window: PrimExpr, extent: PrimExpr) -> tuple[PrimExpr, PrimExpr, int]:
+    def places(self, window: PrimExpr, extent: PrimExpr, outer: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr, int]:
         begin = window * self.step - self.pad
         low, high = (tx.maximum((n - begin + (self.gap - 1)) // self.gap, tx.const(0, i64)) for n in (0, extent))
         return begin + low * self.gap, tx.minimum(high, tx.const(self.size, i64)) - low, self.gap
@@ -76,16 +79,39 @@ class Parts:
 
     count: SymExpr
 
-    def places(self, window: PrimExpr, extent: PrimExpr) -> tuple[PrimExpr, PrimExpr, int]:
+    def places(self, window: PrimExpr, extent: PrimExpr, outer: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr, int]:
         count = from_sym(self.count)
         begin = window * extent // count
         return begin, ((window + 1) * extent + (count - 1)) // count - begin, 1
 
 
-def greatest_of_windows(data: Tensor, windows: Sequence[Windows], counts: Sequence[SymExpr]) -> tuple[Tensor, Tensor]:
+@dataclass(frozen=True)
+class Chosen:
+    """Windows of `size` positions whose first ones a tensor has, for each index of the outer dimensions."""
+
+    begins: Tensor
+    size: int
+
+    def places(self, window: PrimExpr, extent: PrimExpr, outer: Sequence[PrimExpr]) -> tuple[PrimExpr, PrimExpr, int]:
+        return self.begins(*outer, window), tx.const(self.size, i64), 1
+
+
+def greatest_of_chosen_windows(data: Tensor, begins: Sequence[Tensor], sizes: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """Return what `greatest_of_windows` does for windows that begin at `begins`, one for each of the last dimensions.
+
+    Each is (…, windows) in int64, with the outer dimensions of data.
+    """
+    windows = [Chosen(b, n) for b, n in zip(begins, sizes, strict=True)]
+    return greatest_of_windows(data, windows, [b.dims[-1] for b in begins], begins)
+
+
+def greatest_of_windows(
+    data: Tensor, windows: Sequence[Windows], counts: Sequence[SymExpr], read: Sequence[Tensor] = ()
+) -> tuple[Tensor, Tensor]:
     """Return the greatest element of each window of the last dimensions, and its position in all of them, flattened.
 
-    `counts` are the numbers of windows. The first of equal elements counts, NaN is greater than all others.
+    `counts` are the numbers of windows, `read` what windows read. The first of equal elements counts, NaN is greater
+    than all others.
     """
     first = len(data.dims) - len(windows)
     extents = _extents(data, first)
@@ -98,7 +124,7 @@ def greatest_of_windows(data: Tensor, windows: Sequence[Windows], counts: Sequen
 
     def body(b: Statements, values: Tensor, positions: Tensor) -> None:
         with b.loops("o", values.dims, parallel=True) as at:
-            places = _places(b, windows, at[first:], extents)
+            places = _places(b, windows, at, extents)
             begin = [
                 tx.minimum(p, n - 1) for (p, _, _), n in zip(places, extents, strict=True)
             ]  # of empty windows, too
@@ -117,7 +143,7 @@ def greatest_of_windows(data: Tensor, windows: Sequence[Windows], counts: Sequen
 
     dims = [*data.dims[:first], *counts]
     specs = [("greatest", dims, data.type), ("positions", dims, i64)]
-    values, positions = filled(specs, [data], body, "greatest_of_windows")
+    values, positions = filled(specs, [data, *read], body, "greatest_of_windows")
     return values, positions
 
 
@@ -128,7 +154,7 @@ def means_of_windows(data: Tensor, windows: Sequence[Windows], counts: Sequence[
 
     def body(b: Statements, out: Tensor) -> None:
         with b.loops("o", out.dims, parallel=True) as at:
-            places = _places(b, windows, at[first:], extents)
+            places = _places(b, windows, at, extents)
             total = b.cell("total", wide, 0.0)
             with _each(b, places) as index:
                 total.set(total.value + data(*at[:first], *index).astype(wide))
@@ -151,7 +177,8 @@ def _extents(data: Tensor, first: int) -> list[PrimExpr]:
 def _places(
     b: Statements, windows: Sequence[Windows], at: Sequence[PrimExpr], extents: Sequence[PrimExpr]
 ) -> list[_Place]:
-    rows = (w.places(i.astype(i64), n) for w, i, n in zip(windows, at, extents, strict=True))
+    outer, inner = at[: len(at) - len(windows)], at[len(at) - len(windows) :]
+    rows = (w.places(i.astype(i64), n, outer) for w, i, n in zip(windows, inner, extents, strict=True))
     return [(b.let(f"begin{k}", p), b.let(f"count{k}", n), gap) for k, (p, n, gap) in enumerate(rows)]
 
 

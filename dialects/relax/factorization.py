@@ -89,6 +89,13 @@ class LU(MatrixOperator):
         return [((m, n), None), ((minimum(m, n),), i32), ((), i32)]
 
 
+def _require_pivots(op: Operator) -> None:
+    """Raise `DTypeError` unless the operand `pivots` is of int32."""
+    pivots = integer_tensor(op, "pivots")
+    if pivots.element not in (None, i32):
+        op.fail_dtype("argument pivots must be of int32", "int32", pivots.element)
+
+
 @operator("relax.linalg.pivots_to_order", "x pivots")
 class PivotsToOrder(MatrixOperator):
     """The order of rows that the exchanges of `pivots` give (see `lu`, whose first result is x): P[order[i], i] = 1."""
@@ -97,9 +104,7 @@ class PivotsToOrder(MatrixOperator):
     SQUARE: ClassVar[bool] = False
 
     def infer(self) -> Attribute:
-        pivots = integer_tensor(self, "pivots")
-        if pivots.element not in (None, i32):
-            self.fail_dtype("argument pivots must be of int32", "int32", pivots.element)
+        _require_pivots(self)
         return super().infer()
 
     def parts(self, m: SymExpr, n: SymExpr) -> Sequence[Part]:
@@ -182,6 +187,39 @@ class EigValsH(MatrixOperator):
         return [((n,), None)]
 
 
+@operator("relax.linalg.eig", "x")
+class Eig(MatrixOperator):
+    """The eigenvalues of a matrix in no order, and the eigenvectors as columns: complex numbers.
+
+    Complex numbers are pairs (real, imaginary) in a last dimension.
+    """
+
+    def parts(self, m: SymExpr, n: SymExpr) -> Sequence[Part]:
+        return [((n, Const(2)), None), ((n, n, Const(2)), None)]
+
+
+@operator("relax.linalg.geqrf", "x")
+class GeQRF(MatrixOperator):
+    """R on and above the diagonal, the Householder vectors of Q below it, and their factors, as LAPACK stores them."""
+
+    SQUARE: ClassVar[bool] = False
+
+    def parts(self, m: SymExpr, n: SymExpr) -> Sequence[Part]:
+        return [((m, n), None), ((minimum(m, n),), None)]
+
+
+@operator("relax.linalg.ldl", "x", check=True)
+class LDL(MatrixOperator):
+    """L and D of x = P · L · D · Lᵀ · Pᵀ for a symmetric x, in one matrix, the pivots, and `info`.
+
+    D has blocks of one or two rows. Pivots are those of LAPACK, from 1: two equal negative ones stand for a block of
+    two rows. Only the lower triangle of x is read, and written: the rest of the result is 0.
+    """
+
+    def parts(self, m: SymExpr, n: SymExpr) -> Sequence[Part]:
+        return [((m, n), None), ((n,), i32), ((), i32)]
+
+
 @operator("relax.linalg.matrix_exp", "x")
 class MatrixExp(MatrixOperator):
     """The matrix exponential."""
@@ -225,4 +263,15 @@ class SolveTriangular(_Solve):
     """
 
     def infer(self) -> Attribute:
+        return self.solution()[0]
+
+
+@operator("relax.linalg.ldl_solve", "x pivots b")
+class LDLSolve(_Solve):
+    """The solution of A · result = b by the factors and pivots of `ldl`. A zero in D gives infinities or NaN."""
+
+    DOMAINS: ClassVar[Mapping[str, Domain]] = {"x": REALS, "b": REALS}
+
+    def infer(self) -> Attribute:
+        _require_pivots(self)
         return self.solution()[0]

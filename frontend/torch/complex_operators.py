@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...diagnostics import UnsupportedError
-from ...handles.relax.expr import Expr, ShapeExpr, const
+from ...handles.relax.expr import Expr, ShapeExpr, TupleGetItem, const
 from ..importing.relax_operators import R
 from .arguments import mapped
 from .emitter import Emitter, Extent, cast_to, dtype_of, is_float, shape_of
@@ -34,7 +34,18 @@ PARTWISE = frozenset(_PARTWISE.split())
 """Operators that move or add elements: the same for the real and for the imaginary parts."""
 
 ALWAYS_COMPLEX = frozenset(
-    ("complex", "polar", "view_as_complex", "view_as_real", "_conj", "_fft_c2c", "_fft_r2c", "_fft_c2r")
+    (
+        "complex",
+        "polar",
+        "view_as_complex",
+        "view_as_real",
+        "_conj",
+        "_fft_c2c",
+        "_fft_r2c",
+        "_fft_c2r",
+        "linalg_eig",
+        "linalg_eigvals",
+    )
 )
 """Operators that take or return complex tensors in every program."""
 
@@ -254,7 +265,7 @@ def converted(e: Emitter, x: Any, *rest: Any, dtype: str | None = None, **_: Any
     """Return numbers of another dtype; real ones of complex numbers are their real parts."""
     value: Any = e.node.meta.get("val")
     if value.is_complex():
-        return _result(e, *_operands(e, x)[0])
+        return _result(e, *_operand(e, x, str(value.dtype.to_real()).removeprefix("torch.")))
     return cast_to(x.split(e.emit)[0], str(value.dtype).removeprefix("torch."))
 
 
@@ -515,6 +526,21 @@ def vector_norm(e: Emitter, x: Pairs, *args: Any, **kwargs: Any) -> Any:
     convert = lookup("linalg_vector_norm")
     assert convert is not None
     return convert(e, absolute(e, x), *args, **kwargs)
+
+
+@row("linalg_eig")
+def eig(e: Emitter, x: Any) -> list[Pairs]:
+    """Return the eigenvalues and eigenvectors of a real matrix."""
+    if isinstance(x, Pairs):
+        raise UnsupportedError("eigenvalues of complex matrices")
+    both = e.emit(R.linalg.eig(x))
+    return [Pairs(whole=e.emit(TupleGetItem(both, i))) for i in (0, 1)]
+
+
+@row("linalg_eigvals")
+def eigvals(e: Emitter, x: Any) -> Pairs:
+    """Return the eigenvalues of a real matrix."""
+    return eig(e, x)[0]
 
 
 # Fourier transforms.

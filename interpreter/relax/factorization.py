@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...runtime import linear_algebra
+from ...runtime import linear_algebra, symmetric_systems
 
 Array = Any
 
@@ -58,6 +58,29 @@ def _substituted(x: Array, b: Array, upper: bool) -> Array:
     return out[..., ::-1, :] if upper else out
 
 
+def _eig(_op: Any, x: Array) -> tuple[Array, Array]:
+    values, vectors = np.linalg.eig(*_wide((x,)))
+    return np.stack([values.real, values.imag], -1), np.stack([vectors.real, vectors.imag], -1)
+
+
+def _geqrf(_op: Any, x: Array) -> tuple[Array, Array]:
+    turned, tau = np.linalg.qr(*_wide((x,)), mode="raw")
+    return turned.swapaxes(-1, -2), tau
+
+
+def _ldl(op: Any, x: Array) -> tuple[Array, Array, Array]:
+    out, pivots, info = np.zeros_like(x), np.zeros(x.shape[:-1], np.int32), np.zeros(x.shape[:-2], np.int32)
+    symmetric_systems.ldl(x, op.attr("check"), out, pivots, info)  # in its dtype, as in `_lu`
+    return out, pivots, info
+
+
+def _ldl_solve(_op: Any, x: Array, pivots: Array, b: Array) -> Array:
+    x, b = _wide((x, b))
+    out = np.zeros((*np.broadcast_shapes(x.shape[:-2], b.shape[:-2]), *b.shape[-2:]))
+    symmetric_systems.ldl_solve(x, pivots, b, out)
+    return out
+
+
 def _matrix_exp(_op: Any, x: Array) -> Array:
     out = np.zeros(x.shape)
     linear_algebra.matrix_exp(x, out)
@@ -95,6 +118,10 @@ FACTORIZATIONS: dict[str, Callable[..., Any]] = {
     "linalg.svdvals": _svd(False),
     "linalg.eigh": lambda op, x: tuple(np.linalg.eigh(*_wide((x,)), UPLO=_side(op))),
     "linalg.eigvalsh": lambda op, x: np.linalg.eigvalsh(*_wide((x,)), UPLO=_side(op)),
+    "linalg.eig": _eig,
+    "linalg.geqrf": _geqrf,
+    "linalg.ldl": _ldl,
+    "linalg.ldl_solve": _ldl_solve,
     "linalg.matrix_exp": _matrix_exp,
 }
 """Operators by name, without the prefix `relax.`."""

@@ -56,8 +56,9 @@ _ROWS = {
         nn.prelu nn.softmax nn.softplus
         assert_op hint_on_device print shape_of shape_to_tensor tensor_to_shape to_vdevice
         fft.fft fft.irfft fft.rfft
-        linalg.cholesky linalg.det linalg.eigh linalg.eigvalsh linalg.inv linalg.lu linalg.matrix_exp
-        linalg.pivots_to_order linalg.qr linalg.slogdet linalg.solve linalg.solve_triangular linalg.svd linalg.svdvals
+        linalg.cholesky linalg.det linalg.eig linalg.eigh linalg.eigvalsh linalg.geqrf linalg.inv linalg.ldl
+        linalg.ldl_solve linalg.lu linalg.matrix_exp linalg.pivots_to_order
+        linalg.qr linalg.slogdet linalg.solve linalg.solve_triangular linalg.svd linalg.svdvals
         builtin.alloc_tensor builtin.stop_lift_params vm.alloc_storage vm.alloc_tensor vm.call_tir_dyn vm.kill_object
         memory.alloc_storage memory.alloc_tensor memory.ensure_zero_offset memory.kill_storage memory.kill_tensor
         memory.view

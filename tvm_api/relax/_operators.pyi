@@ -91,14 +91,26 @@ class linalg:
     def det(x: Any) -> Call:
         """The determinant."""
     @staticmethod
+    def eig(x: Any) -> Call:
+        """The eigenvalues of a matrix in no order, and the eigenvectors as columns: complex numbers."""
+    @staticmethod
     def eigh(x: Any, upper: Any = False) -> Call:
         """The eigenvalues of a symmetric matrix in ascending order, and the eigenvectors as columns."""
     @staticmethod
     def eigvalsh(x: Any, upper: Any = False) -> Call:
         """The eigenvalues of a symmetric matrix in ascending order; only the lower (upper) triangle is read."""
     @staticmethod
+    def geqrf(x: Any) -> Call:
+        """R on and above the diagonal, the Householder vectors of Q below it, and their factors, as LAPACK stores them."""
+    @staticmethod
     def inv(x: Any, check: Any = True) -> Call:
         """The inverse, and `info`. Without `check`, a singular matrix gives NaN."""
+    @staticmethod
+    def ldl(x: Any, check: Any = True) -> Call:
+        """L and D of x = P · L · D · Lᵀ · Pᵀ for a symmetric x, in one matrix, the pivots, and `info`."""
+    @staticmethod
+    def ldl_solve(x: Any, pivots: Any, b: Any) -> Call:
+        """The solution of A · result = b by the factors and pivots of `ldl`. A zero in D gives infinities or NaN."""
     @staticmethod
     def lu(x: Any) -> Call:
         """P · L · U with partial pivoting: L (its diagonal of ones left out) below U, the pivots, and `info`."""

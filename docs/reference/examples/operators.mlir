@@ -1110,6 +1110,10 @@ relax.func @matrices(%x: !relax.tensor<[b, n, n], f64>, %y: !relax.tensor<[b, n,
   %e = relax.linalg.eigh %x : tuple<!relax.tensor<[b, n], f64>, !relax.tensor<[b, n, n], f64>>
   %w = relax.linalg.eigvalsh %x : !relax.tensor<[b, n], f64>
   %m = relax.linalg.matrix_exp %x : !relax.tensor<[b, n, n], f64>
+  %a = relax.linalg.eig %x : tuple<!relax.tensor<[b, n, 2], f64>, !relax.tensor<[b, n, n, 2], f64>>
+  %h = relax.linalg.geqrf %y : tuple<!relax.tensor<[b, n, k], f64>, !relax.tensor<[b, min(n, k)], f64>>
+  %j = relax.linalg.ldl %x {check = false} : tuple<!relax.tensor<[b, n, n], f64>, !relax.tensor<[b, n], i32>, !relax.tensor<[b], i32>>
+  %z = relax.linalg.ldl_solve %f, %p, %y : !relax.tensor<[b, n, k], f64>
   %t = relax.linalg.solve_triangular %x, %y {upper = true} : !relax.tensor<[b, n, k], f64>
   relax.return %t : !relax.tensor<[b, n, k], f64>
 }

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
+from collections.abc import Sequence
 from typing import Any
 
 from ....diagnostics import UnsupportedError
-from ....dialects.sym.expr import SymExpr
+from ....dialects.sym.expr import SymExpr, as_expr
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, TupleGetItem, const
 from ....handles.struct_info import ShapeStructInfo, TensorStructInfo
 from ...importing.relax_operators import R
-from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, is_float, rank_of, shape_of
+from ..emitter import Emitter, Extent, axis_of, cast_to, count_of, dtype_of, is_float, plain, rank_of, shape_of
 from ..promotion import in_single
 from ..table import row
+from .creation import linspace
 from .scan import cummax
 
 
@@ -91,6 +94,110 @@ def histc(e: Emitter, x: Expr, bins: int = 100, min: float = 0, max: float = 0) 
     counted = e.emit(R.astype(inside, dtype="int64"))
     totals = _totals(e, e.emit(R.minimum(place, const(bins - 1, "int64"))), counted, bins)
     return cast_to(totals, dtype)
+
+
+@row("histogram.bin_ct")
+def histogram(
+    e: Emitter, x: Expr, bins: int = 100, *, range: Sequence[float] | None = None, weight: Expr | None = None,
+    density: bool = False,
+) -> list[Expr]:  # fmt: skip
+    """Return the number, or the weights, of the elements between neighbours of `bins` + 1 edges, and the edges.
+
+    They divide `range`, or what lies between the extrema, evenly. The last one belongs to the last interval.
+    """
+    columns = [_flat(e, x)]
+    edges = _even_edges(e, columns, [bins], range)
+    return [_between(e, columns, edges, weight, density), *edges]
+
+
+@row("histogram.bins_tensor")
+def histogram_of_edges(
+    e: Emitter, x: Expr, bins: Expr, *, weight: Expr | None = None, density: bool = False
+) -> list[Expr]:
+    """Return the number, or the weights, of the elements between edges, and the edges."""
+    return [_between(e, [_flat(e, x)], [bins], weight, density), bins]
+
+
+@row("_histogramdd_bin_edges")
+def even_edges(
+    e: Emitter, x: Expr, bins: Sequence[int], *, range: Sequence[float] | None = None, weight: Expr | None = None,
+    density: bool = False,
+) -> list[Expr]:  # fmt: skip
+    """Return the edges of histograms of points for each of their coordinates."""
+    return _even_edges(e, _columns(e, x), bins, range)
+
+
+@row("_histogramdd_from_bin_cts")
+def histogram_of_points(
+    e: Emitter, x: Expr, bins: Sequence[int], *, range: Sequence[float] | None = None, weight: Expr | None = None,
+    density: bool = False,
+) -> Expr:  # fmt: skip
+    """Return the number, or the weights, of points between edges that divide ranges evenly."""
+    columns = _columns(e, x)
+    return _between(e, columns, _even_edges(e, columns, bins, range), weight, density)
+
+
+@row("_histogramdd_from_bin_tensors")
+def histogram_of_points_between(
+    e: Emitter, x: Expr, bins: Sequence[Expr], *, weight: Expr | None = None, density: bool = False
+) -> Expr:
+    """Return the number, or the weights, of points between edges."""
+    return _between(e, _columns(e, x), bins, weight, density)
+
+
+def _columns(e: Emitter, x: Expr) -> list[Expr]:
+    """Return the coordinates of points, the last dimension of x, each as a vector."""
+    *outer, count = shape_of(x)
+    if not isinstance(count, int):
+        raise UnsupportedError("histograms of points with a symbolic number of coordinates", found=count)
+    points = e.emit(R.reshape(x, ShapeExpr([count_of(outer), count])))
+    return [e.emit(R.take(points, const(i, "int64"), axis=1)) for i in builtins.range(count)]
+
+
+def _even_edges(e: Emitter, columns: Sequence[Expr], bins: Sequence[int], outer: Sequence[float] | None) -> list[Expr]:
+    """Return `bins` + 1 edges for each vector, from a bound of `outer` to the next, or between the extrema."""
+    result: list[Expr] = []
+    for i, (column, count) in enumerate(zip(columns, bins, strict=True)):
+        dtype = dtype_of(column)
+        if outer is None and count_of(shape_of(column)) != 0:
+            low, high = e.emit(R.min(column)), e.emit(R.max(column))
+        else:  # of no elements the range is from 0 to 1
+            low, high = (e.emit(const(v, dtype)) for v in (outer[2 * i : 2 * i + 2] if outer else (0.0, 1.0)))
+        half = e.emit(R.where(R.equal(low, high), const(0.5, dtype), const(0.0, dtype)))
+        result.append(linspace(e, R.subtract(low, half), R.add(high, half), count + 1, dtype))
+    return result
+
+
+def _between(e: Emitter, columns: Sequence[Expr], edges: Sequence[Expr], weight: Expr | None, density: bool) -> Expr:
+    """Return how many points, or what weights, are in each box between edges; divided by all and by its volume."""
+    dtype, place, inside = dtype_of(columns[0]), None, None
+    counts = [plain(as_expr(shape_of(bounds)[0]) - 1) for bounds in edges]
+    for column, bounds, count in zip(columns, edges, counts, strict=True):
+        last = e.emit(e.tensor(count, "int64"))
+        low, high = (e.emit(R.take(bounds, i, axis=0)) for i in (const(0, "int64"), last))
+        within = R.logical_and(R.greater_equal(column, low), R.less_equal(column, high))
+        inside = e.emit(within if inside is None else R.logical_and(inside, within))
+        after = e.emit(R.bucketize(column, bounds, out_int32=False, right=True))
+        own = e.emit(R.subtract(R.minimum(after, last), const(1, "int64")))
+        place = own if place is None else e.emit(R.add(R.multiply(place, last), own))
+    assert place is not None and inside is not None
+    added = const(1, dtype) if weight is None else e.bound(cast_to(_flat(e, weight), dtype))
+    added = e.emit(R.where(inside, added, const(0, dtype)))
+    place = e.emit(R.where(inside, place, const(0, "int64")))
+    result = e.emit(R.reshape(_totals(e, place, added, count_of(counts)), ShapeExpr(counts)))
+    return _per_volume(e, result, edges) if density else result
+
+
+def _per_volume(e: Emitter, counts: Expr, edges: Sequence[Expr]) -> Expr:
+    result = e.emit(R.divide(counts, R.sum(counts)))
+    for axis, bounds in enumerate(edges):
+        count = shape_of(counts)[axis]
+        ends = (
+            R.strided_slice(bounds, axes=[0], begin=[i], end=[as_expr(count) + i], assume_inbound=True) for i in (1, 0)
+        )
+        shape = ShapeExpr([count if i == axis else 1 for i in range(len(edges))])
+        result = e.emit(R.divide(result, R.reshape(e.emit(R.subtract(*ends)), shape)))
+    return result
 
 
 @row("_unique2", "_unique")

@@ -14,6 +14,7 @@ from ....dialects.sym.operators import maximum, minimum
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, TupleGetItem
 from ...importing.relax_operators import R
 from ..emitter import Emitter, cast_to, count_of, dtype_of, plain, rank_of, shape_of
+from ..promotion import in_single
 from ..table import row
 from .elementwise import number
 
@@ -217,6 +218,30 @@ def lu_solve(e: Emitter, x: Expr, pivots: Expr, B: Expr, *, left: bool = True, a
     return R.linalg.solve_triangular(x, first, upper=True)
 
 
+# P · L · D · Lᵀ · Pᵀ.
+
+
+@row("linalg_ldl_factor")
+def ldl_factor(e: Emitter, x: Expr, *, hermitian: bool = False) -> list[Expr]:
+    """Return L and D of a symmetric matrix, and the pivots; a zero pivot is an error of the run."""
+    return _fields(e, R.linalg.ldl(x), 2)
+
+
+@row("linalg_ldl_factor_ex")
+def ldl_factor_ex(e: Emitter, x: Expr, *, hermitian: bool = False, check_errors: bool = False) -> list[Expr]:
+    """Return L and D of a symmetric matrix, the pivots, and the position of a zero pivot."""
+    return _fields(e, R.linalg.ldl(x, check=check_errors), 3)
+
+
+@row("linalg_ldl_solve")
+def ldl_solve(e: Emitter, x: Expr, pivots: Expr, B: Expr, *, hermitian: bool = False) -> Expr:
+    """Solve A · result = B by the factors of `ldl_factor`."""
+    return R.linalg.ldl_solve(x, cast_to(pivots, "int32"), B)
+
+
+# Determinants.
+
+
 @row("linalg_det", "det")
 def det(e: Emitter, x: Expr) -> Expr:
     """Return the determinant."""
@@ -263,6 +288,12 @@ def qr(e: Emitter, x: Expr, mode: str = "reduced") -> list[Expr]:
 def qr_some(e: Emitter, x: Expr, some: bool = True) -> list[Expr]:
     """Return Q and R; Q is square unless `some`."""
     return qr(e, x, "reduced" if some else "complete")
+
+
+@row("geqrf")
+def geqrf(e: Emitter, x: Expr) -> list[Expr]:
+    """Return R, the Householder vectors of Q below it, and their factors."""
+    return _fields(e, R.linalg.geqrf(x), 2)
 
 
 @row("linalg_householder_product", "orgqr")
@@ -380,6 +411,7 @@ def _tolerance(e: Emitter, sizes: Expr, rtol: Expr | None, atol: Expr | None, de
 
 
 @row("linalg_matrix_exp", "matrix_exp")
+@in_single
 def matrix_exp(e: Emitter, x: Expr) -> Expr:
     """Return the matrix exponential."""
     return R.linalg.matrix_exp(x)

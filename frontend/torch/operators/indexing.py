@@ -247,6 +247,22 @@ def as_strided(
     return R.take(flat, places, axis=0)
 
 
+@row("resize")
+def resize(e: Emitter, x: Expr, size: Sequence[Extent]) -> Expr:
+    """Return the first elements of a row-major tensor in another shape."""
+    before, after = count_of(shape_of(x)), count_of(size)
+    if not e.is_row_major(0) and list(size) != shape_of(x):
+        raise UnsupportedError("a tensor that is not row major is resized")
+    if before == after:
+        return R.reshape(x, ShapeExpr(size))
+    if not isinstance(before, int) or not isinstance(after, int) or before < after:
+        raise UnsupportedError(
+            "a tensor is resized to more elements, which hold anything", found=f"{after} of {before}"
+        )
+    flat = e.emit(R.reshape(x, ShapeExpr([before])))
+    return R.reshape(e.emit(R.strided_slice(flat, axes=[0], begin=[0], end=[after])), ShapeExpr(size))
+
+
 def strided_places(e: Emitter, size: Sequence[Extent], stride: Sequence[Extent], offset: Extent | None) -> Expr:
     """Return the places of a strided view in the node's first argument, which is row-major."""
     if not e.is_row_major(0):

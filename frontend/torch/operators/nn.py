@@ -11,6 +11,7 @@ from ..emitter import Emitter, cast_to, dtype_of, is_float, rank_of, shape_of
 from ..promotion import float_dtype, in_single
 from ..table import row
 from .elementwise import number, scaled
+from .linear_algebra import linear
 
 # Activations.
 
@@ -175,6 +176,39 @@ def cross_entropy_loss(
         raise UnsupportedError("cross entropy with probabilities or smoothed labels")
     return nll_loss(e, e.emit(R.nn.log_softmax(x, axis=1 if rank_of(x) > 2 else -1)), target, weight, reduction,
                     ignore_index)  # fmt: skip
+
+
+@row("torch_nn::_linear_cross_entropy_batch_chunked")
+def linear_cross_entropy(
+    e: Emitter, x: Expr, linear_weight: Expr, target: Expr, linear_bias: Expr | None, weight: Expr | None,
+    reduction: str, ignore_index: Any, label_smoothing: float, batch_chunk_size: Any, acc_policy: str,
+    acc_dtype: str, *_flags: bool,
+) -> list[Expr | None]:  # fmt: skip
+    """Return the cross entropy of x · linear_weightᵀ + linear_bias, without its gradients."""
+    if label_smoothing or any(e.is_used(i) for i in (1, 2, 3)):
+        raise UnsupportedError("cross entropy with smoothed labels, or with gradients")
+    how = _REDUCTIONS.index(reduction)
+    return [_of_product(e, x, linear_weight, target, linear_bias, weight, how, ignore_index, acc_dtype), *[None] * 3]
+
+
+@row("torch_nn::_linear_cross_entropy_batch_chunked_no_reduction")
+def linear_cross_entropies(
+    e: Emitter, x: Expr, linear_weight: Expr, target: Expr, linear_bias: Expr | None, weight: Expr | None,
+    ignore_index: Any, batch_chunk_size: Any, acc_policy: str, acc_dtype: str,
+) -> Expr:  # fmt: skip
+    """Return the cross entropy of each row of x · linear_weightᵀ + linear_bias."""
+    return _of_product(e, x, linear_weight, target, linear_bias, weight, 0, ignore_index, acc_dtype)
+
+
+def _of_product(
+    e: Emitter, x: Expr, linear_weight: Expr, target: Expr, linear_bias: Expr | None, weight: Expr | None,
+    reduction: int, ignore_index: Any, wide: str,
+) -> Expr:  # fmt: skip
+    """Return a cross entropy that is computed in the dtype `wide`, and keeps that for float16, as PyTorch does."""
+    parts = [v if v is None else e.bound(cast_to(v, wide)) for v in (x, linear_weight, linear_bias, weight)]
+    logits = e.emit(linear(e, *parts[:3]))
+    loss = e.bound(cross_entropy_loss(e, logits, target, parts[3], reduction, ignore_index))
+    return e.bound(cast_to(loss, wide if dtype_of(x) == "float16" else dtype_of(x)))
 
 
 @row("mse_loss")

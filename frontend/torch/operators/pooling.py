@@ -9,8 +9,15 @@ from typing import Any
 from ....diagnostics import UnsupportedError
 from ....dialects.sym.expr import SymExpr, as_expr, floordiv
 from ....dialects.sym.operators import maximum, minimum
-from ....handles.relax.expr import Expr, TupleGetItem, const
-from ....topi.regions import Parts, Sliding, Windows, greatest_of_windows, means_of_windows
+from ....handles.relax.expr import Expr, ShapeExpr, TupleGetItem, const
+from ....topi.regions import (
+    Parts,
+    Sliding,
+    Windows,
+    greatest_of_chosen_windows,
+    greatest_of_windows,
+    means_of_windows,
+)  # fmt: skip
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, cast_to, dtype_of, is_float, plain, rank_of, shape_of
 from ..promotion import promoted
@@ -141,3 +148,36 @@ def _greatest(e: Emitter, x: Expr, windows: Sequence[Windows], counts: Sequence[
 def adaptive_max_pool(e: Emitter, x: Expr, output_size: Sequence[Extent]) -> list[Any]:
     """Return the maxima of windows that partition each spatial dimension evenly, and their positions."""
     return list(_greatest(e, x, [Parts(as_expr(n)) for n in output_size], output_size))
+
+
+@row("fractional_max_pool2d", "fractional_max_pool3d")
+def fractional_max_pool(
+    e: Emitter, x: Expr, kernel_size: Any, output_size: Sequence[Extent], random_samples: Expr
+) -> list[Expr]:
+    """Return the maxima of windows at distances that samples between 0 and 1 choose, and their positions.
+
+    The samples are (images, channels, dimensions), in 2-D of the columns first (Graham, 2014).
+    """
+    spatial = len(output_size)
+    *outer, _ = shape_of(random_samples)
+    samples = e.emit(R.reshape(random_samples, ShapeExpr([*outer[-(rank_of(x) - spatial) :], spatial])))
+    sizes = each(kernel_size, spatial)
+    rows = zip(shape_of(x)[-spatial:], sizes, output_size, strict=True)
+    own = (1, 0) if spatial == 2 else (0, 1, 2)
+    begins = [_chosen(e, samples, k, *row) for k, row in zip(own, rows, strict=True)]
+    both = e.emit(e.builder.call_te(greatest_of_chosen_windows, x, begins, sizes))
+    return [e.emit(TupleGetItem(both, i)) for i in range(2)]
+
+
+def _chosen(e: Emitter, samples: Expr, k: int, extent: Extent, size: int, count: Extent) -> Expr:
+    """Return where `count` windows of a dimension begin by its sample, the k-th: rounded as PyTorch does."""
+    dtype, last = dtype_of(samples), rank_of(samples) - 1
+    sample = e.emit(R.strided_slice(samples, axes=[last], begin=[k], end=[k + 1]))
+    room = as_expr(extent) - size
+    gap = e.emit(R.divide(e.tensor(plain(room), dtype), e.tensor(plain(as_expr(count) - 1), dtype)))
+    place = e.emit(e.counted(count))
+    begins, before = (
+        e.emit(R.astype(R.multiply(v, gap), dtype="int64")) for v in (R.add(cast_to(place, dtype), sample), sample)
+    )
+    is_last = R.equal(place, e.tensor(plain(as_expr(count) - 1), "int64"))
+    return e.emit(R.where(is_last, e.tensor(plain(room), "int64"), R.subtract(begins, before)))

@@ -54,8 +54,10 @@ RANDOM = (
 )
 """What draws random numbers, by a part of its name: shapes and dtypes are compared."""
 _DRAWS_NOTHING = ("logspace_random",)
-_TIES = ("kthvalue", "sort", "topk", "msort", "mode", "median", "nanmedian")
-"""Operators whose second result is the positions of values: PyTorch leaves open which of equal ones it takes."""
+_TIES = ("kthvalue", "sort", "topk", "msort", "mode", "median", "nanmedian", "linalg_eig")
+"""Operators whose second result is the positions of values, of which PyTorch leaves open which of equal ones it takes,
+or vectors whose signs are free.
+"""
 _UNDEFINED = "empty"
 """A part of the names of operators whose result holds anything: its shape and dtype are compared."""
 NATIVE, DECOMPOSED, FALLBACK = "native", "decomposed", "fallback"
@@ -251,7 +253,7 @@ def _is_nearer(sample: Sample, i: int, output: Any, reference: Any) -> bool:
     except Exception:  # noqa: BLE001 (a sample with a dtype among its arguments)
         return False
     ours, theirs = (np.abs(v.astype("float64") - exact).max() for v in (output, reference.double().numpy()))
-    return bool(ours <= theirs)
+    return bool(ours <= theirs) or bool(np.isfinite(ours) and np.isnan(theirs))
 
 
 def is_undetermined(operator: str) -> bool:

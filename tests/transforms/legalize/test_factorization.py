@@ -25,6 +25,19 @@ def lu(x: Any) -> Any:
     return np.tril(lower, -1) + np.triu(upper)
 
 
+def ldl(x: Any) -> Any:
+    """L below D, the pivots and the status of matrices whose diagonals are large, so that no row is exchanged."""
+    root = L.cholesky(x)
+    diagonal = np.diagonal(root, axis1=1, axis2=2)
+    lower = np.tril(root / diagonal[:, None, :], -1) + diagonal[:, None, :] ** 2 * np.eye(x.shape[1])
+    return lower, np.broadcast_to(np.arange(x.shape[1]) + 1, x.shape[:2]), 0
+
+
+def raw(x: Any) -> Any:
+    turned, tau = L.qr(x, mode="raw")
+    return turned.swapaxes(1, 2), tau
+
+
 L: Any = np.linalg
 CASES: dict[str, Callable[..., Any]] = {
     "cholesky(x)": lambda x, b: (L.cholesky(x), 0),
@@ -38,6 +51,8 @@ CASES: dict[str, Callable[..., Any]] = {
         np.broadcast_to(np.arange(x.shape[1]) + 1, x.shape[:2]),
         0,
     ),
+    "ldl(x)": lambda x, b: ldl(x),
+    "geqrf(b)": lambda x, b: raw(b),
     "det(x)": lambda x, b: L.det(x),
     "slogdet(x)": lambda x, b: L.slogdet(x),
     'qr(b, mode="r")': lambda x, b: L.qr(b, mode="r"),

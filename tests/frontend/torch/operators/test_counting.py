@@ -87,6 +87,29 @@ def test_histc_between_its_extrema() -> None:
     agree(exported(lambda x: torch.histc(x, 5), [torch.randn(31)]), [torch.randn(31)], [torch.ones(31)])
 
 
+HISTOGRAMS: dict[str, Any] = {
+    "count": lambda x, w: torch.histogram(x, 4),
+    "a range": lambda x, w: torch.histogram(x, 5, range=(-1.0, 2.0), weight=w),
+    "a range of one number": lambda x, w: torch.histogram(x.round(), 3, range=(1.0, 1.0)),
+    "density": lambda x, w: torch.histogram(x, 6, weight=w, density=True),
+    "edges": lambda x, w: torch.histogram(x, w[0].sort().values, density=True),
+    "edges in no order": lambda x, w: torch.histogram(x, x.new_tensor([-1.0, 0.5, -0.5, 0.0, 1.0]), weight=w),
+    "one number": lambda x, w: torch.histogram(torch.zeros_like(x), 3),
+    "no number": lambda x, w: torch.histogram(x[:0], 3),
+    "points": lambda x, w: torch.histogramdd(x.reshape(-1, 2), [3, 4], weight=w.reshape(-1, 2)[:, 0]),
+    "points in a range": lambda x, w: torch.histogramdd(x.reshape(-1, 2), 3, range=[-1.0, 1.0, 0.0, 2.0], density=True),
+    "points between edges": lambda x, w: torch.histogramdd(x.reshape(-1, 2), [w[0].sort().values, w[1].sort().values]),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", HISTOGRAMS)
+def test_histograms(name: str, dtype: Any) -> None:
+    torch.manual_seed(0)
+    inputs = [[torch.randn(4, 6, dtype=dtype), torch.rand(4, 6, dtype=dtype) * 2] for _ in range(3)]
+    agree(exported(HISTOGRAMS[name], inputs[0]), *inputs)
+
+
 DEPENDENT: dict[str, tuple[Any, list[list[Any]]]] = {
     "repeat_interleave": (
         lambda x, r: x.repeat_interleave(r, 0),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -117,6 +118,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "norm": (L.norm, (A,)),
     "cond": (L.cond, (A,)),
     "multi_dot": (lambda a, b: L.multi_dot([a, a, b]), (A[0], B[0])),
+    "reflections": (torch.geqrf, (TALL,)),
+    "reflections of wide matrices": (torch.geqrf, (WIDE,)),
     "tensorinv": (lambda x: L.tensorinv(x, 1), (general(6, 2, 3),)),
     "product of reflections": (L.householder_product, (TALL, general(2, 3))),
     "product of fewer reflections": (L.householder_product, (A, general(2, 3))),
@@ -192,3 +195,51 @@ def test_a_symbolic_batch_and_size() -> None:
     )
     x, b = general(3, 7, 7).float(), general(3, 7, 3).float()
     close("solved", f(x, b), solved(x, b))
+
+
+def symmetric(*shape: int, dtype: Any = torch.float64) -> Any:
+    """Matrices whose pivots are blocks of one and of two rows, exchanged with others."""
+    a = general(*shape, dtype=dtype)
+    return (a + a.mT) * (1 - torch.eye(shape[-1], dtype=dtype))
+
+
+def test_symmetric_factors_and_solutions() -> None:
+    def both(x: Any, b: Any) -> Any:
+        ld, pivots = L.ldl_factor(x)
+        return (*L.ldl_factor_ex(x), ld, pivots, L.ldl_solve(ld, pivots, b))
+
+    batch, size = torch.export.Dim("batch"), torch.export.Dim("size")
+    shapes = ({0: batch, 1: size, 2: size}, {1: size})
+    args = [(symmetric(k, n, n), general(1, n, 3)) for k, n in ((2, 5), (3, 12))]
+    f = tirax.compile(Model(both), args[0], dynamic_shapes=(shapes,), fallback="error")
+    for x, b in args:
+        *found, solved = f(x, b)
+        *wanted, _ = both(x, b)
+        close("factors", found, wanted)
+        assert (found[1] < 0).any() and (found[1] > 0).any()
+        torch.testing.assert_close(x @ solved, b.expand(len(x), -1, -1))
+
+
+def test_symmetric_matrices_without_factors() -> None:
+    x = torch.zeros(2, 3, 3)
+    found = compiled(lambda x: L.ldl_factor_ex(x), x)(x)
+    close("zeros", found, L.ldl_factor_ex(x))
+    with pytest.raises(AssertionFailedError, match=r"the matrix \(0,\) is not invertible"):
+        compiled(lambda x: L.ldl_factor(x).LD, x)(x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_eigenvalues_of_any_matrix(dtype: Any) -> None:
+    def parts(x: Any) -> Any:
+        values, vectors = L.eig(x)
+        z = torch.complex(x, torch.zeros_like(x)) @ vectors - vectors * values[..., None, :]
+        return torch.view_as_real(values), torch.view_as_real(z), vectors.abs().square().sum(-2), L.eigvals(x).abs()
+
+    x = general(2, 5, 5, dtype=dtype)
+    values, residual, norms, sizes = compiled(parts, x)(x)
+    bound = 1e-4 if dtype == torch.float32 else 1e-11
+    for some, other in zip(torch.view_as_complex(values), L.eigvals(x), strict=True):
+        np.testing.assert_allclose(*(np.sort_complex(v.numpy().round(4)) for v in (some, other)), atol=2e-4)
+    torch.testing.assert_close(residual, torch.zeros_like(residual), atol=bound, rtol=0)
+    torch.testing.assert_close(norms, torch.ones_like(norms), atol=bound, rtol=0)
+    torch.testing.assert_close(sizes, values.square().sum(-1).sqrt())

@@ -143,3 +143,17 @@ def test_what_two_masks_select_together() -> None:
         torch.testing.assert_close([torch.from_dlpack(v) for v in run(x, a, b, numbers)], list(expected))
         outcomes.add("equal")
     assert outcomes == {"refused", "equal"}
+
+
+def test_resizing_keeps_the_first_elements() -> None:
+    def both(x: Any, like: Any) -> Any:
+        return x.clone().resize_as_(like), x.clone().resize_(2, 3)
+
+    inputs = [[torch.randn(3, 4), torch.zeros(5, 2)]]
+    agree(exported(both, inputs[0]), *inputs)
+
+
+def test_resizing_to_more_elements_is_refused() -> None:
+    program = exported(lambda x: x.clone().resize_(4, 4), [torch.randn(3, 4)])
+    with pytest.raises(TiraxError, match="which hold anything"):
+        from_exported_program(program)

@@ -51,3 +51,29 @@ def test_windows_without_elements() -> None:
 
     x = torch.randn(2, 3, 1, 1)
     agree(exported(values, [x]), [x])
+
+
+FRACTIONAL = {
+    "2d": lambda x, r: torch.ops.aten.fractional_max_pool2d(x, [2, 3], [3, 2], r[..., :2]),
+    "2d of one image": lambda x, r: torch.ops.aten.fractional_max_pool2d(x[0], [2, 2], [1, 3], r[:1, :, :2]),
+    "2d with NaN": lambda x, r: torch.ops.aten.fractional_max_pool2d(
+        torch.where(x > 1, torch.nan, x), [3, 2], [4, 4], r[..., :2]
+    ),
+    "3d": lambda x, r: torch.ops.aten.fractional_max_pool3d(
+        torch.stack([x, -x, x * 2, x + 1], 2), [2, 2, 3], [2, 4, 3], r
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("name", FRACTIONAL)
+def test_windows_at_distances_that_samples_choose(name: str, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+
+    def pooled(x, samples):
+        values, positions = FRACTIONAL[name](x.to(dtype), samples.to(dtype))
+        return values.to(torch.float64), positions
+
+    inputs = [[torch.randn(2, 3, n, n + 2), torch.rand(2, 3, 3)] for n in (7, 16)]
+    sizes = {2: torch.export.Dim.AUTO, 3: torch.export.Dim.AUTO}
+    agree(exported(pooled, inputs[0], dynamic_shapes=((sizes, None),)), *inputs)
