@@ -59,8 +59,9 @@ def _substituted(x: Array, b: Array, upper: bool) -> Array:
 
 
 def _eig(_op: Any, x: Array) -> tuple[Array, Array]:
-    values, vectors = np.linalg.eig(*_wide((x,)))
-    return np.stack([values.real, values.imag], -1), np.stack([vectors.real, vectors.imag], -1)
+    values, vectors = np.zeros((*x.shape[:-1], 2)), np.zeros((*x.shape, 2))
+    linear_algebra.eig(np.asarray(x, np.float64), values, vectors)
+    return values, vectors
 
 
 def _geqrf(_op: Any, x: Array) -> tuple[Array, Array]:
