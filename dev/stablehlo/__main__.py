@@ -18,7 +18,7 @@ from ...api import compile as compile_
 from ...diagnostics import TiraxError
 from ...frontend.stablehlo import from_stablehlo
 from .judging import difference
-from .programs import Program, programs_of
+from .programs import Program, parts_of, programs_of
 
 _NAMES = "cholesky convolution dot_general fft reduce reduce_window scatter triangular_solve while"
 ACCUMULATING = frozenset(f"stablehlo.{name}" for name in _NAMES.split())
@@ -35,12 +35,14 @@ class Outcome:
 
 
 def run_file(path: str) -> list[Outcome]:
-    """Run the programs of a file."""
-    try:
-        programs = programs_of(Path(path).read_text(encoding="utf-8"), Path(path).name)
-    except (TiraxError, NotImplementedError, KeyError) as error:
-        return [Outcome(Path(path).name, "refused", _first_line(error))]
-    return [run(p) for p in programs] or [Outcome(Path(path).name, "no results", "the file has no checks")]
+    """Run the programs of a file; a module that is not read counts as one."""
+    name, outcomes = Path(path).name, list[Outcome]()
+    for text in parts_of(Path(path).read_text(encoding="utf-8")):
+        try:
+            outcomes += [run(p) for p in programs_of(text, name)]
+        except (TiraxError, NotImplementedError, KeyError) as error:
+            outcomes.append(Outcome(name, "refused", _first_line(error)))
+    return outcomes or [Outcome(name, "no results", "the file has no checks")]
 
 
 def run(program: Program) -> Outcome:
@@ -58,7 +60,7 @@ def run(program: Program) -> Outcome:
     sums = any(op.name in ACCUMULATING for op in program.module.walk())
     results = list(result) if isinstance(result, tuple) else [result]
     for check in program.checks:
-        found = difference(check.kind, np.asarray(results[check.result]), check.expected, sums)
+        found = difference(check.kind, np.asarray(results[check.result]), check.expected, sums, check.limits)
         if found is not None:
             return Outcome(program.name, "wrong", f"{check.kind}: {found}")
     return Outcome(program.name, "right")

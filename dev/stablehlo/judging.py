@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import ml_dtypes
@@ -9,25 +10,35 @@ import numpy as np
 
 Array = np.ndarray[Any, Any]
 UNITS = 4
-"""Units of the last place that `expect_close` allows; of sums, of the greatest one."""
+"""Units of the last place that `expect_close` allows; of sums, of the greatest one. Recorded results are off by 4."""
 TOLERANCE = 1e-4
-"""The difference that `expect_almost_eq` allows, absolute or relative."""
+"""The difference that `expect_almost_eq` allows."""
+TOLERANCE_OF_CALL = 1e-3
+"""That which it allows as a custom call."""
 
 
-def difference(kind: str, actual: Array, expected: Array, sums: bool = False) -> str | None:
+@dataclass(frozen=True)
+class Limits:
+    """How far a result may be off."""
+
+    tolerance: float = TOLERANCE
+    units: float = UNITS
+
+
+def difference(kind: str, actual: Array, expected: Array, sums: bool = False, limits: Limits = Limits()) -> str | None:
     """Return what is wrong with a result, None if it is right; `sums` of it may be rounded in another order."""
     if actual.shape != expected.shape:
         return f"shape {actual.shape}, expected {expected.shape}"
     if actual.dtype != expected.dtype:
         return f"dtype {actual.dtype}, expected {expected.dtype}"
-    wrong = ~_agrees(kind, actual, expected, sums)
+    wrong = ~_agrees(kind, actual, expected, sums, limits)
     if not wrong.any():
         return None
     at = tuple(int(i) for i in np.argwhere(wrong)[0]) if wrong.ndim else ()
     return f"{int(wrong.sum())} of {wrong.size}, first at {list(at)}: {actual[at]}, expected {expected[at]}"
 
 
-def _agrees(kind: str, actual: Array, expected: Array, sums: bool) -> Array:
+def _agrees(kind: str, actual: Array, expected: Array, sums: bool, limits: Limits) -> Array:
     if not _is_float(actual.dtype):
         return actual == expected
     a, b = (v.astype(np.float64) for v in (actual, expected))
@@ -35,14 +46,14 @@ def _agrees(kind: str, actual: Array, expected: Array, sums: bool) -> Array:
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         if kind.startswith("expect_eq") or kind == "eq":
             return same
-        near = np.abs(a - b) <= TOLERANCE
+        near = np.abs(a - b) <= limits.tolerance
         size = np.abs(b)
         if kind.startswith("expect_almost_eq"):
-            return same | near | (np.abs(a - b) <= TOLERANCE * size)
+            return same | near
         if sums:
             size = np.full_like(size, np.max(size[np.isfinite(size)], initial=0))
         step = np.float64(ml_dtypes.finfo(actual.dtype).eps)
-        return same | (units(actual, expected) <= UNITS) | (sums & (np.abs(a - b) <= UNITS * step * size))
+        return same | (units(actual, expected) <= limits.units) | (sums & (np.abs(a - b) <= limits.units * step * size))
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:

@@ -1,8 +1,10 @@
 """Test programs of StableHLO that hold inputs and results: what they compute, of what, and what is right.
 
     func.func @main() { %0 = call @inputs()  %1 = call @expected()  …  custom_call @check.expect_eq(%2, %1) }
+    func.func @main() { %0 = stablehlo.constant …  %1 = …  check.expect_eq_const %1, dense<…> : tensor<…> }
 
-The constants that `@inputs` returns become parameters, so that the program is compiled, not folded.
+The constants that `@inputs` returns, or that a function with checks has, become parameters, so that the program is
+compiled, not folded. Those stay that an operation needs as sizes.
 """
 
 from __future__ import annotations
@@ -12,12 +14,16 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
+from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FunctionType, ModuleOp, SymbolRefAttr
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FunctionType, ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Operation, SSAValue
 
+from ...dialects.dtypes import is_dtype
 from ...frontend.stablehlo.values import array_of, attribute, element_of, word
 from ...script.mlir_text import parse_mlir, reading_context
+from . import checks
+from .judging import TOLERANCE, TOLERANCE_OF_CALL, UNITS, Limits
 
 Array = np.ndarray[Any, Any]
 
@@ -29,6 +35,7 @@ class Check:
     kind: str
     result: int
     expected: Array
+    limits: Limits = Limits()
 
 
 @dataclass
@@ -41,16 +48,23 @@ class Program:
     checks: list[Check] = field(default_factory=list[Check])
 
 
+def parts_of(text: str) -> list[str]:
+    """Return the modules of a file."""
+    return text.split("// -----")
+
+
 def programs_of(text: str, name: str) -> list[Program]:
-    """Return the programs of a file: one for each function with checks."""
-    results: list[Program] = []
-    for part in text.split("// -----"):
-        module = parse_mlir(part, name, reading_context(allow_unregistered=True))
-        names = [f.sym_name.data for f in module.body.block.ops if isinstance(f, func.FuncOp) and _checks(f)]
-        for function in names:
-            copy = module.clone()
-            results.append(_program(copy, f"{name}:{function}", function))
-    return results
+    """Return the programs of a module: one for each function with checks."""
+    module = parse_mlir(text, name, _context())
+    names = [f.sym_name.data for f in module.body.block.ops if isinstance(f, func.FuncOp) and _checks(f)]
+    return [_program(module.clone(), f"{name}:{function}", function) for function in names]
+
+
+def _context() -> Context:
+    context = reading_context(allow_unregistered=True)
+    for dialect in (checks.Check, checks.Interpreter):
+        context.load_dialect(dialect)
+    return context
 
 
 def _checks(function: func.FuncOp) -> list[Operation]:
@@ -88,30 +102,17 @@ def _program(module: ModuleOp, name: str, entry: str) -> Program:
     return program
 
 
-def _visibility() -> Any:
-    from xdsl.dialects.builtin import StringAttr
-
-    return StringAttr("private")
-
-
-_PRIVATE = _visibility()
+_PRIVATE = StringAttr("private")
 
 
 def _take_inputs(program: Program, main: func.FuncOp, functions: dict[str, func.FuncOp]) -> dict[SSAValue, Array]:
-    """Make the results of `@inputs` parameters; return the values that are constants."""
+    """Make the results of `@inputs`, and constants of `main`, parameters; return the values that are constants."""
     known: dict[SSAValue, Array] = {}
     for op in list(main.body.block.ops):
-        if op.name == "stablehlo.constant":
-            known[op.results[0]] = _array(op)
-        if op.name != "func.call":
-            continue
-        callee = functions[cast(SymbolRefAttr, attribute(op, "callee")).string_value()]
-        if callee.args:
-            continue
-        arrays = returned(callee)
+        arrays = _constants(op, functions)
         if arrays is None:
             continue
-        if not callee.sym_name.data.startswith("inputs"):
+        if not _are_inputs(op):
             known |= dict(zip(op.results, arrays, strict=True))
             continue
         for result, array in zip(op.results, arrays, strict=True):
@@ -119,6 +120,39 @@ def _take_inputs(program: Program, main: func.FuncOp, functions: dict[str, func.
             result.replace_all_uses_with(arg)
             program.inputs.append(array)
     return known
+
+
+def _constants(op: Operation, functions: dict[str, func.FuncOp]) -> list[Array] | None:
+    """Return what a constant or a call of a function of constants returns, None if it is neither."""
+    if op.name == "stablehlo.constant":
+        return [_array(op)] if _is_readable(op) else None
+    if op.name != "func.call":
+        return None
+    callee = functions[cast(SymbolRefAttr, attribute(op, "callee")).string_value()]
+    return None if callee.args else returned(callee)
+
+
+def _are_inputs(op: Operation) -> bool:
+    """Return whether constants are what a program computes with: not what it must result in, and no sizes."""
+    if op.name == "func.call":
+        return cast(SymbolRefAttr, attribute(op, "callee")).string_value().startswith("inputs")
+    uses = [(use.operation, use.index) for use in op.results[0].uses]
+    if not uses or any(_is_size(user) for user, _ in uses):
+        return False
+    return any(_check_of(user) is None or index == 0 for user, index in uses)
+
+
+def _is_size(user: Operation) -> bool:
+    return "dynamic" in user.name or user.name in _SIZES
+
+
+_SIZES = ("stablehlo.set_dimension_size", "stablehlo.composite", "chlo.ragged_dot")
+"""Operations that can need constants, beside dynamic ones."""
+
+
+def _is_readable(op: Operation) -> bool:
+    element = getattr(op.results[0].type, "element_type", None)
+    return is_dtype(getattr(element, "element_type", element))
 
 
 def _array(op: Operation) -> Array:
@@ -138,6 +172,11 @@ def returned(function: func.FuncOp) -> list[Array] | None:
     return results
 
 
+def _limits(check: Operation) -> Limits:
+    tolerance = TOLERANCE_OF_CALL if check.name == "stablehlo.custom_call" else TOLERANCE
+    return Limits(checks.limit_of(check, "tolerance", tolerance), checks.limit_of(check, "max_ulp_difference", UNITS))
+
+
 def _take_check(program: Program, op: Operation, known: dict[SSAValue, Array], results: list[SSAValue]) -> None:
     kind = _check_of(op) or ""
     operands = list(op.operands)
@@ -150,7 +189,7 @@ def _take_check(program: Program, op: Operation, known: dict[SSAValue, Array], r
             actual, expected = expected, actual
         pairs = [(actual, known[expected])]
     for actual, array in pairs:
-        program.checks.append(Check(kind, len(results), array))
+        program.checks.append(Check(kind, len(results), array, _limits(op)))
         results.append(actual)
     op.detach()
     op.erase(safe_erase=False)

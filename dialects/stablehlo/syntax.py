@@ -24,6 +24,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
     TensorType,
+    TupleType,
     i1,
     i32,
     i64,
@@ -97,12 +98,12 @@ def _item(parser: Parser, cls: type[HloOp], items: Items, bare: list[tuple[str, 
     elif any(parser.parse_optional_punctuation(mark) for mark in ("(", ")", ",")):  # type: ignore[arg-type]
         return True
     elif (symbol := parser.parse_optional_symbol_name()) is not None:
-        items.properties[bare.pop(0)[0]] = symbol
+        items.properties[_next(parser, bare, symbol.data)[0]] = symbol
     elif (text := parser.parse_optional_str_literal()) is not None:
-        items.properties[bare.pop(0)[0]] = StringAttr(text)
+        items.properties[_next(parser, bare, text)[0]] = StringAttr(text)
     elif (name := parser.parse_optional_identifier()) is not None:
         if parser.parse_optional_punctuation("=") is None:
-            key, kind = bare.pop(0)
+            key, kind = _next(parser, bare, name)
             items.properties[key] = word(kind, name)
         else:
             key, kind = cls.words.get(name, (name, "attribute"))
@@ -114,6 +115,13 @@ def _item(parser: Parser, cls: type[HloOp], items: Items, bare: list[tuple[str, 
     else:
         return bool(parser.parse_optional_punctuation("{") and parser.parse_punctuation("}"))
     return True
+
+
+def _next(parser: Parser, bare: list[tuple[str, str]], text: str) -> tuple[str, str]:
+    """Return the property that the next word without a name is."""
+    if not bare:
+        parser.raise_error(f"unexpected '{text}'")
+    return bare.pop(0)
 
 
 def _range(parser: Parser) -> list[int]:
@@ -144,6 +152,8 @@ def _types(parser: Parser, cls: type[HloOp], operands: int) -> tuple[list[Attrib
     types: list[Attribute] = parser.parse_comma_separated_list(parser.Delimiter.NONE, parser.parse_type)  # type: ignore[assignment]
     if parser.parse_optional_punctuation("->"):
         return types, _results(parser)
+    if cls.name == "stablehlo.tuple":
+        return list(cast("TupleType", types[0]).types), types
     if cls.results_like_operands:
         return types, types
     if not cls.has_results:

@@ -14,6 +14,7 @@ from ...handles.tir import prim_expr as tx
 from ...ir.locations import location_of
 from .complex_numbers import Complex, Scalar, complex_scalar
 from .graph import Graph
+from .narrow import carried
 from .scalars import scalar
 from .values import array_of, attribute, element_of, is_complex
 
@@ -51,7 +52,7 @@ class Body:
         if number is None:
             at = value.owner if isinstance(value.owner, Operation) else None
             raise UnsupportedError("a body that reads a tensor from outside", location=location_of(at))
-        return constant(number, element_of(value))
+        return carried(constant(number, element_of(value)))
 
     def _convert(self, op: Operation, known: Known) -> None:
         own = _OWN.get(op.name)
@@ -64,7 +65,7 @@ class Body:
     def constant(self, op: Operation, known: Known) -> None:
         value = cast(DenseIntOrFPElementsAttr, attribute(op, "value"))
         kind = element_of(op.results[0])
-        parts = [constant(v.item(), kind) for v in array_of(value).flat]
+        parts = [carried(constant(v.item(), kind)) for v in array_of(value).flat]
         known[op.results[0]] = Complex(*parts) if len(parts) == 2 else parts[0]
 
     def same(self, op: Operation, known: Known) -> None:
@@ -109,7 +110,7 @@ def constant(value: float, dtype: Attribute) -> tx.PrimExpr:
 def element(op: Operation, args: Sequence[Scalar]) -> Scalar:
     """Return the element of the result of an elementwise operation. Raises `UnsupportedError` for other operations."""
     if any(isinstance(a, Complex) for a in args) or any(is_complex(r) for r in op.results):
-        result = complex_scalar(op, list(args))
+        result = complex_scalar(op, [a if isinstance(a, Complex) else carried(a) for a in args])
         if result is None:
             raise UnsupportedError(f"'{op.name}' of complex numbers", location=location_of(op))
         return result

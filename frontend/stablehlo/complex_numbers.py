@@ -15,7 +15,7 @@ from ...handles.tir import math_functions as m
 from ...handles.tir import prim_expr as tx
 from ...handles.tir.intrinsics import copysign, hypot
 from ...handles.tir.prim_expr import PrimExpr
-from .scalars import number
+from .scalars import converted, number
 from .values import element_of, is_complex, word
 
 
@@ -271,7 +271,7 @@ def _compare(op: Operation, a: Complex, b: Complex) -> PrimExpr:
 def _convert(op: Operation, x: Scalar) -> Scalar:
     kind = element_of(op.results[0])
     if not is_complex(op.results[0]):
-        return x.re.astype(kind) if isinstance(x, Complex) else x.astype(kind)
+        return converted(x.re if isinstance(x, Complex) else x, kind)
     return x.cast(kind) if isinstance(x, Complex) else Complex(x.astype(kind), number(0, kind))
 
 

@@ -51,10 +51,17 @@ def tuple_(graph: Graph, op: Operation) -> None:
 @rule("stablehlo.get_tuple_element")
 def get_tuple_element(graph: Graph, op: Operation) -> None:
     """Return an operand of `tuple`."""
-    result = op.operands[0].owner
+    element = _element(op.operands[0], integer(op, "index"))
+    graph.set(op, graph.values[element])
+
+
+def _element(value: SSAValue, index: int) -> SSAValue:
+    result = value.owner
+    if isinstance(result, Operation) and result.name == "stablehlo.get_tuple_element":
+        return _element(_element(result.operands[0], integer(result, "index")), index)
     if not isinstance(result, Operation) or result.name != "stablehlo.tuple":
         raise UnsupportedError("an element of a tuple from elsewhere")
-    graph.set(op, graph.values[result.operands[integer(op, "index")]])
+    return result.operands[index]
 
 
 @rule("stablehlo.create_token", "stablehlo.after_all")

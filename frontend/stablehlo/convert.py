@@ -21,7 +21,6 @@ from ...ir.names import NameSupply, identifier
 from ...ir.passes.transform import new_context
 from ...transforms.bindings.convert_to_dataflow import ConvertToDataflow
 from ..block_builder import BlockBuilder
-from ..importing.relax_operators import R
 from . import (
     contractions,
     control_flow,
@@ -30,17 +29,19 @@ from . import (
     linear_algebra,
     normalization,
     quantization,
+    ragged,
     random_bits,
     reductions,
     sorting,
     structural,
 )
 from .control_flow import flattened, rebuilt
-from .graph import Graph, dims_of
+from .graph import Graph
+from .structural import halves, stacked
 from .values import Pair, Value, element_of, is_complex, tensor_type
 
 _RULES = (
-    *(contractions, control_flow, elementwise, indexing, linear_algebra, quantization, random_bits, reductions),
+    *(contractions, control_flow, elementwise, indexing, linear_algebra, quantization, ragged, random_bits, reductions),
     *(normalization, sorting, structural),
 )
 """Files that register rules."""
@@ -113,15 +114,12 @@ def _split(graph: Graph, arg: SSAValue, param: Expr) -> list[Expr]:
     """Return the parts of a parameter."""
     if not is_complex(arg):
         return [param]
-    *dims, _ = dims_of(param)
-    axis = len(dims)
-    halves = [graph.emit(R.strided_slice(param, axes=[axis], begin=[k], end=[k + 1])) for k in (0, 1)]
-    return [graph.reshaped(half, dims) for half in halves]
+    return halves(graph, param)
 
 
 def _joined(graph: Graph, value: Value) -> Expr:
     if isinstance(value, Pair):
-        return graph.emit(R.stack([value.re, value.im], axis=-1))
+        return stacked(graph, value)
     parts: Sequence[Expr] = flattened(graph, [value])
     if len(parts) != 1:
         raise UnsupportedError("a result that is no tensor")

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
-from ...dialects.dtypes import is_float
+from ...dialects.dtypes import NARROW, is_float
 from ...handles.relax.expr import Expr, const
 from ...handles.tir.prim_expr import PrimExpr
 from ...te.tensor import Tensor, compute
@@ -35,6 +35,8 @@ _INTEGERS: dict[str, Callable[..., Any]] = {"add": R.add, "subtract": R.subtract
 
 def _operator(op: Operation, dtype: Attribute) -> Callable[..., Any] | None:
     name = op.name.partition(".")[2].removeprefix("broadcast_")
+    if dtype in NARROW:
+        return None
     if is_float(dtype):
         return _FLOATS.get(name)
     return _INTEGERS.get(name) if isinstance(dtype, IntegerType) and dtype != i1 else None
@@ -91,8 +93,10 @@ def _kernels(graph: Graph, op: Operation) -> Value:
         for place in places:
             parts = [p if isinstance(p, PrimExpr) else _at(given[p], i) for p in place]
             args.append(Complex(*parts) if len(parts) == 2 else parts[0])
-        return element(op, args)
+        result = element(op, args)
+        return result.astype(kind) if kind in NARROW and isinstance(result, PrimExpr) else result
 
+    kind = element_of(op.results[0])
     name = op.name.partition(".")[2]
     if not is_complex(op.results[0]):
         return graph.one(name, lambda *ts: compute(list(dims), lambda *i: value(ts, i), name), *tensors)

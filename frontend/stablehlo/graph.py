@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -23,7 +25,8 @@ from ...te.tensor import Tensor
 from ..block_builder import BlockBuilder
 from ..importing.callee import callee_of
 from ..importing.relax_operators import R
-from .values import Dims, Numbers, Pair, Quantized, Splat, Value, is_quantized
+from .narrow import COMPUTING, delegate, is_narrow, widened
+from .values import Dims, Numbers, Pair, Quantized, Splat, Value, element_of, is_quantized
 
 Rule = Callable[["Graph", Any], None]
 RULES: dict[str, Rule] = {}
@@ -67,6 +70,8 @@ class Graph:
         found = (QUANTIZED if is_quantized(op) else RULES).get(op.name)
         if found is None:
             raise UnsupportedError(f"'{op.name}'", location=location_of(op), hint="docs/jax.md lists what is converted")
+        if op.name in COMPUTING and is_narrow(op):
+            found = partial(_in_wider_types, found)
         try:
             found(self, op)
         except TiraxError as error:
@@ -212,6 +217,27 @@ class Graph:
         if list(dims_of(x)) == list(dims):
             return x
         return self.builder.match_cast(x, TensorStructInfo(list(dims), dtype_name(dtype_of(x))))
+
+
+def _in_wider_types(found: Rule, graph: Graph, op: Operation) -> None:
+    """Convert an operation on numbers that are only stored."""
+    plain = delegate(op, widened)
+    for arg, value in zip(plain.operands, op.operands, strict=True):
+        graph.values[arg] = _as(graph, graph.values[value], arg.type)
+    found(graph, plain)
+    graph.set(
+        op, *(_as(graph, graph.values[r], result.type) for r, result in zip(plain.results, op.results, strict=True))
+    )
+
+
+def _as(graph: Graph, value: Value, type: Attribute) -> Value:
+    """Return a value with the elements of a type."""
+    if isinstance(value, Pair | Quantized) or value is None:
+        return value
+    dtype = element_of(type)
+    if isinstance(value, Splat | Numbers) and widened(value.dtype) == dtype:
+        return replace(value, dtype=dtype)
+    return graph.cast(graph.made(value) if isinstance(value, Splat | Numbers) else value, dtype)
 
 
 def dims_of(x: Expr) -> Dims:

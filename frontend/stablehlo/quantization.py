@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import TensorType, f32, i32
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.dialects.builtin import f32, i32
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects.stablehlo import UniformType
@@ -20,6 +20,7 @@ from ...handles.tir import prim_expr as tx
 from ...handles.tir.prim_expr import PrimExpr
 from ...te.tensor import Tensor, compute
 from .graph import QUANTIZED, RULES, Graph, dims_of, dtype_of
+from .narrow import delegate
 from .scalars import SCALARS, number
 from .values import Quantized, tensor_type
 
@@ -105,26 +106,12 @@ def floats_of(graph: Graph, value: SSAValue) -> Expr:
     return dequantized(graph, known) if isinstance(known, Quantized) else graph.tensor(value)
 
 
-def _plain(type: Attribute, element: Callable[[UniformType], Attribute]) -> Attribute:
-    tensor = tensor_type(type)
-    uniform = tensor.element_type
-    return TensorType(element(uniform), tensor.get_shape()) if isinstance(uniform, UniformType) else type
-
-
 def _delegated(
     graph: Graph, op: Operation, element: Callable[[UniformType], Attribute], values: Sequence[Expr]
 ) -> list[Expr]:
     """Convert the same operation on plain tensors."""
-    block = Block(arg_types=[_plain(v.type, element) for v in op.operands])
-    for arg, value in zip(block.args, values, strict=True):
-        graph.values[arg] = value
-    plain = type(op).create(
-        operands=block.args,
-        result_types=[_plain(r.type, element) for r in op.results],
-        properties=dict(op.properties),
-        attributes=dict(op.attributes),
-        regions=[region.clone() for region in op.regions],
-    )
+    plain = delegate(op, lambda kind: element(kind) if isinstance(kind, UniformType) else kind)
+    graph.values |= dict(zip(plain.operands, values, strict=True))
     RULES[op.name](graph, plain)
     return [graph.tensor(r) for r in plain.results]
 
@@ -199,7 +186,7 @@ _MOVING = frozenset(
     for name in (
         "reshape", "dynamic_reshape", "transpose", "slice", "gather", "dynamic_gather", "dynamic_slice", "reverse",
         "broadcast_in_dim", "dynamic_broadcast_in_dim", "optimization_barrier", "while", "if", "case", "composite",
-        "get_dimension_size", "return", "dynamic_update_slice", "constant", "custom_call",
+        "get_dimension_size", "return", "dynamic_update_slice", "constant", "custom_call", "bitcast_convert",
     )
 )  # fmt: skip
 """Operations that move elements, whatever they stand for."""

@@ -13,13 +13,14 @@ from xdsl.dialects.builtin import IntegerType, Signedness, f32, f64, i1, i32
 from xdsl.ir import Attribute, Operation
 
 from ...diagnostics import UnsupportedError
-from ...dialects.dtypes import bit_width, is_float, is_unsigned
+from ...dialects.dtypes import NARROW, bit_width, is_float, is_unsigned
 from ...handles.tir import math_functions as m
 from ...handles.tir import prim_expr as tx
 from ...handles.tir.intrinsics import clz, nextafter, reinterpret
 from ...handles.tir.prim_expr import PrimExpr
 from ...te.extern_body import Statements
 from ...topi import special
+from .narrow import carried, kept
 from .values import element_of, integer, word
 
 Formula = Callable[..., PrimExpr]
@@ -123,17 +124,17 @@ def _shift(name: str) -> Formula:
         bits = bit_width(kind)
         by = reinterpret(unsigned_of(kind), b) if bits >= 8 else b.astype(i32)
         inside = tx.logical_and(tx.less(by, number(bits, by)), tx.greater_equal(by, number(0, by)))
-        count = tx.select(inside, b, number(0, b))
-        if name == "shift_right_logical":
-            plain = unsigned_of(kind)
-            value = tx.call_intrin(plain, "shift_right", a.astype(plain), count.astype(plain)).astype(kind)
-            return tx.select(inside, value, number(0, a))
+        count = tx.select(inside, by, number(0, by))
+        plain = unsigned_of(kind) if name == "shift_right_logical" else signed_of(kind)
+        plain = kind if name == "shift_left" else plain
+        value = carried(a.astype(plain))
+        direction = "shift_left" if name == "shift_left" else "shift_right"
+        result = tx.call_intrin(value.type, direction, value, count.astype(value.type))
+        zero = number(0, value)
+        outside = zero
         if name == "shift_right_arithmetic":
-            same = signed_of(kind)
-            value = tx.call_intrin(same, "shift_right", a.astype(same), count.astype(same))
-            sign = tx.select(tx.less(a.astype(same), number(0, same)), number(-1, same), number(0, same))
-            return tx.select(inside, value, sign).astype(kind)
-        return tx.select(inside, tx.call_intrin(kind, "shift_left", a, count), number(0, a))
+            outside = tx.select(tx.less(value, zero), number(-1, value), zero)
+        return tx.select(inside, result, outside).astype(kind)
 
     return formula
 
@@ -283,9 +284,13 @@ def _clamp(op: Operation, low: PrimExpr, x: PrimExpr, high: PrimExpr) -> PrimExp
 def _reduce_precision(op: Operation, x: PrimExpr) -> PrimExpr:
     """Round to fewer bits of the mantissa, halves to the even one; beyond the range of exponents is infinity or 0."""
     exponent, mantissa = integer(op, "exponent_bits"), integer(op, "mantissa_bits")
+    form = NARROW.get(element_of(op.operands[0]))
+    if form is not None and exponent >= form.bits - 1 - form.mantissa:  # no fewer exponents than there are
+        exponent = _EXPONENT_OF_FLOAT32
     return rounded_to(x, exponent, mantissa)
 
 
+_EXPONENT_OF_FLOAT32 = 8
 _MANTISSA = {16: 10, 32: 23, 64: 52}
 
 
@@ -417,9 +422,27 @@ SCALARS: dict[str, Formula] = {
 """operation -> the element of its result, of those of its operands"""
 
 
+_OF_WIDTH = frozenset(("count_leading_zeros", "mulhi", "popcnt", *(n for n in _STABLEHLO if n.startswith("shift"))))
+"""Operations whose result depends on how many bits there are."""
+
+
 def scalar(op: Operation, args: Any) -> PrimExpr:
-    """Return the element of the result of an elementwise operation. Raises `UnsupportedError` for other ones."""
+    """Return the element of the result of an elementwise operation, in the type that it is computed in.
+
+    Raises `UnsupportedError` for other operations.
+    """
     formula = SCALARS.get(op.name)
     if formula is None:
         raise UnsupportedError(f"'{op.name}' on scalars")
-    return formula(op, *args)
+    result = element_of(op.results[0])
+    kinds = [element_of(v) for v in op.operands]
+    if not any(k in NARROW for k in (result, *kinds)):
+        return formula(op, *args)
+    name = op.name.partition(".")[2].removeprefix("broadcast_")
+    if name == "next_after":
+        raise UnsupportedError(f"'{op.name}' of {result}")
+    if name in _OF_WIDTH:
+        args = [a.astype(k) for a, k in zip(args, kinds, strict=True)]
+    else:
+        args = [carried(a) for a in args]
+    return kept(carried(formula(op, *args)), result)

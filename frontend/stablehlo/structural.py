@@ -20,6 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...diagnostics import UnsupportedError
 from ...dialects.dtypes import bit_width
+from ...dialects.stablehlo import UniformType
 from ...dialects.sym.expr import Const, SymExpr
 from ...handles.relax.expr import Expr, ShapeExpr, Tuple, const
 from ...handles.tir import prim_expr as tx
@@ -28,12 +29,14 @@ from ...handles.tir.prim_expr import PrimExpr, from_sym
 from ...te.tensor import Tensor, compute
 from ..importing.relax_operators import R
 from .bodies import constant
-from .graph import Graph, dims_of, rule
+from .graph import Graph, dims_of, dtype_of, rule
+from .narrow import carried, widened
 from .numbers import LIMIT, array, of_value
 from .values import (
     Dims,
     Numbers,
     Pair,
+    Quantized,
     Splat,
     Value,
     array_of,
@@ -366,20 +369,42 @@ def _widened(size: SymExpr, low: SymExpr, high: SymExpr, inner: SymExpr) -> SymE
 @rule("stablehlo.bitcast_convert")
 def bitcast_convert(graph: Graph, op: Operation) -> None:
     """Read the same bits as elements of another type; of another width, a last dimension appears or goes."""
-    source, target = element_of(op.operands[0]), element_of(op.results[0])
-    if source == target:
-        graph.set(op, graph.values[op.operands[0]])
+    known = graph.values[op.operands[0]]
+    if is_complex(op.operands[0]) != is_complex(op.results[0]):
+        raise UnsupportedError("bits of complex numbers as others")
+    if isinstance(known, Pair):
+        bits = _recast(graph, stacked(graph, known), element_of(op.results[0]))
+        graph.set(op, Pair(*halves(graph, bits)))
         return
-    x = graph.tensor(op.operands[0])
+    bits = known.stored if isinstance(known, Quantized) else graph.tensor(op.operands[0])
+    result = _recast(graph, bits, element_of(op.results[0]))
+    kind = tensor_type(op.results[0]).element_type
+    graph.set(op, Quantized(result, kind) if isinstance(kind, UniformType) else result)
+
+
+def _recast(graph: Graph, x: Expr, target: Attribute) -> Expr:
     dims = list(dims_of(x))
-    wide, narrow = bit_width(source), bit_width(target)
+    wide, narrow = bit_width(dtype_of(x)), bit_width(target)
+    if dtype_of(x) == target:
+        return x
     if wide == narrow:
-        result = graph.one("bitcast", lambda t: compute(dims, lambda *i: _bits(t(*i), target), "bitcast"), x)
-    elif wide > narrow:
-        result = graph.one("split", lambda t: _split(t, dims, target, wide // narrow), x)
-    else:
-        result = graph.one("join", lambda t: _join(t, dims[:-1], target, narrow // wide), x)
-    graph.set(op, result)
+        return graph.one("bitcast", lambda t: compute(dims, lambda *i: _bits(t(*i), target), "bitcast"), x)
+    if wide > narrow:
+        return graph.one("split", lambda t: _split(t, dims, target, wide // narrow), x)
+    return graph.one("join", lambda t: _join(t, dims[:-1], target, narrow // wide), x)
+
+
+def stacked(graph: Graph, value: Pair) -> Expr:
+    """Return complex numbers as a tensor whose last dimension has their parts."""
+    return graph.emit(R.stack([value.re, value.im], axis=-1))
+
+
+def halves(graph: Graph, x: Expr) -> list[Expr]:
+    """Return the two parts that the last dimension of a tensor has."""
+    *dims, _ = dims_of(x)
+    axis = len(dims)
+    parts = [graph.emit(R.strided_slice(x, axes=[axis], begin=[k], end=[k + 1])) for k in (0, 1)]
+    return [graph.reshaped(part, dims) for part in parts]
 
 
 def _plain(width: int) -> IntegerType:
@@ -391,10 +416,11 @@ def _bits(x: PrimExpr, target: Attribute) -> PrimExpr:
 
 
 def _split(t: Tensor, dims: Sequence[SymExpr], target: Attribute, count: int) -> Tensor:
-    wide, narrow = _plain(bit_width(t.type)), _plain(bit_width(target))
+    narrow = _plain(bit_width(target))
 
     def element(*i: PrimExpr) -> PrimExpr:
-        bits = _bits(t(*i[:-1]), wide)
+        bits = carried(_bits(t(*i[:-1]), _plain(bit_width(t.type))))
+        wide = bits.type
         by = i[-1].astype(wide) * tx.const(bit_width(target), wide)
         low = tx.call_intrin(wide, "shift_right", bits, by)
         return _bits(low.astype(narrow), target)
@@ -403,7 +429,8 @@ def _split(t: Tensor, dims: Sequence[SymExpr], target: Attribute, count: int) ->
 
 
 def _join(t: Tensor, dims: Sequence[SymExpr], target: Attribute, count: int) -> Tensor:
-    wide, narrow = _plain(bit_width(target)), _plain(bit_width(t.type))
+    narrow, whole = _plain(bit_width(t.type)), _plain(bit_width(target))
+    wide = widened(whole)
 
     def element(*i: PrimExpr) -> PrimExpr:
         result = tx.const(0, wide)
@@ -411,6 +438,6 @@ def _join(t: Tensor, dims: Sequence[SymExpr], target: Attribute, count: int) -> 
             part = _bits(t(*i, tx.const(k, i64)), narrow).astype(wide)
             part = tx.call_intrin(wide, "shift_left", part, tx.const(k * bit_width(narrow), wide))
             result = tx.call_intrin(wide, "bitwise_or", result, part)
-        return _bits(result, target)
+        return _bits(result.astype(whole), target)
 
     return compute(list(dims), element, "join")
