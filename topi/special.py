@@ -25,14 +25,33 @@ _DIGAMMA = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760)
 _SHIFTS = 10
 """The argument from which Stirling's series has double precision."""
 _NEAR = (
-    *(2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503),
-    *(-0.00417768164, 0.246640727, 1.50140941),
+    *(-3.5932028927020693e-22, 3.194015548136271e-21, 1.999259988861535e-20, -3.4734793888538036e-19),
+    *(6.075050702072414e-19, 1.5510787009902526e-17, -1.2215637192404172e-16, -3.94018812230432e-17),
+    *(6.521333511502239e-15, -4.0020031087558496e-14, -8.07192593899004e-14, 2.6305268312595183e-12),
+    *(-1.2978805369932565e-11, -5.414303283919504e-11, 1.051223377050429e-09, -4.1126604371632185e-09),
+    *(-2.907039127564132e-08, 4.23478816822246e-07, -1.3654691758785656e-06, -1.3882523393957483e-05),
+    *(0.00018673420801981186, -0.0007407025341546431, -0.006033670871426851, 0.24015818242558834),
+    *(1.6536545626831027,),
+)
+_MIDDLE = (
+    *(7.680200479077053e-09, -1.5305397964152548e-08, -2.091453334773126e-08, 1.3158663683192966e-07),
+    *(-2.4549818963339823e-07, -2.761716223816241e-08, 1.4815977874022539e-06, -3.985705945648173e-06),
+    *(2.93257845538535e-06, 1.2465028224217455e-05, -4.732068066544697e-05, 6.828711739251955e-05),
+    *(2.4031512865758357e-05, -0.0003550378137852452, 0.0009532893415794137, -0.0016882755354488555),
+    *(0.00249144209795696, -0.0037512085082247342, 0.005370914553555033, 1.0052589676941655),
+    *(3.0838856104922208,),
 )
 _FAR = (
-    *(-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613),
-    *(0.00943887047, 1.00167406, 2.83297682),
+    *(-1.4386446242363291e-11, 2.6048228659691358e-11, 7.826551524548171e-11, -3.7346007841372697e-10),
+    *(9.87011400656914e-10, -2.449011385263865e-09, 5.382653799987644e-09, -1.0372598334526127e-08),
+    *(2.0345516823606276e-08, -5.2295574459178795e-08, 1.955868508334529e-07, -8.872288603049178e-07),
+    *(4.11535735939531e-06, -1.8062951474179973e-05, 7.010167454796058e-05, -0.00019677853808005522),
+    *(-0.0001773033612940883, 1.0102806778035616, 4.913049587233785),
 )
-"""Coefficients from Giles, Approximating the erfinv function (2010), for single precision."""
+"""Coefficients of erfinv(x) / x, from the highest, in w = -log(1 - x**2) below 6.25, and in sqrt(w) below 4 and above,
+each less the middle of its interval. The variable is Giles' (2010); the coefficients interpolate at Chebyshev's points,
+in 60 digits, with a relative error below a unit in the last place of float64.
+"""
 
 
 def _number(value: float) -> PrimExpr:
@@ -53,15 +72,19 @@ def _off_integer(x: PrimExpr) -> PrimExpr:
 
 
 def erfinv_of(x: PrimExpr) -> PrimExpr:
-    """Compute erfinv by Giles' approximation and a Newton step."""
-    w = _number(0) - math_functions.log1p(_number(0) - x * x)
-    far = math_functions.sqrt(tx.maximum(w, _number(0))) - 3.0
-    guess = _where(tx.less(w, _number(5)), _polynomial(_NEAR, w - 2.5), _polynomial(_FAR, far)) * x
-    slope = math_functions.exp(_number(0) - guess * guess) * (2 / math.sqrt(math.pi))
-    better = guess - tx.div(math_functions.erf(guess) - x, slope)
-    edge = tx.equal(math_functions.abs_(x), _number(1))
-    close = _where(tx.less(math_functions.abs_(x), _number(1 - 1e-9)), better, guess)
-    return _where(edge, x * math.inf, _where(tx.greater(math_functions.abs_(x), _number(1)), _number(math.nan), close))
+    """Compute erfinv by polynomials in the logarithm of 1 - x**2, as Giles does."""
+    size = math_functions.abs_(x)
+    one = _number(1)
+    inside = tx.less(size, one)
+    small = math_functions.log1p(_number(0) - x * x)
+    product = (one - size) * (one + size)
+    large = math_functions.log(_where(inside, product, one))
+    w = _number(0) - _where(tx.less(size, _number(0.5)), small, large)
+    root = math_functions.sqrt(tx.maximum(w, _number(0)))
+    far = _where(tx.less(root, _number(4)), _polynomial(_MIDDLE, root - 3.25), _polynomial(_FAR, root - 5.0625))
+    result = _where(tx.less(w, _number(6.25)), _polynomial(_NEAR, w - 3.125), far) * x
+    edge = _where(tx.equal(size, one), x * math.inf, _number(math.nan))
+    return _where(inside, result, edge)
 
 
 def _lgamma_above(x: PrimExpr) -> PrimExpr:
