@@ -151,8 +151,8 @@ _SIZES = ("stablehlo.set_dimension_size", "stablehlo.composite", "chlo.ragged_do
 
 
 def _is_readable(op: Operation) -> bool:
-    element = getattr(op.results[0].type, "element_type", None)
-    return is_dtype(getattr(element, "element_type", element))
+    element: Any = getattr(op.results[0].type, "element_type", None)
+    return element is not None and is_dtype(getattr(element, "element_type", element))
 
 
 def _array(op: Operation) -> Array:
