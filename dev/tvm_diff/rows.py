@@ -18,6 +18,7 @@ FILES = (
     "reductions",
     "matrix",
     "pipelines",
+    "legalization",
     "relax_operators",
     "relax_passes",
 )

@@ -69,7 +69,10 @@ class LegalizeOps(Pass):
     `customize_legalize_map` maps operator names to rules with priority over the built-in ones; their results are
     legalized again. Operators in `skip_ops` and those of unknown shape are kept. `enable_warning` warns of operators
     without a rule. `tvm_forms` writes operators as TVM does if that differs for infinities and NaN, or in rounding
-    (list in `tvm_forms.py`). Some operators have a special rule for a `target` (`target_forms.py`).
+    (list in `tvm_forms.py`); some operators have a special rule for a `target` (`target_forms.py`).
+
+    A subclass may have further rules in `OWN_FORMS`, change the tensors that a rule computes by `finished`, and leave
+    out the checks of extents at run time.
     """
 
     name: ClassVar[str] = "legalize-ops"
@@ -78,6 +81,12 @@ class LegalizeOps(Pass):
     enable_warning: bool = False
     tvm_forms: bool = False
     target: str = ""
+    OWN_FORMS: ClassVar[Mapping[str, LegalizeRule]] = {}
+    CHECKED: ClassVar[bool] = True
+
+    def finished(self, result: Any) -> Any:
+        """Return the tensors that a rule computes, changed as a whole."""
+        return result
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         legalizer = _Legalizer(op, self)
@@ -156,8 +165,9 @@ class _Legalizer:
         self.custom: dict[str, CustomRule] = dict(options.customize_legalize_map or {})
         self.skipped = set(options.skip_ops)
         self.warn = options.enable_warning
-        self.forms: Mapping[str, LegalizeRule] = FORMS if options.tvm_forms else target_forms(options.target)
-        self.tvm_forms = options.tvm_forms
+        forms = FORMS if options.tvm_forms else target_forms(options.target)
+        self.forms: Mapping[str, LegalizeRule] = {**forms, **options.OWN_FORMS}
+        self.tvm_forms, self.finished, self.checked = options.tvm_forms, options.finished, options.CHECKED
         for known in (self.custom, self.skipped):
             for name in known:
                 if name not in OPERATORS:
@@ -268,11 +278,12 @@ class _Legalizer:
             if key in self.memo:
                 replace_op(op, self.memo[key].call_for(op))
                 return
-        checks = () if self.tvm_forms and op.name in UNCHECKED else extent_check(op)
-        call = _called(op, emit)
+        needed = () if self.tvm_forms and op.name in UNCHECKED else extent_check(op)
+        checks = needed if self.checked else ()
+        call = _called(op, emit, self.finished)
         if self.tvm_forms:
             write_as_tvm(call.func, op.name)
-        _check_result(op, call.out_type, certain=not checks)
+        _check_result(op, call.out_type, certain=not needed)
         callee = self.add_function(call.func)
         for before in (*checks, *emit.setup, *call.setup):
             insert_before(op, before)
@@ -294,11 +305,15 @@ def _pure(op: Operation) -> Operation:
     return pure
 
 
-def _called(op: Operator, emit: Emit) -> TECall:
+def _called(op: Operator, emit: Emit, finished: Callable[[Any], Any]) -> TECall:
     """Return the call of an operator's tensor function; errors name the operator."""
+
+    def function(*args: Any, **options: Any) -> Any:
+        return finished(emit.function(*args, **options))
+
     opaque = {"primfunc_opaque": True, "primfunc_attrs": {ATTRIBUTE: int(OpPattern.OPAQUE)}} if emit.opaque else {}
     try:
-        return call_te(emit.function, *emit.args, primfunc_name_hint=emit.name, **opaque, **emit.options)
+        return call_te(function, *emit.args, primfunc_name_hint=emit.name, **opaque, **emit.options)
     except TiraxError as error:
         if error.location is None:
             error.location = location_of(op)

@@ -70,10 +70,11 @@ def LegalizeOps(  # noqa: N802 (a pass by TVM's name)
     Operators in `skip_ops` remain, and views, which `LowerRuntimeBuiltin` lowers; `enable_warning` warns of operators
     without a rule.
     """
-    legalize = import_module("...transforms.legalize.legalize_ops", __package__)
+    legalize = import_module("..legalization", __package__)
     rule_on_handles = import_module("...transforms.legalize.on_handles", __package__).rule_on_handles
     rules = {name: rule_on_handles(rule) for name, rule in (customize_legalize_map or {}).items()}
-    return legalize.LegalizeOps(rules or None, ("relax.memory.view", *(skip_ops or ())), enable_warning, tvm_forms=True)
+    skipped = ("relax.memory.view", *(skip_ops or ()))
+    return legalize.LegalizeOps(rules or None, skipped, enable_warning, tvm_forms=True)
 
 
 def VMBuiltinLower() -> Pass:  # noqa: N802 (a pass by TVM's name)

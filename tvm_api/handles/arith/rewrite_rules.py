@@ -200,6 +200,7 @@ min(div(x, c1), div(y, c1)) -> div(max(x, y), c1)  if c1 < 0
 """
 
 MIN_ORDERED = """
+min(c1 - x, c2) -> c1 - max(x, c1 - c2)  if c2 != 0
 {min([min(x, y)], x)} -> [min(x, y)]
 min(min(min(x, y), z), y) -> min(min(x, y), z)
 min(min(min(min(x, y), z), w), y) -> min(min(min(x, y), z), w)
@@ -210,7 +211,6 @@ MIN_CONSTANTS = """
 min(min(x, c1), c2) -> min(x, min(c1, c2))
 min(x * c1, c2) -> min(x, c2 // c1) * c1  if c1 > 0 and c2 % c1 == 0
 min(x * c1, c2) -> max(x, c2 // c1) * c1  if c1 < 0 and c2 % c1 == 0
-min(c1 - x, c2) -> c1 - max(x, c1 - c2)  if c2 != 0
 """
 
 MIN_ALONE = """
@@ -229,8 +229,8 @@ SUMS_WITH_MIN = """
 [min(x, y - z)] + z -> [min(x + z, y)]
 [min(x, y)] - x => [min(0, y - x)]
 x - [min(x, y)] => [max(0, x - y)]
-[min({x + y}, z)] - x -> [min(y, z - x)]
-x - [min({x + y}, z)] -> [max(0 - y, x - z)]
+[min({x + y}, z)] - x => [min(y, z - x)]
+x - [min({x + y}, z)] => [max(0 - y, x - z)]
 z + [min(x, y - z)] -> [min(x + z, y)]
 [min(x, c1 + z * c2)] + z * c3 -> min(x + z * c3, c1)  if c2 + c3 == 0
 {[min(x, y + z * c1)] + z * c2} -> [min(x + z * c2, y)]  if c1 + c2 == 0
