@@ -84,11 +84,11 @@ def _static(module: Any, args: Any, line: Line) -> str:
         program = _export(module, args)
     except Exception as error:  # noqa: BLE001 - PyTorch cannot export it
         return f"not exported: {type(error).__name__}: {str(error)[:200]}"
-    missing = [f"{u.operator}: {u.reason}" for u in coverage_of(program).unsupported]
-    line["native"] = "; ".join(missing) or "ok"
     if line.get("import only"):
+        line["native"] = _missing(program)
         return "imported"
-    return _compared(_function(program, line), module, [args])
+    function, line["native"] = _function(program, line)
+    return _of_program(function, program, module, [args])
 
 
 def _dynamic(module: Any, args: Any, line: Line) -> str:
@@ -100,27 +100,39 @@ def _dynamic(module: Any, args: Any, line: Line) -> str:
             reason = f"{type(error).__name__}: {str(error)[:120]}"
             continue
         line["sizes"] = "batch, length" if sized else "batch"
-        missing = [f"{u.operator}: {u.reason}" for u in coverage_of(program).unsupported]
-        line["dynamic native"] = "; ".join(missing) or "ok"
-        return _compared(_function(program, line), module, [args, other])
+        function, line["dynamic native"] = _function(program, line)
+        return _of_program(function, program, module, [args, other])
     return f"not exported: {reason}"
 
 
-def _function(program: Any, line: Line) -> Callable[..., Any]:
-    """Return what computes a program: machine code, or the interpreter."""
+def _missing(program: Any) -> str:
+    return "; ".join(f"{u.operator}: {u.reason}" for u in coverage_of(program).unsupported) or "ok"
+
+
+def _of_program(function: Any, program: Any, module: Any, cases: Sequence[Any]) -> str:
+    """Compare with the module; where that differs, with the program, which PyTorch may have traced another way."""
+    outcome = _compared(function, module, cases)
+    if outcome.startswith("wrong") and _compared(function, program.module(), cases).startswith("agrees"):
+        return "exported otherwise: PyTorch's program differs from the model"
+    return outcome
+
+
+def _function(program: Any, line: Line) -> tuple[Callable[..., Any], str]:
+    """Return what computes a program, machine code or the interpreter, and "ok" or what has no converter."""
     if not line.get("interpret"):
-        return compile_model(program)
+        return compile_model(program), _missing(program)
+    missing = "ok"
     try:
         imported = from_exported_program(program, fallback="error")
     except UnsupportedOperators as error:
-        line["fallback"] = "; ".join(error.notes or [error.message])[:600]
+        missing = "; ".join(error.notes or [error.message])[:600]
         imported = from_exported_program(program, fallback="torch")
 
     def run(*args: Any) -> Any:
         arrays = [a.numpy() for a in args]
         return interpret(imported, "main", arrays)
 
-    return run
+    return run, missing
 
 
 def _varied(names: list[str], args: Any, sized: bool) -> tuple[Any, Any]:
