@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....handles.relax.expr import Expr, TupleGetItem
+from ....handles.relax.expr import DataTypeImm, Expr, PrimValue, TupleGetItem
+from ....handles.struct_info import ShapeStructInfo
+from ....topi.warping import cheapest_path
 from ..node import Node
+from ..strings import Strings
 from ..table import MICROSOFT, Converter, converter, rows
 from ..values import Output, Value, as_value, op
 from .creation import arange
@@ -86,6 +89,59 @@ def unfold(node: Node, x: Value) -> Expr:
 @converter("MatMulInteger16", domain=MICROSOFT)
 def matmul_of_shorts(node: Node, a: Value, b: Value) -> Expr:
     return op("matmul", *(op("astype", x, dtype="int32") for x in (a, b)))
+
+
+@converter("DynamicTimeWarping", domain=MICROSOFT)
+def warped(node: Node, x: Value) -> Expr:
+    """Return the places, rows over columns, of the cheapest path through a matrix of costs."""
+    rows, columns = x.dims[-2:]
+    costs = x if x.rank == 2 else as_value(node.emit(op("reshape", x, (rows, columns))))
+    both = node.emit(node.call_te(cheapest_path, costs))
+    path, length = (node.emit(TupleGetItem(both, i)) for i in range(2))
+    total = node.graph.fresh_size("steps")
+    node.graph.builder.match_cast(node.emit(op("tensor_to_shape", length)), ShapeStructInfo([total]))
+    end = rows + columns
+    return op(
+        "strided_slice", path, axes=[1], begin=[PrimValue(end - total)], end=[PrimValue(end)], assume_inbound=True
+    )
+
+
+def _rotated(node: Node, x: Any, bits: int) -> Expr:
+    left, right = (Value.constant(n, "uint32") for n in (bits, 32 - bits))
+    return node.emit(op("bitwise_or", op("left_shift", x, left), op("right_shift", x, right)))
+
+
+@converter("MurmurHash3", domain=MICROSOFT)
+def murmur_hash(node: Node, x: Value) -> Expr:
+    """Return the hashes of the elements' bytes (MurmurHash3_x86_32, Appleby, 2011), as uint32 or int32."""
+    if isinstance(x, Strings):
+        raise node.unsupported("hashes of strings")
+
+    def times(a: Any, factor: int) -> Expr:
+        return node.emit(op("multiply", a, Value.constant(factor, "uint32")))
+
+    def mixed(a: Any, bits: int) -> Expr:
+        return node.emit(op("bitwise_xor", a, op("right_shift", a, Value.constant(bits, "uint32"))))
+
+    words = _words(node, x)
+    h: Any = op("full", x.dims, Value.constant(node.attr("seed", 0) & 0xFFFFFFFF, "uint32"), dtype="uint32")
+    for word in words:
+        k = times(_rotated(node, times(word, 0xCC9E2D51), 15), 0x1B873593)
+        h = times(_rotated(node, node.emit(op("bitwise_xor", h, k)), 13), 5)
+        h = node.emit(op("add", h, Value.constant(0xE6546B64, "uint32")))
+    h = node.emit(op("bitwise_xor", h, Value.constant(4 * len(words), "uint32")))
+    h = mixed(times(mixed(times(mixed(h, 16), 0x85EBCA6B), 13), 0xC2B2AE35), 16)
+    return h if node.attr("positive", 1) else op("memory.view", h, None, DataTypeImm("int32"))
+
+
+def _words(node: Node, x: Value) -> list[Expr]:
+    """Return the 4 bytes of each element, or the first and the last 4, as uint32."""
+    wide = x.dtype in ("int64", "uint64", "float64")
+    own = "uint64" if wide else "uint32"
+    bits = x.expr if x.dtype == own else node.emit(op("memory.view", x, None, DataTypeImm(own)))
+    parts = [bits, op("right_shift", bits, Value.constant(32, own))] if wide else [bits]
+    low = Value.constant(0xFFFFFFFF, own)
+    return [node.emit(op("astype", op("bitwise_and", p, low), dtype="uint32") if wide else p) for p in parts]
 
 
 # Complex numbers are pairs in the last dimension.

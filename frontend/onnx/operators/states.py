@@ -106,6 +106,18 @@ def linear_attention(
         raise node.error(f"the rule {rule} takes an input more", expected=[n for n, (w, _) in needed.items() if w])
     kept = None if not decays or decay is None else _bound(node, op("exp", _rates(node, decay, heads)))
     rate = None if not corrects or beta is None else _rates(node, beta, heads)
+    last, turned = _recurrence(node, q, k, v, state, kept, rate)
+    return op("reshape", turned, (batch, length, max(heads, queries) * v.dims[3])), last
+
+
+def _recurrence(
+    node: Node, q: Value, k: Value, v: Value, state: Value, kept: Value | None, rate: Value | None
+) -> tuple[Expr, Expr]:
+    """Return the last state, and (batch, length, heads, queries of a head, size) of queries times states.
+
+    Operands are (length, batch, heads, …), the state (batch, heads, keys, values); `kept` is what a step leaves of it,
+    `rate` how far a value replaces what the state has for its key.
+    """
 
     def step(i: Expr, old: Expr) -> list[Any]:
         place = PrimValue(symbolic_value(i))
@@ -122,9 +134,103 @@ def linear_attention(
         state = node.emit(op("add", before, op("multiply", own, node.emit(new))))
         return [state, op("matmul", now(q), state)]
 
-    last, outputs = node.graph.builder.scan(step, [state], length, 1)
-    turned = op("permute_dims", outputs, axes=[1, 0, 2, 3, 4])
-    return op("reshape", turned, (batch, length, max(heads, queries) * v.dims[3])), last
+    last, outputs = node.graph.builder.scan(step, [state], q.dims[0], 1)
+    return last, op("permute_dims", outputs, axes=[1, 0, 2, 3, 4])
+
+
+@converter("GatedDeltaNet", domain=MICROSOFT)
+def gated_delta_net(
+    node: Node, query: Value, key: Value | None = None, value: Value | None = None, lengths: Value | None = None,
+    decay: Value | None = None, beta: Value | None = None, past: Value | None = None, logs: Value | None = None,
+    bias: Value | None = None, captured: Value | None = None, *_active: Value | None,
+) -> tuple[Expr, Expr]:  # fmt: skip
+    """Return queries times the states that keys and values change step by step, and the last states; in float32.
+
+    Tokens are (batch · length, heads, size), the batch being that of the state, or (batch, length, heads, size).
+    """
+    if lengths is not None or captured is not None or node.attr("state_update_capacity", 0):
+        raise node.unsupported("sequences of different lengths, or steps that are captured")
+    q, k, v = _tokens(node, query, key, value, past)
+    (batch, _, queries, size), heads = q.dims, v.dims[2]
+    shared, keys = (heads // queries).constant, size.constant
+    if shared is None or keys is None:
+        raise node.unsupported("heads of symbolic number or size")
+    if node.attr("qk_l2_norm", 0):
+        q, k = (_of_length_one(node, t) for t in (q, k))
+    q = _bound(node, op("multiply", q, node.attr("scale", 0.0) or 1 / math.sqrt(keys)))
+    q, k = (_bound(node, op("repeat", t, repeats=shared, axis=2)) for t in (q, k))
+    rule = node.attr("update_rule", "gated_delta")
+    if _RULES.get(rule) != (decay is not None, beta is not None):
+        raise node.error("the rule does not fit the inputs decay and beta", expected=[*_RULES], found=rule)
+    kept = rate = None
+    if decay is not None:
+        wide = _per_head(node, decay, v, keys if decay.rank == query.rank - (key is not None) + 1 else 1)
+        kept = _first_by_step(node, op("exp", _log_decay(node, wide, logs, bias)))
+    if beta is not None:
+        wide = _per_head(node, beta, v, 1)
+        rate = _first_by_step(node, op("sigmoid", wide) if node.attr("beta_activation", "none") == "sigmoid" else wide)
+    before = op("zeros", (batch, heads, v.dims[3], size), dtype="float32") if past is None else past
+    state = _bound(node, op("permute_dims", before, axes=[0, 1, 3, 2]))
+    q, k, v = (_bound(node, op("permute_dims", t, axes=[1, 0, 2, 3])) for t in (q, k, v))
+    last, turned = _recurrence(node, _bound(node, op("expand_dims", q, axis=[3])), k, v, state, kept, rate)
+    dims = (*query.dims[: -1 if key is None else -2], heads, v.dims[3])
+    y = op("astype", node.emit(op("reshape", turned, dims)), dtype=query.dtype)
+    return y, op("permute_dims", last, axes=[0, 1, 3, 2])
+
+
+def _tokens(node: Node, query: Value, key: Value | None, value: Value | None, past: Value | None) -> list[Value]:
+    """Return queries, keys and values as (batch, length, heads, size) in float32."""
+    packed = key is None or value is None
+    if past is None and (packed or query.rank < 4):
+        raise node.error("an input is missing", expected="initial_state, whose batch and sizes the tokens have")
+    if key is None or value is None:
+        assert past is not None
+        _, heads, own, size = past.dims
+        middle = query.dims[-1] - heads * own
+        bounds, last = [0, middle // 2, middle, query.dims[-1]], query.rank - 1
+        parts: list[Any] = [
+            op("strided_slice", query, axes=[last], begin=[PrimValue(a)], end=[PrimValue(b)])
+            for a, b in zip(bounds, bounds[1:], strict=False)
+        ]
+        counts = [(middle // 2 // size, size)] * 2 + [(heads, own)]
+    else:
+        parts = [query, key, value]
+        counts = [t.dims[-2:] for t in (query, key, value)]
+    tokens = query.dims[: query.rank - (1 if packed else 2)]
+    if len(tokens) == 1 and past is not None:
+        tokens = (past.dims[0], tokens[0] // past.dims[0])
+    wide = (op("astype", p, dtype="float32") for p in parts)
+    return [_bound(node, op("reshape", node.emit(t), (*tokens, *c))) for t, c in zip(wide, counts, strict=True)]
+
+
+def _of_length_one(node: Node, x: Value) -> Value:
+    squares = op("sum", op("multiply", x, x), axis=[3], keepdims=True)
+    return _bound(node, op("multiply", x, op("rsqrt", op("add", squares, 1e-6))))
+
+
+def _per_head(node: Node, x: Value, tokens: Value, size: int) -> Value:
+    """Return rates of each token and head in float32: (batch, length, heads, size)."""
+    return _bound(node, op("reshape", op("astype", x, dtype="float32"), (*tokens.dims[:3], size)))
+
+
+def _first_by_step(node: Node, x: Any) -> Value:
+    return _bound(node, op("expand_dims", op("permute_dims", x, axes=[1, 0, 2, 3]), axis=[4]))
+
+
+def _log_decay(node: Node, x: Value, logs: Value | None, bias: Value | None) -> Value:
+    """Return the logarithm of what a step leaves of the state."""
+    how, heads = node.attr("gate_activation", "none"), x.dims[2]
+    if how == "none":
+        return x
+    if how not in ("softplus", "qwen", "sigmoid", "kda"):
+        raise node.error("an attribute has a value that means nothing here", found=how)
+    if bias is not None:
+        x = _bound(node, op("add", x, op("reshape", bias, (heads, -1))))
+    factor = Value.constant(1.0, "float32") if logs is None else op("reshape", op("exp", logs), (heads, 1))
+    if how in ("sigmoid", "kda"):
+        gate = op("sigmoid", op("multiply", x, factor))
+        return _bound(node, op("multiply", gate, node.attr("gate_lower_bound", -5.0)))
+    return _bound(node, op("negative", op("multiply", op("nn.softplus", x), factor)))
 
 
 def _steps(node: Node, x: Value, heads: int) -> Value:

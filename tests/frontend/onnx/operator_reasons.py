@@ -22,8 +22,7 @@ _of(_SEARCH, "BeamSearch GreedySearch Sampling WhisperBeamSearch BifurcationDete
 _of(_PACKED, "MatMulFpQ4 GatherPacked SparseToDenseMatMul")
 _of(
     _ONE_MODEL,
-    "GatedDeltaNet VarlenCausalConvWithState VarlenNGramHashMapping AttnLSTM WordConvEmbedding DynamicTimeWarping "
-    "MurmurHash3 SparseAttention",
+    "VarlenCausalConvWithState VarlenNGramHashMapping AttnLSTM WordConvEmbedding SparseAttention",
 )
 _of("strings: ONNX's `StringSplit` and `RegexFullMatch` are converted", "Tokenizer")
 _of("for ONNX Runtime's own tests", "SampleOp MaxpoolWithMask")

@@ -107,6 +107,48 @@ ROWS = {
         {"outputs": 2, "q_num_heads": 1, "kv_num_heads": 2, "update_rule": "linear"},
     ),
     **{
+        f"GatedDeltaNet {rule}": (
+            ["q", "k", "v", "", "g" if "gated" in rule else "", "b" if "delta" in rule else "", "s"],
+            lambda n, t, rule=rule: {
+                "q": u(n * t, 2, 4), "k": u(n * t, 2, 4) / 4, "v": u(n * t, 4, 3),
+                **({"g": -abs(u(n * t, 4))} if "gated" in rule else {}),
+                **({"b": abs(u(n * t, 4))} if "delta" in rule else {}), "s": u(n, 4, 3, 4),
+            },
+            {}, {"outputs": 2, "update_rule": rule, "qk_l2_norm": norm},
+        )
+        for rule, norm in [("linear", 0), ("gated", 0), ("delta", 1), ("gated_delta", 1)]
+    },
+    **{
+        f"GatedDeltaNet of packed tokens, {gate}": (
+            ["q", "", "", "", "g", "b", "s", "a", "d"],
+            lambda n, t, more=more: {
+                "q": u(n * t, 2 * 2 * 4 + 2 * 3), "g": u(n * t, 2, *more), "b": u(n * t, 2), "s": u(n, 2, 3, 4),
+            },
+            {"a": u(2), "d": u(2, *more)},
+            {"outputs": 2, "gate_activation": gate, "beta_activation": "sigmoid", "qk_l2_norm": 1, "scale": 0.3},
+        )
+        for gate, more in [("softplus", ()), ("sigmoid", (4,))]
+    },
+    "GatedDeltaNet of a batch": (
+        ["q", "k", "v", "", "g", "b"],
+        lambda n, t: {
+            "q": u(n, t, 2, 4), "k": u(n, t, 2, 4), "v": u(n, t, 2, 3), "g": -abs(u(n, t, 2)), "b": abs(u(n, t, 2)),
+        },
+        {}, {"outputs": 2, "qk_l2_norm": 1},
+    ),
+    **{
+        f"DynamicTimeWarping of rank {2 + len(more)}": (
+            ["x"], lambda n, t, more=more: {"x": rng.integers(0, 4, (*more, n + 3, t)).astype(np.float32)}, {}, {},
+        )
+        for more in ((), (1,))
+    },
+    **{
+        f"MurmurHash3 of {dtype}": (
+            ["x"], lambda n, t, d=dtype: {"x": (100 * u(n, t)).astype(d)}, {}, {"seed": seed, "positive": seed % 2},
+        )
+        for seed, dtype in enumerate(["int32", "int64", "float32", "float64"])
+    },
+    **{
         f"MRotaryEmbedding {name}": (
             ["x", "p", "c", "s"], lambda n, t: {"x": u(n, t, 24), "p": ids(3, n, t)}, {"c": u(9, 6), "s": u(9, 6)},
             {"mrope_section": [3, 2, 1], **HEADS, **more},
@@ -188,8 +230,11 @@ ROWS = {
 """Inputs, feeds of a batch and a length, weights and attributes."""
 
 
-COMPILED = ("LinearAttention gated_delta", "QMoE of blocks", "DecoderMaskedMultiHeadAttention in buffers")
-"""Rows that are compiled, too: with a loop, with rows grouped by experts, with caches."""
+COMPILED = (
+    "LinearAttention gated_delta", "QMoE of blocks", "DecoderMaskedMultiHeadAttention in buffers",
+    "DynamicTimeWarping of rank 2", "MurmurHash3 of float64",
+)  # fmt: skip
+"""Rows that are compiled, too: with a loop, with rows grouped by experts, with caches, with a path, with words."""
 
 
 def made(row):
