@@ -84,10 +84,7 @@ REFUSED = {
     "support": ("it says how TVM itself was built", "tvm.target.Target"),
     "te.hybrid": ("loops are written in TVMScript", "tvm.script.tir.prim_func"),
     "te.schedule": ("schedules of tensor expressions were left by TVM itself", "tvm.tir.Schedule"),
-    **dict.fromkeys(
-        (f"tir.tensor_intrin.{name}" for name in ("arm_cpu", "cuda", "dot_product_common", "hexagon", "metal", "rocm")),
-        ("own intrinsics are registered by hand", "tvm.tir.TensorIntrin"),
-    ),
+    "tir.tensor_intrin.metal": ("own intrinsics are registered by hand", "tvm.tir.TensorIntrin"),
     "tir.usmp": ("memory is planned by `static-plan-block-memory`", "tvm.relax.transform.StaticPlanBlockMemory"),
     "topi.adreno": _SCHEDULES,
     "topi.arm_cpu": _SCHEDULES,

@@ -11,7 +11,6 @@ from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
 from ...diagnostics import TiraxError
 from ...dialects import tir
 from ...dialects.names import name_of, set_name
-from ...dialects.sym import ValueOp
 from ...dialects.sym.analyzer import Analyzer
 from ...dialects.sym.expr import Const, SymExpr, Var
 from ...dialects.tir import BufferType
@@ -20,7 +19,6 @@ from ...transforms.tir.walk import erase_with_tree, remove_dead
 from .. import checks
 from .. import state as st
 from ..registry import primitive
-from ..rewrite import before
 from ..state import State, fail
 from ..tensor_intrin import TensorIntrin
 from .blockize import blockize
@@ -236,20 +234,18 @@ def _implement(block: tir.BlockOp, impl: tir.FuncOp, desc: tir.FuncOp, matcher: 
     for op in [op for op in body.ops if isinstance(op, tir.AllocBufferOp)]:
         erase_with_tree(op)
     values: dict[SSAValue, SSAValue] = {}
-    symbols: dict[Var, SymExpr] = {}
     build = Materializer(body.add_op)
     for param, described in zip(impl.params, desc.params, strict=True):
         source = matcher.buffers.get(described)
         if source is None:
             fail(f"the intrinsic's description does not use {name_of(described)}", block)
         region = _Region(block, param, source, matcher.starts[source])
-        symbols.update(region.symbols())
-        values[param] = region.match(build, symbols)
+        region.check_strides()
+        values[param] = region.match(build)
     for op in _root(impl).ops:
         if not isinstance(op, tir.RegionOp):
             body.add_op(op.clone(values))
     _annotate(block, _root(impl).parent_op())
-    _write_symbols(block, symbols)
     remove_dead(block)
 
 
@@ -262,11 +258,8 @@ class _Region:
         self.source_type = cast(BufferType, source.type)
         self.missing = self.source_type.rank - self.type.rank
 
-    def symbols(self) -> dict[Var, SymExpr]:
-        """Return the values of the variables in the parameter's strides and offset.
-
-        Raises `ScheduleError` if strides differ.
-        """
+    def check_strides(self) -> None:
+        """Raise `ScheduleError` if strides differ; those that are variables are defined by the match."""
         values: dict[Var, SymExpr] = {}
         strides = self.source_type.layout_strides()
         for described, actual in zip(self.type.explicit_strides or (), strides[self.missing :], strict=False):
@@ -275,29 +268,13 @@ class _Region:
             elif not Analyzer().can_prove_equal(described.substitute(values), actual):
                 what = f"the strides of {name_of(self.source)} are not those that the intrinsic asks for"
                 fail(what, self.block, expected=described.substitute(values), found=actual)
-        offset = self.type.elem_offset
-        if isinstance(offset, Var):
-            first: SymExpr = self.source_type.elem_offset or Const(0)
-            for start, stride in zip(self.starts, strides, strict=True):
-                first = first + start * stride
-            values[offset] = first
-        return values
 
-    def match(self, build: Materializer, symbols: dict[Var, SymExpr]) -> SSAValue:
+    def match(self, build: Materializer) -> SSAValue:
         """Return the region as a separate buffer."""
         index = self._index_type()
         starts = [build(s, index) for s in self.starts]
         extents = [Const(1, index)] * self.missing + [Const(cast(int, d.constant), index) for d in self.type.dims]
-        t, strides = self.type, self.type.explicit_strides
-        shown = BufferType.of(
-            t.dims,
-            t.dtype,
-            strides=None if strides is None else [s.substitute(symbols) for s in strides],
-            scope=t.scope.data,
-            align=t.align.data,
-            offset_factor=t.offset_factor.data,
-        )
-        op = tir.MatchBufferOp(self.source, starts, extents, shown)
+        op = tir.MatchBufferOp(self.source, starts, extents, self.type)
         set_name(op.result, name_of(self.param))
         self.block.body.block.add_op(op)
         return op.result
@@ -312,12 +289,3 @@ def _annotate(block: tir.BlockOp, root: Operation | None) -> None:
     """Copy the annotations of the implementation's root block to the block."""
     if isinstance(root, tir.BlockOp) and root.annotations is not None:
         st.annotate(block, root.annotations.data)
-
-
-def _write_symbols(block: tir.BlockOp, symbols: dict[Var, SymExpr]) -> None:
-    """Substitute the values of the implementation's variables."""
-    for op in list(block.walk()):
-        if isinstance(op, ValueOp) and set(op.expr.data.free_vars()) & set(symbols):
-            value = Materializer(before(op))(op.expr.data.substitute(symbols), cast(IntegerType, op.result.type))
-            op.result.replace_all_uses_with(value)
-            erase_with_tree(op)

@@ -12,6 +12,7 @@ from ...diagnostics import suggestion
 from ...dialects import tir
 from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
+from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const, SymExpr, Var, i32
 from .folding import as_sym
 from .tir_state import TirParser
@@ -115,6 +116,16 @@ def address(p: TirParser, buffer: SSAValue, node: ast.AST) -> SSAValue:
     return owner.data if isinstance(owner, tir.DeclBufferOp) else p.emit(tir.BufferDataOp(buffer), node)
 
 
+def offset_in_memory(buffer: SSAValue) -> SymExpr | None:
+    """Return the offset of a buffer; what may be at any multiple of a number gets a variable for it."""
+    t = cast(tir.BufferType, buffer.type)
+    if t.elem_offset is None and t.offset_factor.data:
+        width = t.dims[0].dtype if t.dims else i32
+        t = t.replaced(offset=SymAttr(Var(f"{name_of(buffer) or 'buffer'}_elem_offset", width)))
+        buffer._type = t  # noqa: SLF001 - its other uses do not mention the offset
+    return t.elem_offset
+
+
 def _buffer_attribute(p: TirParser, buffer: SSAValue, t: tir.BufferType, name: str, node: ast.AST) -> Any:
     if name == "data":
         return address(p, buffer, node)
@@ -124,8 +135,10 @@ def _buffer_attribute(p: TirParser, buffer: SSAValue, t: tir.BufferType, name: s
         "dtype": dtype_name(t.dtype),
         "shape": t.dims,
         "strides": t.explicit_strides or (),
-        "elem_offset": t.elem_offset or Const(0, i32),
+        "elem_offset": Const(0, i32),
     }
+    if name == "elem_offset":
+        return offset_in_memory(buffer) or plain[name]
     if name not in plain:
         raise p.error(node, f"a buffer has no '{name}'", expected=_BUFFER_ATTRIBUTES, hint=suggestion(name, plain))
     return plain[name]

@@ -19,7 +19,7 @@ from ...dialects.sym.expr import SymExpr, Var, i32, product
 from ...dialects.tir.types import DEFAULT_ALIGN, GLOBAL, HANDLE, HandleType
 from .attributes import attribute_dict
 from .folding import as_sym, is_constant
-from .tir_accesses import address, attribute_of, dim_of, dims_of, region_of
+from .tir_accesses import address, attribute_of, dim_of, dims_of, offset_in_memory, region_of
 from .tir_state import Builder, TirParser
 from .tir_values import as_dtype, as_index, cast_to, expr
 from .values import Access, CallSite, FreshVar, Imm, describe
@@ -207,13 +207,16 @@ def _access_ptr(p: TirParser, buffer: SSAValue, site: CallSite) -> SSAValue:
     if lanes not in (None, 1) or not isinstance(mask, int):
         raise site.error("the mask is a string of 'r' and 'w', and the lanes are 1", found=describe(mode))
     start = 0 if offset is None else offset
-    count = p.operate("sub", product(t.dims), start, site.node) if extent is None else extent
-    if t.elem_offset is not None:
-        start = p.operate("add", t.elem_offset, start, site.node)
+    strides, first = t.explicit_strides, offset_in_memory(buffer)
+    total = strides[0] * t.dims[0] if strides else product(t.dims)
+    rest = total if offset in (None, 0) else p.operate("sub", total, start, site.node)
+    count = rest if extent is None else extent
+    if first is not None:
+        start = p.operate("add", first, start, site.node)
     ptype = p.emit(tir.CallIntrinOp("type_annotation", [], t.dtype), site.node)
     data = p.emit(tir.BufferDataOp(buffer), site.node)
-    rest = [expr(p, v, site.node) for v in (start, count, mask)]
-    return p.emit(tir.CallIntrinOp("tvm_access_ptr", [ptype, data, *rest], HANDLE), site.node)
+    numbers = [expr(p, v, site.node) for v in (start, count, mask)]
+    return p.emit(tir.CallIntrinOp("tvm_access_ptr", [ptype, data, *numbers], HANDLE), site.node)
 
 
 def _vload(p: TirParser, buffer: SSAValue, site: CallSite) -> SSAValue:

@@ -279,6 +279,17 @@ def _define_strides(p: TIRPrinter, value: SSAValue, name: str) -> None:
         for axis, var in _defined_strides(p, value.type).items():
             p.symbols[var.name] = atom(f"{name}.strides[{axis}]")
             p.of_strides.add(var.name)
+        if (offset := _defined_offset(p, value.type)) is not None:
+            p.symbols[offset.name] = atom(f"{name}.elem_offset")
+            p.of_strides.add(offset.name)
+
+
+def _defined_offset(p: TIRPrinter, t: tir.BufferType) -> Var | None:
+    """Return the offset if it is the variable that the parser made for `A.elem_offset`."""
+    offset = t.elem_offset
+    if not isinstance(offset, Var) or offset.value is not None or not t.offset_factor.data:
+        return None
+    return offset if str(offset.name).endswith("elem_offset") and offset.name not in p.symbols else None
 
 
 def _defined_strides(p: TIRPrinter, t: tir.BufferType) -> dict[int, Var]:
@@ -297,6 +308,11 @@ def _strides(p: TIRPrinter, t: tir.BufferType, strides: Iterable[SymExpr]) -> st
     own = _defined_strides(p, t)
     texts = [string(str(own[i].name)) if i in own else symbolic(p, s).text for i, s in enumerate(strides)]
     return parenthesized(texts)
+
+
+def _offset(p: TIRPrinter, t: tir.BufferType) -> str | None:
+    hidden = t.elem_offset is None or _defined_offset(p, t) is not None
+    return None if hidden or isinstance(t.offset, NoneAttr) else symbolic(p, t.offset.data).text
 
 
 def _dims(p: TIRPrinter, dims: Iterable[SymExpr]) -> str:
@@ -322,7 +338,7 @@ def buffer_text(
     extras = {
         "data": data,
         "strides": None if t.explicit_strides is None else _strides(p, t, t.explicit_strides),
-        "elem_offset": None if isinstance(t.offset, NoneAttr) else symbolic(p, t.offset.data).text,
+        "elem_offset": _offset(p, t),
         "scope": None if t.scope.data == "global" else string(t.scope.data),
         "align": None if t.align.data == DEFAULT_ALIGN else str(t.align.data),
         "offset_factor": str(t.offset_factor.data) if t.offset_factor.data else None,

@@ -55,10 +55,9 @@ _NAMES = NamesOnly(
         "handles.tir.variables": "SizeVar Var",
         "handles.tir.ir_builder": "stmt_list stmt_seq",
         "te.tensor": "ProducerLoad",
-        "schedule.schedule": "Schedule",
+        "tvm_api.handles.schedules": "Schedule TensorIntrin",
         "schedule.block_scope": "BlockScope Dependency DepKind ScheduleState",
         "schedule.state": "ScheduleError",
-        "schedule.tensor_intrin": "TensorIntrin",
         "schedule.trace": "ExprRV StmtSRef",
         "tvm_api.handles.block_dependence": "BlockDependenceInfo",
         "tvm_api.handles.comm_reducer": "CommReducer",
@@ -91,7 +90,7 @@ provide(
         "function": {
             "handles.tir.index_map": "IndexMap",
             "handles.tir.prim_func": "PrimFunc",
-            "schedule.tensor_intrin": "TensorIntrin",
+            "tvm_api.handles.schedules": "TensorIntrin",
         },
         "generic": {"tvm_api.generic": "*"},
         "op": {"tvm_api.tir": "*"},
@@ -99,16 +98,22 @@ provide(
         "ir_builder": {"handles.tir.ir_builder": "BufferVar IRBuilder create"},
         "schedule": {
             "dialects.sched": "InstructionKind",
-            "schedule.schedule": "Schedule",
+            "tvm_api.handles.schedules": "Schedule TensorIntrin",
             "schedule.block_scope": "BlockScope CachedFlags Dependency DepKind ScheduleState",
             "schedule.state": "ScheduleError",
-            "schedule.tensor_intrin": "TensorIntrin",
             "schedule.trace": "ExprRV StmtSRef",
             "tvm_api.handles.traces": "BlockRV Instruction LoopRV ScheduleDebugMask Trace",
         },
-        "tensor_intrin": {"schedule.tensor_intrin": "TensorIntrin"},
+        "tensor_intrin": {"tvm_api.handles.schedules": "TensorIntrin"},
+        **{
+            f"tensor_intrin.{name}": {
+                "tvm_api.handles.schedules": "TensorIntrin",
+                "tvm_api.handles.device_tiles.names": "*",
+            }
+            for name in ("arm_cpu", "cuda", "dot_product_common", "hexagon", "rocm")
+        },
         "tensor_intrin.x86": {
-            "schedule.tensor_intrin": "TensorIntrin",
+            "tvm_api.handles.schedules": "TensorIntrin",
             "tvm_api.handles.tensor_intrinsics": """
                 AVX512_DOT_16x4_INTRIN VNNI_DOT_16x4_INTRIN dot_product_16x4_u8i8i32_avx512
                 dot_product_16x4_u8i8i32_desc dot_product_16x4_u8i8i32_vnni
@@ -121,7 +126,7 @@ provide(
         },
         "schedule.instruction": {"dialects.sched": "InstructionKind", "tvm_api.handles.traces": "Instruction"},
         "schedule.schedule": {
-            "schedule.schedule": "Schedule",
+            "tvm_api.handles.schedules": "Schedule",
             "schedule.state": "ScheduleError",
             "schedule.trace": "ExprRV",
             "tvm_api.handles.traces": "BlockRV LoopRV",

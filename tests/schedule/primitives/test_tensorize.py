@@ -18,6 +18,7 @@ from tirax.lowering.machine import emit_assembly
 from tirax.schedule import Schedule, ScheduleError, TensorIntrin
 from tirax.schedule.tensor_intrin import microkernel
 from tirax.target import Target
+from tirax.transforms.tir.lower_match_buffer import LowerMatchBuffer
 from tirax.tvm_api.script import from_source
 
 MATMUL = (
@@ -149,11 +150,12 @@ def test_microkernels_of_other_sizes() -> None:
 
 
 def test_strides_and_offsets_of_the_implementation() -> None:
-    """Its variables are what the region has: `s` is 1, `o` is where the region begins."""
+    """Its variables are defined by the match; lowered, `s` is 1 and `o` is where the region begins."""
     TensorIntrin.register("strided", from_source(DESC), from_source(STRIDED))
     module, s = doubled(name="strided")
-    assert "strides=(1,)" in s.mod.script()
-    assert "vi_o * 16 + vj_o * 4" in s.mod.script()
+    assert 'strides=("s",)' in s.mod.script()
+    assert "elem_offset=o" in s.mod.script()
+    assert "vi_o * 16 + vj_o * 4" in LowerMatchBuffer()(s.mod).script()
     assert_same_meaning(module.op, s.mod.op)
 
 
