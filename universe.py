@@ -206,6 +206,10 @@ _TVM_PASSES: dict[str, str] = {
     "tvm-plan-and-update-buffer-allocation-location": (
         "tvm_api.passes.tir.plan_buffer_allocation:PlanAndUpdateBufferAllocationLocation"
     ),
+    "make-unpacked-api": "tvm_api.passes.tir.make_unpacked_api:MakeUnpackedAPI",
+    "lower-device-kernel-launch": "tvm_api.passes.tir.lower_device_kernel_launch:LowerDeviceKernelLaunch",
+    "lower-tvm-builtin": "tvm_api.passes.tir.lower_tvm_builtin:LowerTVMBuiltin",
+    "make-packed-api": "tvm_api.passes.tir.make_packed_api:MakePackedAPI",
     "annotate-device-regions": "tvm_api.passes.tir.device_regions:AnnotateDeviceRegions",
     "split-host-device": "tvm_api.passes.tir.device_regions:SplitHostDevice",
     "inject-virtual-thread": "tvm_api.passes.tir.inject_virtual_thread:InjectVirtualThread",

@@ -95,7 +95,7 @@ class TirSemantics:
             tir.AllocConstOp: lambda _i, op, _args: (op.value.numpy().copy(),),
             tir.DeclBufferOp: self.decl_buffer,
             tir.MatchBufferOp: self.match_buffer,
-            tir.ReturnOp: lambda _i, _op, args: ReturnedValues(args),
+            tir.ReturnOp: _return,
             tir.FuncOp: _nothing,
         }
 
@@ -406,6 +406,12 @@ def _while(interpreter: Machine, op: tir.WhileOp, _args: PythonValues) -> Steps:
     while (yield interpreter.region(op.cond_region))[0]:
         yield interpreter.region(op.body)
     return ()
+
+
+def _return(_i: Interpreter, op: tir.ReturnOp, args: PythonValues) -> ReturnedValues:
+    if not op.is_last:
+        raise UnsupportedError("a function that ends inside of a statement", location=location_of(op))
+    return ReturnedValues(args)
 
 
 def _assert(_i: Interpreter, op: tir.AssertOp, args: PythonValues) -> PythonValues:

@@ -19,7 +19,6 @@ from xdsl.irdl import (
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import (
-    HasParent,
     IsolatedFromAbove,
     NoTerminator,
     SymbolOpInterface,
@@ -172,12 +171,23 @@ def _is_scalar(t: Attribute) -> bool:
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
-    """`tir.return %v : f32`: returns the scalar result of the function."""
+    """`tir.return %v : f32`: ends the function with its scalar result, also inside of statements."""
 
     name = "tir.return"
     value = operand_def()
-    traits = traits_def(HasParent(FuncOp))
     assembly_format = "$value attr-dict `:` type($value)"
 
     def __init__(self, value: SSAValue):
         super().__init__(operands=[value])
+
+    @property
+    def is_last(self) -> bool:
+        """True if it is a statement of the function itself, not of a loop, a branch or a block."""
+        return isinstance(self.parent_op(), FuncOp)
+
+    def verify_(self) -> None:
+        around = self.parent_op()
+        while around is not None and not isinstance(around, FuncOp):
+            around = around.parent_op()
+        if around is None and self.parent_op() is not None:
+            raise VerifyException("'tir.return' expects to be inside of 'tir.func'")

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
+from ...diagnostics import UnsupportedError
 from ...dialects import tir
 from ...dialects.dtypes import lanes_of
 from ...dialects.names import set_name
@@ -113,6 +114,7 @@ def lower_function(
         values.bind(param, arg)
     at = KernelLowerer(signature.name, emit, values, memory, signatures, externs, _RULES)
     at.block(op.body.block)
+    _check_returns(op)
     returned = [values.value(end.value) for end in op.body.block.ops if isinstance(end, tir.ReturnOp)]
     if signature.result is not None:
         emit.append(memref.StoreOp.get(returned[-1], entry.args[-1], [emit.index(0)]))
@@ -123,6 +125,16 @@ def lower_function(
     if at.separate_lanes:
         kernel.attributes["passthrough"] = _WITHOUT_VECTORIZERS
     return [*at.constants, kernel]
+
+
+def _check_returns(func: tir.FuncOp) -> None:
+    early = next((op for op in func.walk() if isinstance(op, tir.ReturnOp) and not op.is_last), None)
+    if early is not None:
+        raise UnsupportedError(
+            "a function that ends inside of a loop, a branch or a block",
+            location=location_of(early),
+            hint="return once, at the end",
+        )
 
 
 _RULES = {**RULES, **CALL_RULES}

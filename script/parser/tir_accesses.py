@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import Any, cast
 
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.builtin import IntegerType, i1
 from xdsl.ir import BlockArgument, SSAValue
 
 from ...diagnostics import suggestion
@@ -17,7 +17,7 @@ from ...dialects.sym.expr import Const, SymExpr, Var, i32
 from .folding import as_sym
 from .tir_state import TirParser
 from .tir_values import dims_of_buffer, index_of, span, type_of
-from .values import Access, Method, Slice, describe
+from .values import Access, Imm, Method, Slice, describe
 
 _BUFFER_ATTRIBUTES = "data, dtype, shape, strides, elem_offset, access_ptr, vload, vstore"
 
@@ -33,6 +33,8 @@ def dims_of(p: TirParser, value: Any, node: ast.AST) -> list[SymExpr]:
 
 def dim_of(p: TirParser, value: Any, node: ast.AST) -> SymExpr:
     dim = as_sym(value, default=i32)
+    if dim is None and isinstance(value, Imm) and isinstance(value.dtype, IntegerType) and value.dtype != i1:
+        dim = Const(int(value.value), value.dtype)  # of another type than indices: a number only
     if dim is None:
         raise p.error(node, "an extent must be an integer over constants and symbolic variables", found=describe(value))
     return dim

@@ -221,9 +221,7 @@ def _return(p: TirParser, node: ast.Return) -> None:
 
 
 def _emit_return(p: TirParser, value: Any, node: ast.AST) -> None:
-    """Emit the result of the function, which is only allowed at its end and not inside of a loop or block."""
-    if p.block is not p.state.entry:
-        raise p.error(node, "a prim_func can only return at its end, outside of loops and blocks")
+    """Emit the end of the function with its result."""
     result = expr(p, value, node)
     p.state.ret_type = result.type
     p.emit(tir.ReturnOp(result), node)

@@ -248,7 +248,11 @@ def _device_call(p: ExpressionPrinter, op: tir.DeviceCallOp) -> Expr:
         args.insert(0, atom(string(named)))
     elif tir.DEVICE_INTRINSICS[name].result == tir.LAST:
         args.append(atom(string(named)))
-    return call(p.doc.tir(name), *args)
+    return call(p.doc.tir(name.removeprefix("tvm_") if name in _SHORT_NAMES else name), *args)
+
+
+_SHORT_NAMES = frozenset(("tvm_call_cpacked", "tvm_call_packed_lowered", "tvm_call_cpacked_lowered"))
+"""Intrinsics that TVM prints without its prefix."""
 
 
 def _call_packed(p: ExpressionPrinter, op: tir.CallPackedOp) -> Expr:

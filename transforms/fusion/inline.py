@@ -181,7 +181,7 @@ class _Fuser:
         callee = self._functions(op.callee_name)
         if not isinstance(callee, tir.FuncOp):
             raise NotFusable(f"it calls @{op.callee_name}, which is no tensor function")
-        if callee.ret_type is not None or any(isinstance(o, tir.ReturnOp) for o in callee.body.block.ops):
+        if callee.ret_type is not None or any(isinstance(o, tir.ReturnOp) for o in callee.body.walk()):
             raise NotFusable(f"@{op.callee_name} returns a value")
         args = [self._single(a) for a in op.call_args]
         inplace = op.indices if isinstance(op, relax.CallTIRInplaceOp) else [-1] * len(op.output_types)

@@ -32,11 +32,7 @@ _FLAGS: dict[str, str] = dict.fromkeys(
 _THREADS = "for devices with threads in groups; functions here are for CPUs"
 _ABI = "entry points of Relax functions call kernels directly: there is no packed calling convention to lower to"
 LEFT_OUT: dict[str, str] = {
-    "MakePackedAPI": _ABI,
-    "MakeUnpackedAPI": _ABI,
-    "LowerTVMBuiltin": _ABI,
     "CombineContextCall": _ABI,
-    "LowerDeviceKernelLaunch": _ABI,
     "LowerCustomDatatypes": "data types are those of `dialects/dtypes.py`",
     "ExtractPrimFuncConstants": "constants of tensor functions are part of the kernels",
     "InstrumentBoundCheckers": "guard-indices keeps the indices that are data inside of their buffers",

@@ -31,7 +31,8 @@ def _target(func: tir.FuncOp) -> tir.TargetAttr | None:
     return attr if isinstance(attr, tir.TargetAttr) else None
 
 
-def _without_host(target: tir.TargetAttr) -> tir.TargetAttr:
+def without_host(target: tir.TargetAttr) -> tir.TargetAttr:
+    """Return a target without its host."""
     return tir.TargetAttr.of({k: v for k, v in target.config.items() if k != "host"})
 
 
@@ -51,7 +52,7 @@ class AnnotateDeviceRegions(Pass):
                 why = "AnnotateDeviceRegions: Require the target attribute"
                 raise UnsupportedError(why, location=location_of(func), hint="run bind-target before")
             if "host" in target.config:
-                _annotate(list(func.body.block.ops), _without_host(target))
+                _annotate(list(func.body.block.ops), without_host(target))
 
 
 def _annotate(ops: Sequence[Operation], target: tir.TargetAttr) -> None:
@@ -96,7 +97,7 @@ def _split(region: tir.AttrOp, name: str) -> tir.FuncOp:
     """Replace a statement by the call of a function, and return the function."""
     target = region.on
     assert isinstance(target, tir.TargetAttr)
-    target = _without_host(target)
+    target = without_host(target)
     buffers, scalars = _used(region)
     body = Block()
     mapping: dict[SSAValue, SSAValue] = {}
