@@ -136,10 +136,16 @@ def _are_inputs(op: Operation) -> bool:
     """Return whether constants are what a program computes with: not what it must result in, and no sizes."""
     if op.name == "func.call":
         return cast(SymbolRefAttr, attribute(op, "callee")).string_value().startswith("inputs")
-    uses = [(use.operation, use.index) for use in op.results[0].uses]
-    if not uses or any(_is_size(user) for user, _ in uses):
+    users = [use.operation for use in op.results[0].uses]
+    if any(_is_size(user) for user in users):
         return False
-    return any(_check_of(user) is None or index == 0 for user, index in uses)
+    return any(_check_of(user) is None or _is_first_of_constants(op, user) for user in users)
+
+
+def _is_first_of_constants(op: Operation, check: Operation) -> bool:
+    """Return whether a check compares constants, and this one with the other."""
+    owners = [v.owner for v in check.operands]
+    return owners[0] is op and all(isinstance(o, Operation) and o.name == "stablehlo.constant" for o in owners)
 
 
 def _is_size(user: Operation) -> bool:
