@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import AnyFloat, ArrayAttr, ComplexType, DenseIntOrFPElementsAttr, DictionaryAttr
-from xdsl.ir import Attribute, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
 from xdsl.utils.exceptions import VerifyException
@@ -20,6 +20,12 @@ from ..diagnostics import SourceLocation
 from .passes.limits import check_limit, exceeded, limit
 
 T = TypeVar("T")
+
+
+UNDESCRIBED = "tirax."
+"""What the names of operations begin with that IRDL cannot describe."""
+BLOCK_END = '"tirax.end"() : () -> ()'
+"""What ends the blocks of text in `irdl_text.py`'s form; it is read as nothing."""
 
 
 class _Lexer(MLIRLexer):
@@ -121,6 +127,28 @@ class TextParser(Parser):
         end = self._current_token.span.end
         self.parse_punctuation(")")
         return _Element(False, (real, imaginary), Span(start.start, end, start.input))
+
+    def parse_optional_operation(self) -> Operation | None:
+        while self.lexer.input.content.startswith(BLOCK_END, self.pos):
+            self._resume_from(self.pos + len(BLOCK_END))
+        return super().parse_optional_operation()
+
+    def _get_op_by_name(self, name: str) -> type[Operation]:
+        return super()._get_op_by_name(name.removeprefix(UNDESCRIBED))
+
+    def _parse_dialect_type_or_attribute_body(self, attr_name: str, is_type: bool, *rest: Any) -> Any:
+        """Parse like xDSL, and the form that has the text as a parameter: `<unit, "…">`, see `irdl_text.py`."""
+        attr_name = attr_name.removesuffix(".type")
+        if "." not in attr_name or not self.lexer.input.content.startswith('<unit, "', self._current_token.span.start):
+            return super()._parse_dialect_type_or_attribute_body(attr_name, is_type, *rest)
+        self.parse_punctuation("<")
+        self.parse_keyword("unit")
+        self.parse_punctuation(",")
+        text = self.parse_str_literal()
+        self.parse_punctuation(">")
+        if attr_name != "sym.builtin":
+            text = f"{'!' if is_type else '#'}{attr_name}<{text}>"
+        return read_text(self.ctx, text, TextParser.parse_attribute, self.lexer.input.name)
 
     def _check_elements(self, type: Any) -> None:
         """Raise `LimitError` for too many elements in a splat."""

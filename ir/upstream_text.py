@@ -96,7 +96,9 @@ class UpstreamPrinter(Printer):
     def print_op(self, op: Operation) -> None:
         data = op.attributes.get(CONSTANTS)
         if isinstance(data, ArrayAttr):
-            op.attributes[CONSTANTS] = ArrayAttr([StringAttr(_text(a)) for a in cast("ArrayAttr[Attribute]", data)])
+            op.attributes[CONSTANTS] = ArrayAttr(
+                [StringAttr(attribute_text(a)) for a in cast("ArrayAttr[Attribute]", data)]
+            )
         outer, self.print_generic_format = self.print_generic_format, self.generic or not _agrees(op)
         super().print_op(op)
         self.print_generic_format = outer
@@ -114,7 +116,8 @@ class UpstreamPrinter(Printer):
             op.properties = own
 
 
-def _text(attribute: Attribute) -> str:
+def attribute_text(attribute: Attribute) -> str:
+    """Return the text of an attribute or a type."""
     stream = StringIO()
     Printer(stream).print_attribute(attribute)
     return stream.getvalue()

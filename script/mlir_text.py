@@ -24,7 +24,7 @@ from ..diagnostics import (
     suggestion,
 )
 from ..dialects.xdsl_extras.refused import REASONS
-from ..ir.text import TextParser
+from ..ir.text import UNDESCRIBED, TextParser
 from ..universe import full_universe
 
 AnySpan: TypeAlias = "Span[str] | Span[bytes]"
@@ -87,6 +87,7 @@ class LocatedParser(TextParser):
         return op
 
     def _get_op_by_name(self, name: str) -> type[Operation]:
+        name = name.removeprefix(UNDESCRIBED)
         op_type = self.ctx.get_optional_op(name, dialect_stack=self._parser_state.dialect_stack)
         if op_type is not None:
             return op_type

@@ -134,16 +134,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _listing(options: argparse.Namespace, universe: Universe) -> str | None:
-    requested = (options.list_passes, options.list_pipelines, options.list_dialects, options.list_targets)
+    lists = (options.list_passes, options.list_pipelines, options.list_dialects, options.list_targets)
+    requested = (*lists, options.print_irdl)
     if not any(requested):
         return None
-    from . import listing
+    from . import irdl, listing
 
     makers = (
         listing.passes_text,
         listing.pipelines_text,
         listing.dialects_text,
         lambda: listing.targets_text(all_targets(universe)),
+        irdl.own_descriptions,
     )
     return "\n\n".join(make() for make, want in zip(makers, requested, strict=True) if want)
 
@@ -164,7 +166,7 @@ def _job(options: argparse.Namespace, universe: Universe) -> Job:
     )
     return Job(
         tuple(steps),
-        make_target(options.target, all_targets(universe), options.print_op_generic, options.print_debuginfo),
+        make_target(options.target, all_targets(universe), _form(options), options.print_debuginfo),
         dumps,
         Times(),
         _meaning_check(options.check_sizes, options.check_each == "proof") if options.check_each else None,
@@ -173,6 +175,10 @@ def _job(options: argparse.Namespace, universe: Universe) -> Job:
         folder_of(options.output_file),
         folder_of(options.output_file) is None and sys.stdout.isatty(),
     )
+
+
+def _form(options: argparse.Namespace) -> str:
+    return "irdl" if options.print_for_irdl else "generic" if options.print_op_generic else "pretty"
 
 
 def _meaning_check(sizes: Sizes, proof: bool) -> MeaningCheck:

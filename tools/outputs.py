@@ -36,21 +36,28 @@ class ScriptTarget(Target):
 
 @dataclass(frozen=True)
 class UpstreamTarget(MLIRTarget):
-    """MLIR text that MLIR's own tools read, too."""
+    """MLIR text that MLIR's own tools read, too; with `irdl`, as the descriptions of our dialects say."""
 
     name = "mlir"
 
+    irdl: bool = False
+
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
+        from ..ir.irdl_text import IRDLPrinter
         from ..ir.upstream_text import UpstreamPrinter
 
         if self.syntax_highlight:
             super().emit(ctx, module, output)
             return
-        printer = UpstreamPrinter(
-            output,
-            self.print_generic_format,
-            print_properties_as_attributes=self.print_properties_as_attributes,
-            print_debuginfo=self.print_debuginfo,
+        printer = (
+            IRDLPrinter(output, print_debuginfo=self.print_debuginfo)
+            if self.irdl
+            else UpstreamPrinter(
+                output,
+                self.print_generic_format,
+                print_properties_as_attributes=self.print_properties_as_attributes,
+                print_debuginfo=self.print_debuginfo,
+            )
         )
         printer.print_op(module)
         printer.print_metadata(ctx.loaded_dialects)
@@ -71,9 +78,12 @@ OWN_TARGETS: dict[str, Callable[[], type[Target]]] = {
 
 
 def make_target(
-    text: str, targets: dict[str, Callable[[], type[Target]]], generic: bool = False, locations: bool = False
+    text: str, targets: dict[str, Callable[[], type[Target]]], form: str = "pretty", locations: bool = False
 ) -> Target:
-    """Return the target of a spec such as `asm{opt_level=2}`. Raises `UsageError`."""
+    """Return the target of a spec such as `asm{opt_level=2}`. Raises `UsageError`.
+
+    `form` of MLIR is `pretty`, `generic`, or `irdl`.
+    """
     specs = parse_specs(text, "-t")
     if len(specs) != 1:
         raise UsageError("-t takes one target", found=text or "nothing")
@@ -82,7 +92,8 @@ def make_target(
         raise as_usage(unknown_name("target", spec.name, targets))
     parameters = dict(spec.parameters)
     if spec.name == "mlir":
-        parameters |= {"print_generic_format": (generic,), "print_debuginfo": (locations,)} | parameters
+        own = {"print_generic_format": (form == "generic",), "irdl": (form == "irdl",), "print_debuginfo": (locations,)}
+        parameters |= own | parameters
     return instantiate(targets[spec.name](), parameters, f"target '{spec.name}'")
 
 

@@ -98,6 +98,8 @@ def command_line() -> argparse.ArgumentParser:
 
     group = parser.add_argument_group("MLIR text")
     group.add_argument("--print-op-generic", "--mlir-generic", help="print operations in generic form", **flag)
+    group.add_argument("--print-irdl", help="print IRDL descriptions of the dialects of tirax", **flag)
+    group.add_argument("--print-for-irdl", help="print operations in the form that these describe", **flag)
     group.add_argument(
         "--elide-constants",
         type="bytes",

@@ -33,11 +33,12 @@ def iree_opt() -> str | None:
     return own if os.path.exists(own) else shutil.which("iree-opt")
 
 
-def judged_by_iree(text: str, unregistered: bool = False) -> str | None:
-    """Return what `iree-opt` reports of a text."""
+def judged_by_iree(text: str, unregistered: bool = False, descriptions: str | None = None) -> str | None:
+    """Return what `iree-opt` reports of a text; `descriptions` is a file of IRDL for it to load."""
     path = iree_opt()
     assert path is not None
     command = [path, "-", "-o", os.devnull, *(["--allow-unregistered-dialect"] if unregistered else [])]
+    command += [] if descriptions is None else [f"--irdl-file={descriptions}"]
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=300, check=False)
     return None if done.returncode == 0 else done.stderr.strip() or f"exit code {done.returncode}"
 
