@@ -114,12 +114,35 @@ def full_text(text: str) -> str:
     return text_of(dict(sorted({**config, "keys": keys_of(config)}.items())))
 
 
-_CUDA: Config = {"arch": "sm_50", "max_num_threads": 1024, "thread_warp_size": 32}
+_THREADS: Config = {"max_num_threads": 256, "max_threads_per_block": 256}
+_DEFAULTS: dict[str, Config] = {
+    "cuda": {"arch": "sm_50", "max_num_threads": 1024, "thread_warp_size": 32},
+    "nvptx": {"mcpu": "sm_50", "mtriple": "nvptx64-nvidia-cuda", "max_num_threads": 1024, "thread_warp_size": 32},
+    "rocm": {
+        **_THREADS,
+        "mcpu": "gfx900",
+        "mtriple": "amdgcn-amd-amdhsa-hcc",
+        "max_shared_memory_per_block": 65536,
+        "thread_warp_size": 64,
+    },
+    "opencl": {
+        **_THREADS,
+        "image_base_address_alignment": 64,
+        "max_function_args": 128,
+        "max_shared_memory_per_block": 16384,
+        "texture_spatial_limit": 16384,
+        "thread_warp_size": 1,
+    },
+    "metal": {**_THREADS, "max_function_args": 31, "max_shared_memory_per_block": 32768, "thread_warp_size": 16},
+    "vulkan": {**_THREADS, "supports_float32": True, "supports_int32": True, "thread_warp_size": 1},
+    "webgpu": {"max_num_threads": 256},
+}
+"""The options that a kind of target has unless others are named, where no device is asked."""
 
 
 def _implied(config: Mapping[str, Any]) -> Config:
     """Return the default options of a target. A tag is expanded to its configuration."""
-    limits = _CUDA if config["kind"] == "cuda" else {}
+    limits = _DEFAULTS.get(str(config["kind"]), {})
     triple = {"mtriple": host_triple()} if config["kind"] == "llvm" else {}
     without_keys = {k: v for k, v in config.items() if k != "keys"}
     return {"tag": "", "keys": keys_of(without_keys), **limits, **triple}

@@ -183,6 +183,7 @@ def _constant(p: TirParser, site: CallSite) -> SSAValue:
     with p.source.located(site.node):
         element_type = as_dtype(p, dtype, site.node)
     array = np.asarray(data)
+    array = array.astype(np.float64) if array.dtype.kind == "U" else array  # "inf" and "nan"
     size = prod(shape)
     if array.size != size:
         raise site.error("the data do not fill the shape", expected=f"{size} values", found=array.size)

@@ -16,7 +16,7 @@ from ...ir.names import identifier
 from ...ir.rewriting.edit import has_root_block
 from ...ir.verification.as_written import as_written
 from .document import Document, Expr, Level, atom, infix
-from .literals import attribute, dictionary, shown_attrs, string
+from .literals import attribute, dictionary, floating, shown_attrs, string
 from .symbolic import symbolic
 from .tir_expressions import CALL_LIKE, EXPRESSIONS, access, constant_of, interval_end
 from .tir_printer import (
@@ -153,8 +153,8 @@ def _allocate(p: TIRPrinter, op: tir.AllocateOp) -> None:
 
 def _alloc_const(p: TIRPrinter, op: tir.AllocConstOp) -> None:
     data = op.value.data
-    values = data.numpy().tolist()
-    text = f"{values}, {string(dtype_name(data.dtype))}, {list(data.shape)}"
+    values = [floating(v) if isinstance(v, float) else str(v) for v in data.numpy().ravel().tolist()]
+    text = f"[{', '.join(values)}], {string(dtype_name(data.dtype))}, {list(data.shape)}"
     _name_value(p, op, f"{p.doc.tir('allocate_const')}({text})", "const")
 
 
