@@ -121,6 +121,7 @@ provide(
         },
         "schedule.analysis": {
             "tvm_api.handles.suggested_layout": "suggest_index_map",
+            "tvm_api.handles.auto_tensorize": "AutoTensorizeMappingInfo get_auto_tensorize_mapping_info",
             "tvm_api.handles.tensorize_info": "TensorizeInfo get_tensorize_loop_mapping",
             "tvm_api.handles.traces": "has_block is_output_block",
         },
