@@ -209,6 +209,8 @@ _TVM_PASSES: dict[str, str] = {
     "make-unpacked-api": "tvm_api.passes.tir.make_unpacked_api:MakeUnpackedAPI",
     "lower-device-kernel-launch": "tvm_api.passes.tir.lower_device_kernel_launch:LowerDeviceKernelLaunch",
     "lower-tvm-builtin": "tvm_api.passes.tir.lower_tvm_builtin:LowerTVMBuiltin",
+    "inject-ptx-async-copy": "tvm_api.passes.tir.inject_ptx:InjectPTXAsyncCopy",
+    "inject-ptxldg32": "tvm_api.passes.tir.inject_ptx:InjectPTXLDG32",
     "make-packed-api": "tvm_api.passes.tir.make_packed_api:MakePackedAPI",
     "annotate-device-regions": "tvm_api.passes.tir.device_regions:AnnotateDeviceRegions",
     "split-host-device": "tvm_api.passes.tir.device_regions:SplitHostDevice",

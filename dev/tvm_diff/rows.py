@@ -11,6 +11,7 @@ from typing import Any
 HEAD = "from tvm.script import ir as I\nfrom tvm.script import tir as T\nfrom tvm.script import relax as R\n\n"
 FILES = (
     "threads",
+    "copies",
     "loops",
     "unrolling",
     "narrowing",

@@ -17,7 +17,8 @@ _NEWER = (
 )
 _OLDER = (
     (r', annotations=\{"buffer_allocated_addr": \[\], "buffer_data_alignment": 64\}', ""),
-    (r"\bT\.alloc_(shared|local)\((\([^()]*\))", r'T.decl_buffer(\2, scope="\1"'),
+    (r"\bT\.alloc_(shared|local)\((\([^()]*\)(?:, \"\w+\")?)", r'T.decl_buffer(\2, scope="\1"'),
+    (r"\bT\.s_tir\.cp_async_raw\b", "T.ptx_cp_async"),
     (r"\bT\.alloc_buffer\(", "T.decl_buffer("),
     (r"\bT\.sblock_alloc_buffer\(", "T.alloc_buffer("),
     (r"\bT\.sblock\(", "T.block("),

@@ -51,8 +51,6 @@ LEFT_OUT: dict[str, str] = {
     "ManifestSharedMemoryLocalStage": _THREADS,
     "TransformMmaBufferLayout": _THREADS,
     "InjectPermutedLayout": _THREADS,
-    "InjectPTXAsyncCopy": _THREADS,
-    "InjectPTXLDG32": _THREADS,
 }
 """Unsupported passes of TVM on tensor functions, with the reason."""
 
