@@ -12,7 +12,7 @@ from ..diagnostics import suggestion
 from ..runtime.errors import ArgumentError
 from ..untrusted import MissingFileError
 from .compiled import Compiled
-from .hints import EXTENSIONS, missing_file
+from .hints import EXTENSIONS, folder_hint, missing_file, wrong_contents
 
 
 def _library(path: str) -> Any:
@@ -45,7 +45,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     name = existing(path)
     if os.path.isdir(name):
-        return _language_model(name)
+        return load_folder(name)
+    require_contents(name)
     suffix = Path(name).suffix.lower()
     if suffix in LOADERS:
         return LOADERS[suffix](name)
@@ -56,6 +57,26 @@ def load(path: str | os.PathLike[str]) -> Any:
         found=suffix or "no extension",
         hint=hint,
     )
+
+
+def load_folder(name: str) -> Any:
+    """Return the language model of a folder. Raises `ArgumentError` for other folders, and what the loader raises."""
+    files = os.listdir(name)
+    hint = None if any(".safetensors" in f for f in files) and "config.json" in files else folder_hint(name, files)
+    if hint is not None:
+        expected = "config.json and *.safetensors"
+        raise ArgumentError(f"'{name}' is not a language model folder", expected=expected, hint=hint)
+    return _language_model(name)
+
+
+def require_contents(name: str) -> None:
+    """Raise `ArgumentError` for a file that is empty, or that holds something else in place of what was downloaded."""
+    if not os.path.isfile(name):
+        return
+    with open(name, "rb") as file:
+        wrong = wrong_contents(file.read(32))
+    if wrong is not None:
+        raise ArgumentError(f"'{name}' is {wrong[0]}", expected="the contents of a model", hint=wrong[1])
 
 
 def existing(path: Any) -> str:

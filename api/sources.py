@@ -19,7 +19,7 @@ from ..runtime.errors import ArgumentError
 from ..runtime.executable import Executable
 from .compiled import Compiled, callable_function
 from .hints import EXTENSIONS, hint_for
-from .load import LOADERS, existing, load
+from .load import LOADERS, existing, load, load_folder, require_contents
 from .options import Options
 from .signature import Signature
 
@@ -140,7 +140,8 @@ FILES: dict[str, Callable[[str, Options], Any]] = {
 def _file(path: Any, options: Options) -> Any:
     name = existing(path)
     if os.path.isdir(name):
-        return load(name)
+        return load_folder(name)
+    require_contents(name)
     suffix = Path(name).suffix.lower()
     if suffix not in FILES:
         raise ArgumentError(
@@ -160,8 +161,11 @@ def _bytes(data: Any, options: Options) -> Any:
     import tempfile
 
     content = bytes(data)
+    if not content:
+        hint = "path.read_bytes(); a file that was read to its end before gives none"
+        raise ArgumentError("there are no bytes", expected="the contents of a model's file", hint=hint)
     suffix = _MAGIC.get(content[:4]) or _suffix_of_text(content)
-    with tempfile.NamedTemporaryFile(suffix=suffix) as file:
+    with tempfile.NamedTemporaryFile(prefix="bytes-", suffix=suffix) as file:
         file.write(content)
         file.flush()
         return _file(file.name, options)

@@ -36,6 +36,13 @@ def read_model(model: Any, options: Options) -> tuple[IRModule, Signature]:
             expected="the inputs of a call",
             hint="tirax.compile(model, (x,)); dynamic_shapes={'x': {0: 'batch'}} for sizes that vary",
         )
+    if any(t.is_meta for t in (*model.parameters(), *model.buffers())):
+        raise ArgumentError(
+            "the weights of the model have no values",
+            expected="weights on the CPU",
+            found="the device meta",
+            hint="model.load_state_dict(weights, assign=True), or model.to_empty(device='cpu') and values",
+        )
     program = exported(model, options.args or (), dict(options.kwargs or {}), _with_dims(options.dynamic_shapes))
     if model.training and any(m.training for m in model.modules() if type(m).__name__.startswith(_TRAINED)):
         warnings.warn("the model is in training mode: call model.eval() before it is compiled", stacklevel=4)

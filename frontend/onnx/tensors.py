@@ -133,7 +133,8 @@ class TensorReader:
             try:
                 self._files[location] = mapped_file(location, self._folder)
             except MissingFileError as error:
-                raise ModelError(f"the file of {what} is missing", expected=brief(location)) from error
+                hint = "keep the files of a model in one folder, and give the path of the model in place of its bytes"
+                raise ModelError(f"the file of {what} is missing", expected=brief(location), hint=hint) from error
             except FileError as error:
                 problem = f"{what} lies in no file of the model's folder, or outside of it: {error.strerror}"
                 raise ModelError(problem, expected=error.expected, found=brief(location)) from error

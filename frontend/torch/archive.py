@@ -24,6 +24,12 @@ if TYPE_CHECKING:
     from torch.export import ExportedProgram
 
 _SAVE_AGAIN = "save it again: torch.export.save(program, file)"
+_OTHER_ARCHIVES = (
+    (r"\.onnx(\n|$)", "unpack it, and give the .onnx file"),
+    (r"(^|\n)[^/\n]+/code/", "it holds TorchScript: export the module that was traced or scripted"),
+    (r"(^|\n)[^/\n]+/data\.pkl", "it holds weights: load them into a model, model.load_state_dict(torch.load(path))"),
+)
+"""What to do about a zip file with such files."""
 _CODE_OBJECTS = ("custom_obj_", "opaque_obj_")
 
 _TARGET = re.compile(r"torch\.ops(\.\w+){2,3}|_operator\.\w+|math\.\w+|torch\.sym_\w+|torch\._sym_\w+", re.ASCII)
@@ -83,15 +89,14 @@ def _reading(name: str) -> Iterator[None]:
 
 def _require_harmless(name: str, archive: zipfile.ZipFile, size: int) -> None:
     files = [info.filename for info in archive.infolist()]
+    models = [f for f in files if re.fullmatch(r"[^/]+/models/[^/]+\.json", f)]
+    if not models:
+        hint = next((hint for pattern, hint in _OTHER_ARCHIVES if re.search(pattern, "\n".join(files))), _SAVE_AGAIN)
+        raise ModelError(f"'{name}' holds no exported program", expected="a .pt2 of torch 2.9 or later", hint=hint)
     if len(set(files)) < len(files) or archive.comment or any(i.compress_type for i in archive.infolist()):
         raise ModelError(f"'{name}' is not as torch writes it: names come twice, or files are compressed")
     if sum(i.file_size for i in archive.infolist()) > size:
         raise ModelError(f"'{name}' is damaged: what it holds is larger than the file", found=f"{size} bytes")
-    models = [f for f in files if re.fullmatch(r"[^/]+/models/[^/]+\.json", f)]
-    if not models:
-        raise ModelError(
-            f"'{name}' holds no exported program", expected="a .pt2 of torch 2.9 or later", hint=_SAVE_AGAIN
-        )
     problems = [
         *(
             f"{f}: a pickle of the format before"

@@ -5,6 +5,7 @@ A row has what is done, and texts of the message. Those with models of PyTorch a
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from collections.abc import Callable
@@ -47,6 +48,13 @@ class InferenceSession:
 InferenceSession.__module__ = "onnxruntime.capi"
 
 
+def stand_in(package: str, name: str) -> Any:
+    """An object whose class has that name, in that package."""
+    cls = type(name, (), {})
+    cls.__module__ = package
+    return cls()
+
+
 class Series:
     """What knows `__array__` but no DLPack, as columns of pandas do."""
 
@@ -62,6 +70,26 @@ KINDS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a class": (lambda f: tirax.compile(dict), "an object of the class: dict(…)"),
     "a function": (lambda f: tirax.compile(lambda x: x), "whose forward calls the function"),
     "several models": (lambda f: tirax.compile([module(), module()]), "one model at a time"),
+    "a model and its inputs": (lambda f: tirax.compile((module(), X)), "tirax.compile(model, inputs)"),
+    "a module of Python": (lambda f: tirax.compile(json), "not the module of Python"),
+    "an open file": (lambda f: tirax.compile(io.BytesIO(b"?")), "tirax.compile(file.read())"),
+    "an open file of text": (lambda f: tirax.compile(open(file("m.py"))), "tirax.compile(file.name)"),  # noqa: SIM115
+    "no bytes": (lambda f: tirax.compile(b""), "there are no bytes"),
+    **{
+        f"{package}.{name}": (lambda f, p=package, n=name: tirax.compile(stand_in(p, n)), text)
+        for package, name, text in [
+            ("xgboost.core", "Booster", "model.load_model(path)"),
+            ("lightgbm.basic", "Booster", "onnxmltools.convert_lightgbm(booster"),
+            ("catboost.core", "CatBoost", "format='onnx'"),
+            ("keras.src.models.model", "Model", "model.export('model.onnx'"),
+            ("tensorflow.python.eager.polymorphic_function", "Function", "tf2onnx.convert.from_function"),
+            ("pandas.core.frame", "DataFrame", "tirax.compile(model, rows)"),
+            ("openvino", "Model", "the .onnx file"),
+            ("diffusers.pipelines.pipeline_utils", "DiffusionPipeline", "pipeline.unet"),
+            ("llama_cpp.llama", "Llama", "tirax.load('model.gguf')"),
+            ("tvm.ir.module", "IRModule", "mod.script().encode()"),
+        ]
+    },
     "a session of ONNX Runtime": (lambda f: tirax.compile(InferenceSession()), "the path of its model"),
     "a path to load": (lambda f: tirax.load(3), "expected: the path of a file"),
     "a model to build": (lambda f: build("model.onnx"), "tirax.compile("),
@@ -84,7 +112,29 @@ PATHS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "no extension": (lambda f: tirax.compile(file("m")), "found: no extension"),
     "a damaged ONNX file": (lambda f: tirax.compile(file("m.onnx")), "ONNX"),
     "damaged bytes": (lambda f: tirax.compile(b"\xff\xfe"), "ONNX"),
-    "a pointer of Git LFS": (lambda f: tirax.load(file("m.gguf", b"version https://git-lfs")), "is not a GGUF file"),
+    "a pointer of Git LFS": (lambda f: tirax.load(file("m.gguf", b"version https://git-lfs")), "git lfs pull"),
+    "a page for a file": (lambda f: tirax.compile(file("m.onnx", b"<!DOCTYPE html><html>")), "a page in place of"),
+    **{
+        f"an empty {suffix}": (lambda f, s=suffix: tirax.compile(file(f"m{s}", b"")), f"'m{suffix}' is empty")
+        for suffix in (".onnx", ".pt2", ".py", ".mlir", ".mlirbc", ".gguf", ".so", ".tirax")
+    },
+    **{
+        f"a {suffix} file": (lambda f, s=suffix: tirax.compile(file(f"m{s}")), text)
+        for suffix, text in [
+            (".json", "model.load_model(path)"), (".ubj", "model.load_model(path)"),
+            (".txt", "lightgbm.Booster(model_file=path)"), (".cbm", "format='onnx'"), (".pmml", "the estimator"),
+            (".engine", "the .onnx file"), (".xml", "the .onnx file"), (".pdmodel", "paddle2onnx"),
+            (".msgpack", "model.apply"), (".onnx.data", "whose weights it holds"), (".tar.gz", "unpack it"),
+        ]
+    },
+    **{
+        f"a folder with {name}": (lambda f, n=name: tirax.compile(folder("it", **{n.replace(".", "_"): ""})), text)
+        for name, text in [
+            ("m.gguf", "tirax.load('it/m.gguf')"), ("m.onnx", "tirax.compile('it/m.onnx')"),
+            ("m.safetensors", "config.json of the model"), ("m.bin", "model.save_pretrained(folder)"),
+        ]
+    },
+    "an address": (lambda f: tirax.compile("https://example.com/model.onnx"), "download it"),
     "a damaged executable": (lambda f: tirax.load(file("m.tirax")), "m.tirax is not an executable"),
     "a model to load": (lambda f: tirax.load(file("m.onnx")), "tirax.compile('m.onnx')"),
     "a script that is none": (lambda f: tirax.compile(file("m.py", b"def")), "m.py:1"),
@@ -160,7 +210,7 @@ def assert_says_what_to_do(error: BaseException, text: str) -> None:
 
 
 def test_there_are_many():
-    assert sum(map(len, (KINDS, PATHS, OPTIONS, CALLS, COMMANDS))) >= 60
+    assert sum(map(len, (KINDS, PATHS, OPTIONS, CALLS, COMMANDS))) >= 100
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -27,6 +30,13 @@ class Branches(torch.nn.Module):
         return x if x.sum() > 0 else -x
 
 
+def zipped(save):
+    """The bytes of what is saved, compiled."""
+    file = io.BytesIO()
+    save(file)
+    return tirax.compile(file.getvalue())
+
+
 MODEL, X = Net().eval(), torch.ones(2, 4)
 BATCH = {"x": {0: "batch"}}
 
@@ -42,6 +52,21 @@ MODELS = {
     "a size that is fixed": (lambda: tirax.compile(MODEL, X, dynamic_shapes={"x": {1: "b"}}), "PyTorch suggests b = 4"),
     "branches on data": (lambda: tirax.compile(Branches(), X), "torch.cond"),
     "TorchScript": (lambda: tirax.compile(torch.jit.trace(MODEL, X), X), "the module that was traced"),
+    "weights without values": (lambda: tirax.compile(torch.nn.Linear(4, 3, device="meta"), X), "assign=True"),
+    "weights of another dtype": (
+        lambda: tirax.compile(torch.nn.Linear(4, 3).half(), X, fallback="error"),
+        "a product of different dtypes",
+    ),
+    "an optimizer": (lambda: tirax.compile(torch.optim.SGD(MODEL.parameters()), X), "not its optimizer"),
+    "a graph": (lambda: tirax.compile(torch.fx.symbolic_trace(MODEL).graph, X), "torch.fx.GraphModule(model, graph)"),
+    **{
+        f"{name} as .pt2": (lambda save=save: zipped(save), text)
+        for name, save, text in [
+            ("weights", lambda f: torch.save(MODEL.state_dict(), f), "it holds weights"),
+            ("TorchScript", lambda f: torch.jit.save(torch.jit.trace(MODEL, X), f), "it holds TorchScript"),
+            ("a zip file", lambda f: zipfile.ZipFile(f, "w").writestr("m.onnx", b"?"), "unpack it"),
+        ]
+    },
     "a fallback": (lambda: tirax.compile(MODEL, X, fallback="yes"), "expected: auto or error"),
     "a model to import": (lambda: from_exported_program(MODEL), "torch.export.export(model"),
     "a model to build": (lambda: build(MODEL), "tirax.compile(model, inputs)"),

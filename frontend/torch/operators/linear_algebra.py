@@ -20,8 +20,9 @@ from .reduction import accumulated
 
 
 def product(e: Emitter, a: Expr, b: Expr) -> Expr:
-    """Return the matrix product in the dtype of the operands."""
-    a, b = operands(e, a, b)
+    """Return the matrix product. Raises `UnsupportedError` for operands of different dtypes, as PyTorch does."""
+    if dtype_of(a) != dtype_of(b):
+        raise UnsupportedError("a product of different dtypes", expected=dtype_of(a), found=dtype_of(b))
     return R.matmul(a, b, out_dtype=dtype_of(a))
 
 
@@ -67,7 +68,7 @@ def grouped_mm(
 def linear(e: Emitter, input: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     """Return input · weightᵀ + bias."""
     transposed = e.emit(R.permute_dims(weight, axes=None)) if rank_of(weight) > 1 else weight
-    result = e.emit(R.matmul(input, transposed, out_dtype=dtype_of(input)))
+    result = e.emit(product(e, input, transposed))
     return result if bias is None else R.add(result, bias)
 
 
