@@ -490,12 +490,17 @@ def least_common_ancestor(a: Attribute, b: Attribute) -> Attribute:
 
 
 def erase_unbound(t: Attribute, bound: set[Var]) -> Attribute:
-    """Return the type without extents that mention variables other than `bound` (falling back to the rank)."""
+    """Return the type without extents that mention variables other than `bound`, or that a variable holds.
+
+    The rank remains.
+    """
+    if isinstance(t, TensorType) and t.shape_var is not None:
+        return TensorType(_NONE, t.ndim, t.dtype, t.vdevice)
     if isinstance(t, TensorType | ShapeType) and t.dims is not None:
         if all(v in bound for d in t.dims for v in d.free_vars()):
             return t
         if isinstance(t, TensorType):
-            return TensorType.of(None, t.element, t.rank)
+            return TensorType(_NONE, t.ndim, t.dtype, t.vdevice)
         return ShapeType.of(None, t.rank)
     if isinstance(t, PrimType) and t.expr is not None and not all(v in bound for v in t.expr.free_vars()):
         return PrimType.of(t.dtype)

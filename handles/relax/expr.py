@@ -356,8 +356,8 @@ class ShapeExpr(Expr):
 
 
 class PrimValue(Expr):
-    """A scalar known at compile time, possibly symbolic: `PrimValue("n + 1")`. A float of Python is a float32, as in
-    TVM; numpy's have their own precision.
+    """A scalar known at compile time, possibly symbolic: `PrimValue("n + 1")`. A float of Python is a float32 and a
+    bool an int64, as in TVM; numpy's have their own types.
     """
 
     __slots__ = ()
@@ -371,10 +371,10 @@ class PrimValue(Expr):
         if kind == "f":  # a float, or numpy's of any precision
             dtype = "float32" if type(value) is float else str(cast(Any, value).dtype.name)
             self.point_at(relax.PrimValueOp(float_attr(float(value), dtype_of(dtype))).result)
-        elif kind == "b" or isinstance(value, bool):
+        elif kind == "b":
             self.point_at(relax.PrimValueOp(Const(int(value), i1)).result)
         else:
-            self.point_at(relax.PrimValueOp(dim_of(value)).result)
+            self.point_at(relax.PrimValueOp(dim_of(int(value) if isinstance(value, bool) else value)).result)
 
     @property
     def value(self) -> Dim | PrimExpr:

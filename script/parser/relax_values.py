@@ -112,6 +112,8 @@ def _shape(p: RelaxParser, site: CallSite) -> SSAValue:
 
 def _prim_value(p: RelaxParser, site: CallSite) -> SSAValue:
     value = site.bind("value")[0]
+    if isinstance(value, bool):
+        return prim_value(p, int(value), site.node)
     return prim_value(p, Imm(value, f32) if isinstance(value, float) else value, site.node)
 
 

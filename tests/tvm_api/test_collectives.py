@@ -15,10 +15,10 @@ CALLS = {
     "R.ccl.scatter_from_worker0(x, num_workers=3, axis=1)": "(4, 2)",
 }
 FORMS = (
-    '"runtime.disco.allreduce", (x, R.shape([3]), R.prim_value(T.bool(False)))',
-    '"runtime.disco.broadcast_from_worker0", (x, R.prim_value(T.bool(False)))',
-    '"runtime.disco.allgather", (x, R.prim_value(T.bool(True)))',
-    '"runtime.disco.scatter_from_worker0", (gv_1, R.prim_value(T.bool(False)))',
+    '"runtime.disco.allreduce", (x, R.shape([3]), R.prim_value(0))',
+    '"runtime.disco.broadcast_from_worker0", (x, R.prim_value(0))',
+    '"runtime.disco.allgather", (x, R.prim_value(1))',
+    '"runtime.disco.scatter_from_worker0", (gv_1, R.prim_value(0))',
 )
 
 

@@ -62,6 +62,8 @@ class ScatterFromWorker0(_Collective):
 
     def dims_of(self, dims: list[SymExpr]) -> list[SymExpr]:
         axis, count = self.attr("axis"), self.attr("num_workers")
+        if not 0 <= axis < len(dims):
+            self.fail_shape("attribute axis is out of range", f"0 to {len(dims) - 1}", axis)
         known = dims[axis].constant
         if known is not None and known % count:
             self.fail_shape(
