@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
-from ...diagnostics import UnsupportedError
+from ...diagnostics import DTypeError, ShapeError, UnsupportedError
 from ...runtime import Device, Executable, ShapeTuple, VirtualMachine, cpu
 from ...runtime.errors import ArgumentError
 from ...runtime.metadata import ShapeInfo
@@ -17,6 +17,10 @@ CPU = cpu(0)
 
 class StateError(ArgumentError, ValueError):
     """A function was invoked before its inputs were set, or its outputs read before it was invoked."""
+
+
+class ValueArgumentError(ArgumentError, ValueError):
+    """An argument of another kind, rank or dtype than the function declares."""
 
 
 class VMInstrumentReturnKind(IntEnum):
@@ -46,9 +50,8 @@ class TVMVirtualMachine(VirtualMachine):
         if key in _METHODS and key not in self.module and key not in self._functions:
             return getattr(self, key)
         function = super().__getitem__(key)
-        if key in self.module and isinstance(self._info(key).result, ShapeInfo):
-            return _with_shape(function)
-        return function
+        as_shape = key in self.module and isinstance(self._info(key).result, ShapeInfo)
+        return _called(function, as_shape)
 
     def invoke_closure(self, closure: Callable[..., Any], *args: Any) -> Any:
         """Call a function that a function returned."""
@@ -76,14 +79,30 @@ class TVMVirtualMachine(VirtualMachine):
 _METHODS = ("get_outputs", "invoke_closure", "invoke_stateful", "set_input")
 
 
-def _with_shape(function: Callable[..., Any]) -> Callable[..., Any]:
+_CHECKS = {
+    "wrong dtype": "in TVM's words: expect Tensor with this dtype",
+    "wrong number of dimensions": "in TVM's words: match_cast error of a param or return, expect Tensor with this ndim",
+    "wrong extent": "in TVM's words: match_cast error of a param or the return, shape mismatch",
+}
+"""What TVM's virtual machine says about a check, by the end of a message."""
+
+
+def _called(function: Callable[..., Any], as_shape: bool) -> Callable[..., Any]:
+    """Return a function whose shapes equal lists, and that refuses arguments by a `ValueError`."""
+
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return ShapeTuple(function(*args, **kwargs))
+        try:
+            result = function(*args, **kwargs)
+        except (ArgumentError, DTypeError, ShapeError) as error:
+            details = {n: getattr(error, n) for n in ("expected", "found", "hint")}
+            notes = [*error.notes, *(text for words, text in _CHECKS.items() if error.message.endswith(words))]
+            raise ValueArgumentError(error.message, notes=notes, **details) from error
+        return ShapeTuple(result) if as_shape else result
 
     return call
 
 
 VMExecutable = Executable
 
-__all__ = ["StateError", "TVMVirtualMachine", "VMExecutable", "VMInstrumentReturnKind"]
+__all__ = ["StateError", "TVMVirtualMachine", "VMExecutable", "VMInstrumentReturnKind", "ValueArgumentError"]

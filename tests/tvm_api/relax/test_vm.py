@@ -44,3 +44,15 @@ def test_functions_with_state(executable):
     assert vm.invoke_closure(vm["main"], tvm.nd.array(X)).shape == (3,)
     with pytest.raises(UnsupportedError, match="instruments of a virtual machine"):
         vm.set_instrument(print)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(X.astype("int32"), "dtype"), (X.reshape(1, 3), "match_cast.*ndim"), (X.astype("float64"), "dtype")],
+)
+def test_refused_arguments_are_value_errors_with_tvms_words(executable, value, words):
+    vm = relax.VirtualMachine(executable, tvm.cpu())
+    with pytest.raises(ValueError, match=words):
+        vm["main"](tvm.nd.array(value))
+    with pytest.raises(TypeError):
+        vm["main"]([])
