@@ -30,6 +30,9 @@ _OLDER = (
     (r"R\.Callable\(\(T\.int64, ", 'R.Callable((R.Prim("int64"), '),
     (r"\bT\.let\[([\w.]+)\]", r"\1"),
     (r'"reduce_scope", 0\)', '"reduce_scope", T.reinterpret("handle", T.uint64(0)))'),
+    (r', annotations=\{"tir\.volatile": True\}', ""),
+    (r', annotations=\{"tirx\.volatile": True\}', ""),
+    (r"\bT\.handle\(\)\.ty\b", '"handle"'),
     (r"tirx\.", "tir."),
     (r', mode="fast"', ""),
     (r'"tir\.noalias": True', '"tir.noalias": T.bool(True)'),
@@ -39,6 +42,10 @@ _OLDER = (
 
 
 _ALIKE = (
+    (
+        r"(?m)^( *)(\w+) = T\.allocate\(.*\)\n *(\w+) = T\.decl_buffer\((.*), data=\2((?:, scope=.*)?)\)$",
+        r"\1\3 = T.decl_buffer(\4\5)",
+    ),
     (r"\bR\.prim_value\((-?\d+)\)", r"\1"),
     (r"(\bR\.memory\.alloc_tensor\(.*\)), 0\)", r"\1)"),
     (r"(\bT\.match_buffer\(.*\)), [\"']float32[\"']\)", r"\1)"),

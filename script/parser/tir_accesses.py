@@ -14,6 +14,7 @@ from ...dialects.dtypes import dtype_name
 from ...dialects.names import name_of
 from ...dialects.sym import SymAttr
 from ...dialects.sym.expr import Const, SymExpr, Var, i32
+from ...ir.rewriting.edit import set_type
 from .folding import as_sym
 from .tir_state import TirParser
 from .tir_values import dims_of_buffer, index_of, span, type_of
@@ -124,7 +125,7 @@ def offset_in_memory(buffer: SSAValue) -> SymExpr | None:
     if t.elem_offset is None and t.offset_factor.data:
         width = t.dims[0].dtype if t.dims else i32
         t = t.replaced(offset=SymAttr(Var(f"{name_of(buffer) or 'buffer'}_elem_offset", width)))
-        buffer._type = t  # noqa: SLF001 - its other uses do not mention the offset
+        set_type(buffer, t)
     return t.elem_offset
 
 

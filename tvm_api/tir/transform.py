@@ -43,7 +43,6 @@ LEFT_OUT: dict[str, str] = {
     "TextureFlatten": "for textures of Adreno GPUs",
     "InjectRollingBuffer": "the schedule primitive `rolling_buffer` does it",
     "LowerAutoCopy": _THREADS,
-    "LowerThreadAllreduce": _THREADS,
     "LowerWarpMemory": _THREADS,
     "LowerDeviceStorageAccessInfo": _THREADS,
     "InferFragment": _THREADS,

@@ -23,7 +23,48 @@ def _async(stored: str, at: str = "t", **options: str) -> str:
     return _kernel(f'with T.attr(0, "async_scope", 1):\n    S[{at}] = {stored}\nB[t] = S[t]', **options)
 
 
+_ORDER = "TVM 0.27 places the first allocation outermost, 0.20 the last"
+_REDUCE = "tir.LowerThreadAllreduce()"
+
+
+def _sum(threads: str, over: str, dtype: str = "float32", target: str = "cuda", condition: str = "True") -> str:
+    launches = "\n    ".join(
+        f't{name} = T.launch_thread("threadIdx.{name}", {count})'
+        for name, count in (pair.split("=") for pair in threads.split())
+    )
+    return f"""
+@T.prim_func
+def main(A: T.Buffer((1024,), "{dtype}"), B: T.Buffer((1024,), "{dtype}")):
+    T.func_attr({{"target": T.target("{target}")}})
+    {launches}
+    R = T.decl_buffer((1,), "{dtype}", scope="local")
+    with T.attr(
+        T.comm_reducer(lambda x, y: x + y, [T.{dtype}(0)]), "reduce_scope", T.reinterpret("handle", T.uint64(0))
+    ):
+        T.tvm_thread_allreduce(T.uint32(1), A[tx], T.bool({condition}), R[0], {over})
+    if tx == 0:
+        B[0] = R[0]
+"""
+
+
 ROWS = [
+    Row(_REDUCE, "a warp", _sum("x=32", "tx"), reason=_ORDER),
+    Row(_REDUCE, "half a warp", _sum("x=16", "tx"), reason=_ORDER),
+    Row(_REDUCE, "half a warp among others", _sum("x=16 y=8", "tx"), reason=_ORDER),
+    Row(_REDUCE, "no power of two", _sum("x=24", "tx"), reason=_ORDER),
+    Row(_REDUCE, "several warps", _sum("x=128", "tx"), reason=_ORDER),
+    Row(_REDUCE, "several warps among others", _sum("x=128 y=2", "tx"), reason=_ORDER),
+    Row(_REDUCE, "two dimensions", _sum("x=8 y=4", "tx, ty"), reason=_ORDER),
+    Row(_REDUCE, "not contiguous", _sum("x=8 y=4", "ty")),
+    Row(_REDUCE, "no power of two among others", _sum("x=24 y=4", "tx")),
+    Row(_REDUCE, "many, no power of two", _sum("x=100", "tx")),
+    Row(_REDUCE, "one thread", _sum("x=1", "tx")),
+    Row(_REDUCE, "halves", _sum("x=32", "tx", dtype="float16"), reason=_ORDER),
+    Row(_REDUCE, "bytes", _sum("x=32", "tx", dtype="int8")),
+    Row(_REDUCE, "integers", _sum("x=32", "tx", dtype="int32"), reason=_ORDER),
+    Row(_REDUCE, "metal", _sum("x=32", "tx", target="metal"), reason=_ORDER),
+    Row(_REDUCE, "rocm", _sum("x=64", "tx", target="rocm"), reason=_ORDER),
+    Row(_REDUCE, "under a condition", _sum("x=32", "tx", condition="False"), reason=_ORDER),
     Row(_COPY, "a copy", _async("A[t]")),
     Row(_COPY, "a copy to dynamic memory", _async("A[t]", scope="shared.dyn")),
     Row(_COPY, "a copy to local memory", _async("A[t]", scope="local")),
