@@ -132,6 +132,10 @@ def _arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
         raise ModelError(
             f"'{path / _INDEX}' is damaged", expected="weight_map: names of weights and of files beside it"
         )
+    absent = [shard for shard in sorted(set(shards.values())) if not (path / shard).exists()]
+    if absent:
+        problem = f"{len(absent)} files of weights are missing in '{path}'"
+        raise ModelError(problem, expected=", ".join(absent[:5]), hint="download the folder again, all of it")
     files = {shard: read_weights(path / shard) for shard in sorted(set(shards.values()))}
     missing = [f"'{name}' is not in '{shard}'" for name, shard in shards.items() if name not in files[shard]]
     if missing:

@@ -141,6 +141,15 @@ PATHS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "an unknown kind of model": (
         lambda f: tirax.load(folder("llm", config_json=json.dumps({"model_type": "resnet"}))), "resnet"
     ),
+    "shards that are not there": (
+        lambda f: tirax.load(
+            folder(
+                "llm", config_json=json.dumps({"model_type": "llama"}),
+                model_safetensors_index_json=json.dumps({"weight_map": {"a": "model-1.safetensors"}}),
+            )
+        ),
+        "download the folder again",
+    ),
     "a folder that is not there": (lambda f: f.save("no/m.tirax"), "'no'"),
     "a library in one": (lambda f: f.export_library("no/m.so"), "'no'"),
 }  # fmt: skip
