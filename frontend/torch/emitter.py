@@ -92,6 +92,12 @@ class Emitter:
         symbol = self._extent(value)
         return symbol if isinstance(symbol, SymExpr) else None
 
+    def traced_number(self) -> int | None:
+        """Return the single integer result if PyTorch traced it as one number, which the graph asserts, or None."""
+        value: Any = None if self.node is None else self.node.meta.get("val")
+        number = value.node.expr if type(value).__name__ == "SymInt" else value
+        return int(number) if isinstance(number, int) or getattr(number, "is_Integer", False) else None
+
     def may_be_negative(self) -> bool:
         """Return whether PyTorch knows of no reason why the single integer result is a size."""
         value: Any = self.node.meta["val"]

@@ -318,9 +318,13 @@ def item(e: Emitter, x: Expr) -> Extent | Expr:
     symbol = e.new_symbol()
     if is_float(dtype_of(x)) or (dtype_of(x) == "bool" and symbol is None):  # a number among others, never a size
         return R.reshape(x, ())
-    if symbol is None:
+    number = e.traced_number() if symbol is None else 0
+    if number is None or number < 0:
         raise UnsupportedError("the number in a tensor is wanted while the program is built")
     vector = e.emit(R.reshape(cast_to(x, "int64"), (1,)))
+    if symbol is None:  # a run with another number is an error
+        e.builder.match_cast(e.emit(R.tensor_to_shape(vector)), ShapeStructInfo([number]))
+        return number
     if not e.may_be_negative():
         e.builder.match_cast(e.emit(R.tensor_to_shape(vector)), ShapeStructInfo([symbol]))
         return symbol

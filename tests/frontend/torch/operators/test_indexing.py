@@ -157,3 +157,15 @@ def test_resizing_to_more_elements_is_refused() -> None:
     program = exported(lambda x: x.clone().resize_(4, 4), [torch.randn(3, 4)])
     with pytest.raises(TiraxError, match="which hold anything"):
         from_exported_program(program)
+
+
+def test_a_number_that_the_trace_fixes() -> None:
+    def model(x: Any, n: Any) -> Any:
+        (part,) = torch.split(x, [n[0].item()])
+        return part * 2
+
+    args = [torch.randn(4, 3), torch.tensor([4])]
+    program = exported(model, args)
+    main = build(agree(program, args)).jit()["main"]
+    with pytest.raises(TiraxError, match="wrong extent"):
+        main(args[0].numpy(), np.array([3]))
