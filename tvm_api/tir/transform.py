@@ -36,7 +36,6 @@ LEFT_OUT: dict[str, str] = {
     "LowerCustomDatatypes": "data types are those of `dialects/dtypes.py`",
     "ExtractPrimFuncConstants": "constants of tensor functions are part of the kernels",
     "InstrumentBoundCheckers": "guard-indices keeps the indices that are data inside of their buffers",
-    "InstrumentProfileIntrinsics": "for Hexagon",
     "LowerVtcmAlloc": "for Hexagon",
     "VerifyVTCMLimit": "for Hexagon",
     "LowerAsyncDMA": "for Hexagon",

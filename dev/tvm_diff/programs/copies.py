@@ -47,7 +47,40 @@ def main(A: T.Buffer((1024,), "{dtype}"), B: T.Buffer((1024,), "{dtype}")):
 """
 
 
+_MARKS = "tir.InstrumentProfileIntrinsics()"
+_RESET = {"tir.reset_start_id": True}
+_NESTS = """
+@T.prim_func
+def main(A: T.Buffer((8, 8, 8), "float32"), B: T.Buffer((8, 8, 8), "float32")):
+    for i in {outer}(8):
+        for j in T.serial(8):
+            for k in T.serial(8):
+                A[i, j, k] = T.float32(0)
+        for j in {inner}(8):
+            if j < 4:
+                for k in T.serial(8):
+                    B[i, j, k] = A[i, j, k]
+            for k in T.serial(8):
+                A[i, j, k] = B[i, j, k]
+    for i in T.serial(8):
+        A[i, 0, 0] = T.float32(1)
+"""
+
+
+def _marked(branch: str, outer: str = "T.serial", inner: str = "T.serial", **options: int) -> Row:
+    config = {**_RESET, **{f"tir.{name}": value for name, value in options.items()}}
+    return Row(_MARKS, branch, _NESTS.format(outer=outer, inner=inner), config)
+
+
 ROWS = [
+    _marked("loops beside loops"),
+    _marked("innermost loops, too", lwp_min_height=0),
+    _marked("loops down to a depth", instr_siblings=False, lwp_max_depth=1),
+    _marked("outermost loops", instr_siblings=False),
+    _marked("all loops", instr_siblings=False, lwp_max_depth=4, lwp_min_height=0),
+    _marked("no function", lwp_disable_func_prof=True),
+    _marked("a parallel outer loop", "T.parallel", instr_siblings=False, lwp_max_depth=4, lwp_min_height=0),
+    _marked("a parallel inner loop", "T.serial", "T.parallel", lwp_min_height=0),
     Row(_REDUCE, "a warp", _sum("x=32", "tx"), reason=_ORDER),
     Row(_REDUCE, "half a warp", _sum("x=16", "tx"), reason=_ORDER),
     Row(_REDUCE, "half a warp among others", _sum("x=16 y=8", "tx"), reason=_ORDER),
