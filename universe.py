@@ -212,9 +212,7 @@ _TVM_PASSES: dict[str, str] = {
     "inject-ptx-async-copy": "tvm_api.passes.tir.inject_ptx:InjectPTXAsyncCopy",
     "inject-ptxldg32": "tvm_api.passes.tir.inject_ptx:InjectPTXLDG32",
     "lower-thread-allreduce": "tvm_api.passes.tir.lower_thread_allreduce:LowerThreadAllreduce",
-    "instrument-profile-intrinsics": (
-        "tvm_api.passes.tir.instrument_profile_intrinsics:InstrumentProfileIntrinsics"
-    ),
+    "instrument-profile-intrinsics": ("tvm_api.passes.tir.instrument_profile_intrinsics:InstrumentProfileIntrinsics"),
     "make-packed-api": "tvm_api.passes.tir.make_packed_api:MakePackedAPI",
     "annotate-device-regions": "tvm_api.passes.tir.device_regions:AnnotateDeviceRegions",
     "split-host-device": "tvm_api.passes.tir.device_regions:SplitHostDevice",

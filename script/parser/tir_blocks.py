@@ -24,10 +24,10 @@ from ...ir.rewriting.edit import has_root_block
 from .attributes import attribute, attribute_dict, plain_value, renumbered
 from .folding import as_sym
 from .tir_accesses import dim_of, pair_of, region_of
-from .tir_reduce import CommReducer, reducer_value
+from .tir_reduce import CommReducer, axis_arguments, reducer_value
 from .tir_state import BlockFrame, Bound, Builder, Context, TirParser
 from .tir_values import as_condition, as_index, cast_to, expr
-from .values import CallSite, EnvThread, Ref, describe
+from .values import CallSite, EnvThread, FreshVar, Ref, describe
 
 _ITER_KINDS = {
     "spatial": IterKind.SPATIAL,
@@ -74,6 +74,10 @@ def _open_scope(p: TirParser, statement: ast.stmt) -> AbstractContextManager[Non
 
 @contextmanager
 def _attr(p: TirParser, node: ast.Call, target: ast.expr | None) -> Iterator[None]:
+    thread = _thread_of(p, node)
+    if thread is not None:
+        yield from _launched(p, node, *thread)
+        return
     about, key, value = p.call_site(node, Ref("tir", "attr")).bind("node attr_key value")
     on = _attr_node(p, about, node)
     if not isinstance(key, str):
@@ -86,6 +90,34 @@ def _attr(p: TirParser, node: ast.Call, target: ast.expr | None) -> Iterator[Non
     with p.into(body):
         yield
     p.emit(tir.AttrOp(key, ssa, Region(body), on), node)
+
+
+_LAUNCHES = ("thread_extent", "virtual_thread")
+"""The keys of attributes that launch threads."""
+
+
+def _thread_of(p: TirParser, node: ast.Call) -> tuple[ast.Name, str, ast.expr] | None:
+    """Return the variable, the tag and the number of `T.attr(T.iter_var(x, …, "threadIdx.x"), "thread_extent", n)`."""
+    first = node.args[0] if len(node.args) == 3 else None
+    if not isinstance(first, ast.Call) or p.visit(first.func) not in (Ref("tir", "iter_var"), Ref("tir", "IterVar")):
+        return None
+    arguments = axis_arguments(p, first)
+    variable, tag = arguments.get("v"), arguments.get("thread_tag")
+    named = None if tag is None else p.visit(tag)
+    if p.visit(node.args[1]) not in _LAUNCHES or not isinstance(variable, ast.Name) or not isinstance(named, str):
+        raise p.error(node, "an iterator in an attribute is a thread", expected='T.iter_var(x, None, "ThreadIndex", …)')
+    return variable, named, node.args[2]
+
+
+def _launched(p: TirParser, node: ast.Call, variable: ast.Name, tag: str, size: ast.expr) -> Iterator[None]:
+    known, count = p.visit(variable), p.visit(size)
+    own = isinstance(known, EnvThread | FreshVar) and isinstance(known.dtype, IntegerType)
+    extent = cast_to(p, count, known.dtype, node) if own else expr(p, count, node)
+    body = Block(arg_types=[extent.type])
+    with p.into(body):
+        _thread_name(p, variable.id, body.args[0])
+        yield
+    p.emit(tir.LaunchThreadOp(tag, extent, Region(body)), node)
 
 
 @contextmanager

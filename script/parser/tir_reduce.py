@@ -121,11 +121,16 @@ def _items(node: ast.expr | None) -> list[ast.expr]:
     return list(node.elts) if isinstance(node, ast.List | ast.Tuple) else [node]
 
 
+def axis_arguments(p: TirParser, node: ast.Call) -> dict[str, ast.expr]:
+    """Return the arguments of `T.iter_var`, by name, without those that are None."""
+    return _arguments(p, node, ("v", "dom", "iter_type", "thread_tag"))
+
+
 def _axis(p: TirParser, node: ast.expr) -> tuple[str, SymExpr, SymExpr]:
     """Return the variable, minimum and extent of `T.iter_var(k, T.Range(0, n), "CommReduce", "")`."""
     if not isinstance(node, ast.Call) or p.visit(node.func) not in (Ref("tir", "iter_var"), Ref("tir", "IterVar")):
         raise p.error(node, "an axis is expected", expected='T.iter_var(k, T.Range(0, n), "CommReduce", "")')
-    arguments = _arguments(p, node, ("v", "dom", "iter_type", "thread_tag"))
+    arguments = axis_arguments(p, node)
     var, dom, kind = arguments.get("v"), arguments.get("dom"), arguments.get("iter_type", ast.Constant("CommReduce"))
     declared = p.visit(var) if isinstance(var, ast.Name) else None
     dtype = declared.dtype if isinstance(declared, FreshVar | Var) else None

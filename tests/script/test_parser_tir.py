@@ -435,3 +435,17 @@ def f(n: T.int32):
     shown = print_script(func)
     assert f"    A = T.decl_buffer((4,), {printed_as})\n" in shown
     assert print_script(parse_function(shown)) == shown
+
+
+def test_iterators_in_attributes_launch_threads() -> None:
+    lines = """\
+t = T.int32()
+v = T.env_thread("vthread")
+T.attr(T.iter_var(t, T.Range(0, 32), "ThreadIndex", "threadIdx.x"), "thread_extent", 32)
+with T.attr(T.iter_var(v, None, "ThreadIndex", "vthread"), "virtual_thread", 2):
+    A[0] = B[0]"""
+    outer, inner = (o for o in function(lines).walk() if isinstance(o, tir.LaunchThreadOp))
+    assert (outer.tag.data, inner.tag.data) == ("threadIdx.x", "vthread")
+    assert (name_of(outer.index), name_of(inner.index)) == ("t", "v")
+    with pytest.raises(ScriptError, match="an iterator in an attribute is a thread"):
+        function('t = T.int32()\nT.attr(T.iter_var(t, None, "ThreadIndex", "threadIdx.x"), "note", 32)\nA[0] = B[0]')
