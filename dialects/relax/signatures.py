@@ -142,7 +142,7 @@ def static_type(t: Attribute) -> Attribute:
 
 def erased(t: Attribute, mapping: Mapping[Var, SymExpr]) -> Attribute:
     """Return the type with the variables of `mapping` replaced; extents that mention others become unknown."""
-    return substitute_type(erase_unbound(t, set(mapping)), mapping)
+    return substitute_type(erase_unbound(t, set(mapping), keeps_shapes=True), mapping)
 
 
 def derive_result(what: str, func: CallableType, args: Sequence[Attribute]) -> Attribute:

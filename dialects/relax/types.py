@@ -489,12 +489,12 @@ def least_common_ancestor(a: Attribute, b: Attribute) -> Attribute:
     return OBJECT
 
 
-def erase_unbound(t: Attribute, bound: set[Var]) -> Attribute:
-    """Return the type without extents that mention variables other than `bound`, or that a variable holds.
+def erase_unbound(t: Attribute, bound: set[Var], keeps_shapes: bool = False) -> Attribute:
+    """Return the type without extents that mention variables other than `bound`; the rank remains.
 
-    The rank remains.
+    So do shapes that a variable holds if `keeps_shapes`.
     """
-    if isinstance(t, TensorType) and t.shape_var is not None:
+    if isinstance(t, TensorType) and t.shape_var is not None and not keeps_shapes:
         return TensorType(_NONE, t.ndim, t.dtype, t.vdevice)
     if isinstance(t, TensorType | ShapeType) and t.dims is not None:
         if all(v in bound for d in t.dims for v in d.free_vars()):
@@ -505,5 +505,5 @@ def erase_unbound(t: Attribute, bound: set[Var]) -> Attribute:
     if isinstance(t, PrimType) and t.expr is not None and not all(v in bound for v in t.expr.free_vars()):
         return PrimType.of(t.dtype)
     if isinstance(t, TupleType):
-        return tuple_type(erase_unbound(f, bound) for f in t.types)
+        return tuple_type(erase_unbound(f, bound, keeps_shapes) for f in t.types)
     return t

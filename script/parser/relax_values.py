@@ -42,7 +42,7 @@ def as_value(p: RelaxParser, value: Any, node: ast.AST) -> SSAValue:
 
 
 def prim_value(p: RelaxParser, value: Any, node: ast.AST) -> SSAValue:
-    contents = prim_attr(value)
+    contents = prim_attr(int(value) if isinstance(value, bool) else value)
     if contents is None:
         raise p.error(node, "this is no Relax value", found=describe(value))
     attr = SymAttr(contents) if isinstance(contents, SymExpr) else contents
@@ -112,8 +112,6 @@ def _shape(p: RelaxParser, site: CallSite) -> SSAValue:
 
 def _prim_value(p: RelaxParser, site: CallSite) -> SSAValue:
     value = site.bind("value")[0]
-    if isinstance(value, bool):
-        return prim_value(p, int(value), site.node)
     return prim_value(p, Imm(value, f32) if isinstance(value, float) else value, site.node)
 
 
