@@ -132,8 +132,8 @@ def geqrf(graph: Graph, op: Operation) -> None:
 
 @_of_reals("orgqr")
 def orgqr(graph: Graph, op: Operation) -> None:
-    """Return the first columns of Q, of the reflections."""
-    graph.set(op, graph.te("orgqr", _product_of_reflections, *(graph.tensor(v) for v in op.operands))[0])
+    """Return the first columns of Q, of the reflections; a third operand is the sizes of the result, if they vary."""
+    graph.set(op, graph.te("orgqr", _product_of_reflections, *(graph.tensor(v) for v in op.operands[:2]))[0])
 
 
 def _of_index(size: SymExpr) -> PrimExpr:
