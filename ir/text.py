@@ -8,7 +8,18 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import AnyFloat, ArrayAttr, ComplexType, DenseIntOrFPElementsAttr, DictionaryAttr
+from xdsl.dialects.builtin import (
+    AnyFloat,
+    ArrayAttr,
+    BytesAttr,
+    ComplexType,
+    DenseIntOrFPElementsAttr,
+    DenseResourceAttr,
+    DictionaryAttr,
+    MemRefType,
+    TensorType,
+    VectorType,
+)
 from xdsl.ir import Attribute, Operation, ParametrizedAttribute, TypeAttribute
 from xdsl.parser import Parser
 from xdsl.parser.generic_parser import ParserState
@@ -78,6 +89,11 @@ class _Element(Parser._TensorLiteralElement):  # pyright: ignore[reportPrivateUs
         return list(zip(cast("tuple[Any, Any]", self.value), places, strict=True))
 
 
+_RESOURCE = re.compile(r'"?([\w.$-]++)"?\s*+:\s*+"0x([0-9A-Fa-f]++)"')
+_ALIGNMENT = 4
+"""Bytes of a resource that say its alignment."""
+
+
 class TextParser(Parser):
     """xDSL's parser on this lexer. Raises `ParseError` if the first token is invalid."""
 
@@ -87,6 +103,7 @@ class TextParser(Parser):
         super().__init__(ctx, "", filename)
         self._parser_state = ParserState(_Lexer(Input(text, filename)))
         self._types: dict[str, TypeAttribute] = {}
+        self._resources: dict[str, str] | None = None
         self._sizes: dict[int, int] = {}
         """Of attributes that are part of an alias, by identity: to hash one takes as long as to write it out."""
 
@@ -127,6 +144,39 @@ class TextParser(Parser):
         end = self._current_token.span.end
         self.parse_punctuation(")")
         return _Element(False, (real, imaginary), Span(start.start, end, start.input))
+
+    def _parse_builtin_dense_resource_attr(self) -> Any:
+        """Parse a constant whose bytes are at the end of the text, as one that holds them."""
+        self.parse_punctuation("<")
+        name = self.parse_optional_str_literal() or self.parse_identifier()
+        self.parse_punctuation(">")
+        self.parse_punctuation(":")
+        kind = self.parse_type()
+        if not isinstance(kind, TensorType | VectorType | MemRefType):
+            self.raise_error(f"a constant of type {kind}")
+        data = self._resource(name)
+        if data is None:
+            return DenseResourceAttr.from_params(name, kind)
+        shaped = cast("TensorType[Any]", kind)
+        if len(data) != math.prod(shaped.get_shape()) * shaped.element_type.compile_time_size:
+            self.raise_error(f"{len(data)} bytes for a constant of type {kind}")
+        return DenseIntOrFPElementsAttr(shaped, BytesAttr(data))
+
+    def _resource(self, name: str) -> bytes | None:
+        """Return the bytes of a resource, after those that say its alignment; None if the text does not have it."""
+        if self._resources is None:
+            content = self.lexer.input.content
+            at = content.rfind("{-#")
+            self._resources = dict(_RESOURCE.findall(content, at)) if at >= 0 else {}
+        text = self._resources.get(name)
+        return None if text is None else bytes.fromhex(text)[_ALIGNMENT:]
+
+    def _parse_resource(self, dialect_name: str, interface: Any) -> None:
+        """Parse the bytes of a resource; xDSL would keep them for the life of the process."""
+        if self.parse_optional_str_literal() is None:
+            self.parse_identifier()
+        self.parse_punctuation(":")
+        self.parse_str_literal()
 
     def parse_optional_operation(self) -> Operation | None:
         while self.lexer.input.content.startswith(BLOCK_END, self.pos):
