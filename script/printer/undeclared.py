@@ -37,10 +37,18 @@ def undeclared(ops: Iterable[Operation], scope: Operation | None = None) -> Unde
     for value, uses in used.items():
         statements = _statements(uses)
         first = min(statements, key=lambda op: numbers.get(op, 0))
-        if isinstance(first, tir.ForOp) and len(statements) == 1:
+        if isinstance(first, tir.ForOp) and len(statements) == 1 and not _is_branch(first):
             loops[value] = first
         places[_beginning(first, users, numbers)].append(value)
     return Undeclared({op: _in_order(values, statement_of(op)) for op, values in places.items()}, loops)
+
+
+def _is_branch(op: Operation) -> bool:
+    """Return whether a statement is all of a branch: TVM's frame of the branch has then the variables of both."""
+    block = op.parent
+    if block is None or not isinstance(op.parent_op(), tir.IfOp):
+        return False
+    return all(other is op or is_expression(other) for other in block.ops)
 
 
 def _in_order(values: list[SSAValue], statement: Operation) -> list[SSAValue]:

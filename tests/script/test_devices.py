@@ -153,7 +153,7 @@ def test_intrinsics_of_devices_keep_their_types():
         "T.ptx_commit_group()",
         "A[0] = T.tvm_warp_shuffle(T.tvm_warp_activemask(), A[count], 0, 32, 32)",
         "T.tvm_thread_allreduce(T.uint32(1), A[0], T.bool(True), A.data)",
-        'T.tvm_call_packed_lowered("f", args, args, 0, 1)',
+        'T.call_packed_lowered("f", args, args, 0, 1)',
         'T.reinterpret("handle", T.uint64(0))',
     ):
         assert f"    {line}\n" in f"{text}\n"
