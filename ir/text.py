@@ -188,7 +188,9 @@ class TextParser(Parser):
 
     def _parse_dialect_type_or_attribute_body(self, attr_name: str, is_type: bool, *rest: Any) -> Any:
         """Parse like xDSL, and the form that has the text as a parameter: `<unit, "…">`, see `irdl_text.py`."""
-        attr_name = attr_name.removesuffix(".type")
+        attr_name = (
+            attr_name.removesuffix(".type") if attr_name.count(".") > 1 else attr_name
+        )  # `!pdl.type` is its name
         if "." not in attr_name or not self.lexer.input.content.startswith('<unit, "', self._current_token.span.start):
             return super()._parse_dialect_type_or_attribute_body(attr_name, is_type, *rest)
         self.parse_punctuation("<")

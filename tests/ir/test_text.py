@@ -86,3 +86,7 @@ def test_resource_of_other_size():
 def test_resource_that_is_left_out():
     module = parse_mlir("%a = arith.constant dense_resource<__elided__> : tensor<3xf32>")
     assert "dense_resource<__elided__>" in str(module)
+
+
+def test_a_type_that_is_called_type():
+    assert str(TextParser(new_context(), "!pdl.type").parse_type()) == "!pdl.type"
