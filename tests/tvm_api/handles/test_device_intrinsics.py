@@ -15,7 +15,7 @@ CASES = {
     'T.tvm_struct_get(x, 1, 12, "handle")': (lambda: tir.tvm_struct_get(X, 1, 12, dtype="handle"), "handle"),
     "T.tvm_struct_set(x, 0, 4, f)": (lambda: tir.tvm_struct_set(X, 0, 4, F), "int32"),
     'T.tvm_stack_alloca("shape", 2)': (lambda: tir.tvm_stack_alloca("shape", 2), "handle"),
-    'T.tvm_call_cpacked("f", 1)': (lambda: tir.call_cpacked("f", 1), "int32"),
+    'T.call_cpacked("f", 1)': (lambda: tir.call_cpacked("f", 1), "int32"),
     "T.tvm_throw_last_error()": (lambda: tir.tvm_throw_last_error(), "handle"),
     "T.ptx_wait_group(1)": (lambda: tir.ptx_wait_group(num=1), ""),
     'T.mma_fill("float32", 8, x, 0)': (lambda: tir.mma_fill("float32", 8, X, 0), "float32"),
