@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
 from ..diagnostics import ShapeError, TiraxError
@@ -161,13 +162,22 @@ def sparse_to_dense(
 
 def shape_of(array: Tensor, dtype: str | Attribute = "int32") -> Tensor:
     """Return the extents of a tensor."""
-    element_type = dtype_of(dtype) if isinstance(dtype, str) else dtype
     rank: SymExpr = Const(array.ndim, unit_like(array.dims).dtype)
+    return _extents(rank, [from_sym(d) for d in array.dims], dtype)
+
+
+def extents(shape: Sequence[PrimExpr]) -> Tensor:
+    """Return the extents of a shape as a tensor of int64, of rank 1."""
+    return _extents(Const(len(shape), i64), shape, i64)
+
+
+def _extents(rank: SymExpr, dims: Sequence[PrimExpr], dtype: str | Attribute) -> Tensor:
+    element_type = dtype_of(dtype) if isinstance(dtype, str) else dtype
 
     def element(i: Indices) -> PrimExpr:
         out: PrimExpr = tx.const(0, element_type)
-        for n, d in enumerate(array.dims):
-            out = tx.if_then_else(tx.equal(i[0], n), from_sym(d).astype(element_type), out)
+        for n, d in enumerate(dims):
+            out = tx.if_then_else(tx.equal(i[0], n), d.astype(element_type), out)
         return out
 
     return over_axes([rank], element, "T_shape", "injective")
@@ -182,6 +192,7 @@ def size_of(array: Tensor, dtype: str | Attribute = "int32") -> Tensor:
 
 
 __all__ = [
+    "extents",
     "matrix_set_diag",
     "reverse_sequence",
     "sequence_mask",

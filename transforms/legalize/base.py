@@ -34,7 +34,10 @@ def tensor_to_shape(b: Builder, op: Operator) -> SSAValue:
 
 
 def shape_to_tensor(b: Builder, op: Operator) -> SSAValue:
-    """relax.shape_to_tensor(s) -> relax.call_pure_packed "relax.run.shape_to_tensor"(s)"""
+    """relax.shape_to_tensor(s) -> extents(), which fuses, or a runtime call if the rank is unknown or TVM has one"""
+    shape = operand(op, "expr")
+    if not b.tvm_forms and isinstance(shape.type, relax.ShapeType) and shape.type.dims is not None:
+        return b.call_te(topi.extents, shape)
     return b.emit(relax.CallPurePackedOp("relax.run.shape_to_tensor", [operand(op, "expr")], op.result_type))
 
 

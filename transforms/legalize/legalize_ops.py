@@ -119,6 +119,11 @@ class LegalizeBuilder:
     anchor: Operation
     emitted: list[Operation] = field(default_factory=list[Operation])
 
+    @property
+    def tvm_forms(self) -> bool:
+        """Whether operators are written as TVM does."""
+        return self.legalizer.tvm_forms
+
     def emit(self, op: Operation) -> SSAValue:
         """Insert a detached op and the detached ops that it uses, and return its first result.
 

@@ -40,6 +40,11 @@ LegalizeRule = Callable[[Operator], Emit | None]
 class Builder(Protocol):
     """The builder of rules that create other Relax operations."""
 
+    @property
+    def tvm_forms(self) -> bool:
+        """Whether operators are written as TVM does."""
+        ...
+
     def emit(self, op: Operation) -> SSAValue:
         """Insert a detached op before the operator, and return its first result."""
         ...

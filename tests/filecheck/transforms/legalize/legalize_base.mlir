@@ -16,7 +16,7 @@ relax.func @main(%x: !relax.tensor<[n, 4], f32>, %u: !relax.tensor<ndim = 2, f32
   %p = relax.print (%s, %v) {format = "{} {}"} : tuple<>
   // CHECK: relax.call_packed "relax.run.assert_op"(%c, %{{.*}}) : tuple<>
   %a = relax.assert_op %c, () : tuple<>
-  // CHECK: %t = relax.call_pure_packed "relax.run.shape_to_tensor"(%s) : !relax.tensor<[2], i64>
+  // CHECK: %t = relax.call_tir @extents() tir_vars [n] : !relax.tensor<[2], i64>
   %t = relax.shape_to_tensor %s : !relax.tensor<[2], i64>
   relax.return %t : !relax.tensor<[2], i64>
 }
