@@ -22,6 +22,8 @@ from ..analysis.stages import EXPRESSIONS, Iter, Stage, loads_below, slope, tree
 from ..policy.limits import MANY_OPERATIONS, MAX_INLINED_COPIES, MAX_INLINED_DEPTH
 
 _HEAVY = (tir.CallIntrinOp, tir.DivOp, tir.FloorDivOp, tir.FloorModOp, tir.TruncModOp, tir.IfThenElseOp)
+_LIGHT = frozenset((*tir.CLASSIFYING, *tir.ROUNDING, "fabs", "copysign", "fma", "strict_multiply"))
+"""Intrinsics of an instruction or two."""
 _Size = tuple[int, int]
 _LEAF = (1, 0)
 Pays = Callable[[Stage, list[tuple[Stage, tir.LoadOp]]], bool]
@@ -82,8 +84,9 @@ def is_profitable(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool
     """
     if _is_copy(stage):
         return True
-    heavy = any(type(op) in _HEAVY or _gathers(op) for op in stage.block.body.walk())
-    if heavy and len(readers) > 1 or len(readers) > MAX_INLINED_COPIES:
+    heavy = any(_is_heavy(op) for op in stage.block.body.walk())
+    copies = _copies(stage, readers)
+    if heavy and copies > 1 or copies > MAX_INLINED_COPIES:
         return False
     if _pads_rows(stage) and any(reader.reduce for reader, _ in readers):
         return False
@@ -93,6 +96,23 @@ def is_profitable(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool
         if again and (heavy or any(it.reduce for it in reader.iters)):
             return False
     return not _is_too_large(stage, readers)
+
+
+def _is_heavy(op: Operation) -> bool:
+    """Return whether an operation takes many instructions, or reads scattered elements."""
+    if isinstance(op, tir.CallIntrinOp):
+        return op.func.data not in _LIGHT
+    return isinstance(op, _HEAVY) or _gathers(op)
+
+
+def _copies(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> int:
+    """Return how often inlined elements are computed: once for all loads of a block from the same place.
+
+    Choices are not merged (`_merge_alike`).
+    """
+    if any(op.regions for op in stage.block.body.walk()):
+        return len(readers)
+    return len({(reader.block, *map(sym_expr_of, load.indices)) for reader, load in readers})
 
 
 def _is_too_large(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> bool:
@@ -189,9 +209,10 @@ def _inline(stage: Stage, readers: list[tuple[Stage, tir.LoadOp]]) -> None:
     assert dims is not None
     variables = [None if it is None else it.var for it in dims]
     zeros = [it.var for it in stage.spatial if it not in dims]
+    repeated = len(readers) > _copies(stage, readers)
     inline_value(stage.store.value, variables, [load for _, load in readers], zeros=zeros)
     for block in {reader.block: reader.block.body.block for reader, _ in readers}.values():
-        if sum(1 for _ in block.walk()) > MANY_OPERATIONS:
+        if repeated or sum(1 for _ in block.walk()) > MANY_OPERATIONS:
             _merge_alike(block, {})
     buffer = stage.buffer
     erase_with_tree(stage.root)

@@ -116,7 +116,7 @@ def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
             if decision is not None:
                 yield decision
         return
-    stages = inline_stages([s for s in analysed if s is not None], decisions.inlines)
+    stages = _inlined([s for s in analysed if s is not None], decisions)
     relax_nan_max(stages)
     done: set[Operation] = set()
     for at, stage in enumerate(stages):
@@ -126,6 +126,14 @@ def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
         if decision is not None:
             done.update(decision.roots)
             yield decision
+
+
+def _inlined(stages: list[Stage], decisions: Decisions) -> list[Stage]:
+    """Inline stages until none is left that pays: what two stages read, one does after they became one."""
+    left = inline_stages(stages, decisions.inlines)
+    while len(left) < len(stages):
+        stages, left = left, inline_stages(left, decisions.inlines)
+    return left
 
 
 def _has_effect(op: Operation) -> bool:

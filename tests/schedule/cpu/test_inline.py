@@ -14,7 +14,11 @@ from tirax.tvm_api import script
 
 def scheduled(name: str, size: int):
     """The module of a structure, after the default schedule."""
-    module, context = script.from_source(STRUCTURES[name](size)).op, new_context()
+    return scheduled_source(STRUCTURES[name](size))
+
+
+def scheduled_source(source: str):
+    module, context = script.from_source(source).op, new_context()
     for p in make_passes([*OPTIMIZE, "default-schedule"], "llvm -num-cores=1"):
         p.apply(context, module)
     return module
@@ -36,6 +40,38 @@ def test_expressions_are_no_deeper_than_the_stack_allows(nests, stored):
 def test_what_is_computed_twice_is_one_operation(name, kind, most):
     """x + x of x + x … is 2 ** 8 additions, written out; small expressions stay as they are written."""
     assert count(scheduled(name, 8), kind) <= most
+
+
+HYPOTENUSE = """
+            a = R.abs(x)
+            b = R.abs(y)
+            most = R.maximum(a, b)
+            ratio = R.divide(R.minimum(a, b), most)
+            root = R.sqrt(R.add(R.multiply(ratio, ratio), R.const(1.0, "float32")))
+            out = R.where(R.isinf(a), a, R.multiply(most, root))
+"""
+SOFTMAX = """
+            e = R.exp(R.add(x, y))
+            out = R.divide(e, R.sum(e, axis=[1], keepdims=True))
+"""
+
+
+@pytest.mark.parametrize(("source", "stored"), [(HYPOTENUSE, 0), (SOFTMAX, 1)])
+def test_what_one_stage_reads_often_from_one_place_is_not_stored(source, stored):
+    """Once stages became one, what they share is computed once in it; a power that two nests read is not repeated."""
+    module = scheduled_source(f"""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((512, 768), "float32"), y: R.Tensor((512, 768), "float32")):
+        with R.dataflow():
+            {source.strip()}
+            R.output(out)
+        return out
+""")
+    assert count(module, tir.AllocBufferOp) == stored
+    assert sum(op.func.data in ("exp", "sqrt") for op in module.walk() if isinstance(op, tir.CallIntrinOp)) == 1
+    assert count(module, tir.DivOp) == 1
 
 
 def test_each_stage_is_looked_at_as_often_in_long_functions(monkeypatch):
