@@ -13,8 +13,9 @@ prefetched line by line:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from xdsl.ir import SSAValue
 
@@ -31,7 +32,8 @@ from ..library.epilogue import Epilogue
 from ..library.microkernel import pieces, tile_name
 from ..library.prefetch import can_be_streamed, prefetch_load, rows_from_far, should_stream, streamed
 from ..library.reciprocals import Reciprocals
-from ..policy.limits import LINE_BITS, STREAM_LINES_AHEAD
+from ..library.segments import Choice, Rows, Taken, choices_of, take
+from ..policy.limits import LINE_BITS, MAX_ROW_CHOICES, STREAM_LINES_AHEAD
 
 _STORES = ("cached", "streamed")
 
@@ -43,6 +45,7 @@ class PointwisePlan(Plan):
     stage: Stage
     lane: Iter | None
     stores: str = _STORES[0]
+    choices: Mapping[tir.IfThenElseOp, Choice] = field(default_factory=dict[tir.IfThenElseOp, Choice])
 
     @property
     def problem(self) -> str | None:
@@ -58,7 +61,16 @@ def plan_pointwise(epilogue: Epilogue, machine: Machine) -> PointwisePlan | None
         return reject("it reduces")
     lane = next((it for it in reversed(stage.iters) if _fits(stage, it)), None)
     large = lane is not None and should_stream(stage, machine)
-    return PointwisePlan(stage, lane, _STORES[large])
+    return PointwisePlan(stage, lane, _STORES[large], _choices(stage, lane, machine))
+
+
+def _choices(stage: Stage, lane: Iter | None, machine: Machine) -> dict[tir.IfThenElseOp, Choice]:
+    """Return the choices for which rows are split; none if rows are shorter than two vectors."""
+    short = 2 * machine.vector_bits // bit_width(element_type(stage.buffer))
+    if lane is None or (lane.extent.constant or short) < short:
+        return {}
+    choices = choices_of(stage, lane) or {}
+    return choices if len(choices) <= MAX_ROW_CHOICES else {}
 
 
 def emit_pointwise(loops: LoopBuilder, plan: PointwisePlan) -> None:
@@ -78,10 +90,19 @@ def _along(loops: LoopBuilder, plan: PointwisePlan, where: Bindings) -> None:
         return
 
     def row(factors: Reciprocals | None) -> None:
-        def body(v: SSAValue) -> None:
-            _element(loops, stage, {**where, lane: v}, factors, past_caches=past_caches)
+        def body(v: SSAValue, taken: Taken | None = None) -> None:
+            _element(loops, stage, {**where, lane: v}, factors, taken or {}, past_caches=past_caches)
 
-        if far:
+        def part(begin: SymExpr, size: SymExpr, taken: Taken) -> None:
+            first = loops.value(begin, lane.dtype)
+            at_start = begin.constant == 0
+            loops.vectors(
+                lane, size, lambda c: body(c if at_start else loops.sum(first, c), taken), name_of(lane.var)
+            )
+
+        if plan.choices and not far:
+            Rows(loops, stage, lane, where, plan.choices, part, splits=not past_caches).run()
+        elif far:
             width = LINE_BITS // bit_width(element_type(stage.buffer))
             _lines(loops, lane, width, body, lambda at: _prefetch_line(loops, far, {**where, lane: at}))
         else:
@@ -118,9 +139,16 @@ def _prefetch_line(loops: LoopBuilder, loads: list[tir.LoadOp], where: Bindings)
 
 
 def _element(
-    loops: LoopBuilder, stage: Stage, where: Bindings, factors: Reciprocals | None = None, *, past_caches: bool = False
+    loops: LoopBuilder,
+    stage: Stage,
+    where: Bindings,
+    factors: Reciprocals | None = None,
+    taken: Taken = MappingProxyType({}),
+    *,
+    past_caches: bool = False,
 ) -> None:
     cloner = loops.cloner(where)
+    take(cloner, stage.store.value, taken)
     if factors is not None:
         factors.replace_divisions(loops, cloner)
     value = cloner(stage.store.value)

@@ -16,13 +16,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 
 from ....dialects import tir
 from ....dialects.sym.expr import SymExpr, mul
 from ..analysis.stages import Iter, slope
 from ..policy.limits import SHORT_ROW
 from .epilogue import Epilogue
+from .segments import COMPARISONS, choices_of
 
 _ACCESSES = (tir.LoadOp, tir.ReadsOp, tir.WritesOp)
 _INDEX_ARITHMETIC = (tir.AddOp, tir.SubOp, tir.MulOp)
@@ -61,7 +62,10 @@ def _fused(epilogue: Epilogue, outer: Iter, inner: Iter) -> bool:
     count = mul(outer.extent, inner.extent).constant
     if inner.dtype.width.data < 64 and (count is None or count >= 1 << (inner.dtype.width.data - 1)):
         return False
-    if not all(_is_index(it.var) for it in (outer, inner)) or not moves_alike(epilogue.stage.accesses, outer, inner):
+    parts = inner.parts or (inner,)
+    if not all(_is_index(it.var) for it in parts) or not moves_alike(epilogue.stage.accesses, outer, inner):
+        return False
+    if not _is_index(outer.var) and not _chooses(epilogue, outer, inner):
         return False
     ends = epilogue.iter_of(outer), epilogue.iter_of(inner)
     return epilogue.consumer is None or (
@@ -80,16 +84,33 @@ def _is_steady(step: SymExpr) -> bool:
     return all(v.value is None for v in step.free_vars())
 
 
-def _is_index(value: SSAValue) -> bool:
-    """Return whether a value is only used to compute addresses."""
-    for use in value.uses:
-        op = use.operation
-        if isinstance(op, tir.StoreOp):
-            if op.value is value:
-                return False
-        elif isinstance(op, _INDEX_ARITHMETIC):
-            if not _is_index(op.result):
-                return False
-        elif not isinstance(op, _ACCESSES):
-            return False
-    return True
+def _chooses(epilogue: Epilogue, outer: Iter, inner: Iter) -> bool:
+    """Return whether the outer iterator chooses between parts of what would be one long row, instead of short ones.
+
+    for i in n: for j in 3: C[i, j] = A[i, j] if i < m else B[i - m, j]    ->    for t in n * 3, until m * 3 from A
+    """
+    stage = epilogue.stage
+    if stage.reduce or stage.init is not None or outer.parts or (inner.extent.constant or 0) >= SHORT_ROW:
+        return False
+    return _is_index(outer.var, may_choose=True) and bool(choices_of(stage, _pair(outer, inner)))
+
+
+def _is_index(value: SSAValue, may_choose: bool = False) -> bool:
+    """Return whether a value is only used to compute addresses, or conditions of choices."""
+    return all(_indexes(use.operation, value, may_choose) for use in value.uses)
+
+
+def _indexes(op: Operation, value: SSAValue, may_choose: bool) -> bool:
+    if isinstance(op, tir.StoreOp):
+        return op.value is not value
+    if isinstance(op, _INDEX_ARITHMETIC):
+        return _is_index(op.result, may_choose)
+    if isinstance(op, COMPARISONS) and may_choose:
+        return _is_condition(op.result)
+    return isinstance(op, _ACCESSES)
+
+
+def _is_condition(value: SSAValue) -> bool:
+    """Return whether a value is only used in conditions of choices."""
+    users = [use.operation for use in value.uses]
+    return all(_is_condition(op.result) if isinstance(op, tir.AndOp) else isinstance(op, tir.IfThenElseOp) for op in users)

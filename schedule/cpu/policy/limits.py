@@ -138,6 +138,10 @@ A larger distance reaches 0.8 of the rate, tiles with 64 bytes per row 0.65.
 
 MAX_INLINED_COPIES = 3
 """Copies of a cheap element; bounds the code."""
+MAX_ROW_VERSIONS = 4
+"""Versions of a row for conditions that hold for all of it or none; bounds the code."""
+MAX_ROW_CHOICES = 8
+"""Choices along a row, each with loops of its own; bounds the code."""
 MAX_INLINED_DEPTH = 128
 """Operations in a chain; Python's stack: vectorization recurses over expressions."""
 MANY_OPERATIONS = 64
