@@ -73,7 +73,8 @@ class _Module(torch.nn.Module):
 def _row(name: str, operator: Operator, symbolic: bool, rounds: int) -> Row:
     torch.manual_seed(0)
     tensors = tuple(map(_tensor, operator.arguments))
-    sizes = ([torch.export.Dim.AUTO] * t.ndim for t in tensors)
+    unknown = len(tensors) if operator.symbolic is None else operator.symbolic
+    sizes = ([torch.export.Dim.AUTO] * t.ndim if i < unknown else None for i, t in enumerate(tensors))
     shapes = {"tensors": tuple(sizes)} if symbolic else None
     compiled = tirax.compile(_Module(operator.function), tensors, dynamic_shapes=shapes, fallback="error")
     main, arrays = compiled.executable[compiled.function], [from_dlpack(t) for t in tensors]

@@ -36,6 +36,8 @@ class Operator:
 
     function: Function
     arguments: tuple[Any, ...]
+    symbolic: int | None = None
+    """How many arguments have symbolic sizes; None: all."""
 
 
 Rows = Iterator[tuple[str, Operator]]
@@ -253,6 +255,10 @@ def _products() -> Rows:
         yield f"attention by hand {name}", Operator(lambda q, k, v: (q @ k.mT * 0.125).softmax(-1) @ v, shapes)
 
 
+WITH_WEIGHTS = ("conv", "depthwise", "transposed")
+"""Operators with weights, whose sizes are known."""
+
+
 def _images() -> Rows:
     for size, (n, c, h, w) in IMAGES.items():
         out = 64 if size != "tiny" else 4
@@ -284,15 +290,15 @@ def _images() -> Rows:
         }  # fmt: skip
         for name, (function, arguments) in functions.items():
             if size != "large" or not name.startswith(("unfold", "conv 3x3", "transposed")):
-                yield f"{name} {size}", Operator(function, arguments)
-    yield "grouped convolution", Operator(lambda x, w: F.conv2d(x, w, padding=1, groups=32), ((1, 512, 14, 14), (512, 16, 3, 3)))
+                yield f"{name} {size}", Operator(function, arguments, 1 if name.split()[0] in WITH_WEIGHTS else None)
+    yield "grouped convolution", Operator(lambda x, w: F.conv2d(x, w, padding=1, groups=32), ((1, 512, 14, 14), (512, 16, 3, 3)), 1)
     yield "pixel_shuffle", Operator(lambda x: F.pixel_shuffle(x, 2), ((2, 64, 28, 28),))
     yield "channel_shuffle", Operator(lambda x: F.channel_shuffle(x, 2), ((2, 116, 28, 28),))
-    yield "patches", Operator(lambda x, w: F.conv2d(x, w, stride=16), ((1, 3, 224, 224), (192, 3, 16, 16)))
-    yield "conv1d", Operator(lambda x, w: F.conv1d(x, w, padding=1), ((2, 80, 300), (96, 80, 3)))
-    yield "transposed conv1d", Operator(lambda x, w: F.conv_transpose1d(x, w, stride=8), ((1, 256, 100), (256, 128, 16)))
-    yield "conv3d", Operator(lambda x, w: F.conv3d(x, w, padding=1), ((1, 8, 8, 28, 28), (16, 8, 3, 3, 3)))
-    yield "causal depthwise conv1d", Operator(lambda x, w: F.conv1d(x, w, padding=3, groups=256), ((2, 256, 200), (256, 1, 4)))
+    yield "patches", Operator(lambda x, w: F.conv2d(x, w, stride=16), ((1, 3, 224, 224), (192, 3, 16, 16)), 1)
+    yield "conv1d", Operator(lambda x, w: F.conv1d(x, w, padding=1), ((2, 80, 300), (96, 80, 3)), 1)
+    yield "transposed conv1d", Operator(lambda x, w: F.conv_transpose1d(x, w, stride=8), ((1, 256, 100), (256, 128, 16)), 1)
+    yield "conv3d", Operator(lambda x, w: F.conv3d(x, w, padding=1), ((1, 8, 8, 28, 28), (16, 8, 3, 3, 3)), 1)
+    yield "causal depthwise conv1d", Operator(lambda x, w: F.conv1d(x, w, padding=3, groups=256), ((2, 256, 200), (256, 1, 4)), 1)
 
 
 def _chains() -> Rows:

@@ -37,13 +37,13 @@ from xdsl.ir import OpResult, SSAValue
 from ....dialects import tir
 from ....dialects.dtypes import bit_width
 from ....dialects.names import name_of
-from ....dialects.sym.expr import Const, SymExpr, Var, mul, product
-from ....dialects.sym.operators import minimum
+from ....dialects.sym.expr import Const, SymExpr, Var, floormod, mul, product
+from ....dialects.sym.operators import eq, ge, gt, logical_and, logical_or, minimum, select
 from ....target import tile_vectors
 from ...loop_builder import Bindings, Cloner, LoopBuilder, captured
 from ..analysis.plan import Machine
 from ..analysis.remarks import reject
-from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, memory_bits, update_of
+from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, memory_bits, slope, update_of
 from ..library import microkernel as mk
 from ..library.epilogue import Epilogue
 from ..library.fuse_iters import moves_alike
@@ -89,6 +89,8 @@ class PanelPlan(mk.SumPlan):
     panel_bytes: int
     blocks: InterleavedRows | None
     strips: int = 1
+    crowded: SymExpr | None = None
+    """Whether the operand is slow to read in its layout, if that depends on sizes that are not known."""
 
     @property
     def is_turned(self) -> bool:
@@ -104,6 +106,12 @@ class PanelPlan(mk.SumPlan):
     def all_rows(self) -> SymExpr:
         """The number of rows that use a panel."""
         return product(it.extent for it in (*self.above, self.row))
+
+    @property
+    def served_rows(self) -> SymExpr:
+        """The number of rows that a panel is faster for: none if the operand is fast to read in place."""
+        rows = self.all_rows
+        return rows if self.crowded is None else select(self.crowded, rows, 0)
 
     @property
     def column(self) -> Iter:
@@ -149,8 +157,11 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
     if panels_of(stage, lane, lanes) is not None:
         return reject("the operand is packed in panels already")
     group, groups = _groups(epilogue, columns, lane, lanes, machine)
+    crowded = None
     if not _is_profitable(stage, operand, lane, group, rows, machine):
-        return reject("panels do not pay: few rows use them, or the operand is fast to read in place")
+        crowded = None if group is not None else _crowded_when(stage, operand, lane, rows, machine)
+        if crowded is None:
+            return reject("panels do not pay: few rows use them, or the operand is fast to read in place")
     width = lane.extent.constant
     vectors, tile = mk.tile_size(machine, width, lanes, rows[-1])
     if group is not None and width is not None:
@@ -161,7 +172,7 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
     strips = _side_by_side(stage, lane, product(it.extent for it in rows), machine, (vectors, tile))
     return PanelPlan(
         epilogue, update, operand, fixed, rows[:-1], rows[-1], group, lane, groups, lanes, vectors, tile,
-        max(MIN_PANEL_BYTES, machine.caches.l2 // PANEL_PARTS), blocks, strips,
+        max(MIN_PANEL_BYTES, machine.caches.l2 // PANEL_PARTS), blocks, strips, crowded,
     )  # fmt: skip
 
 
@@ -234,6 +245,35 @@ def _is_profitable(
     if inner is None:
         return False
     return any(_span(load, inner) >= MANY_PAGES or _conflicts_in_l2(load, inner, count or 0, machine) for load in loads)
+
+
+def _crowded_when(stage: Stage, operand: SSAValue, lane: Iter, rows: list[Iter], machine: Machine) -> SymExpr | None:
+    """Return when rows of unknown length are slow to read in place: they are pages apart, or share sets of a cache.
+
+    None if no row is of unknown length, or too few use a panel.
+    """
+    inner = next((it for it in reversed(stage.reduce) if it.extent.constant != 1), None)
+    count = product(it.extent for it in rows).constant
+    loads = [op for op in _loads(operand) if op.buffer is not stage.buffer]
+    if inner is None or (count or MIN_PANEL_ROWS) < MIN_PANEL_ROWS:
+        return None
+    for load in loads:
+        distance = slope(load, inner)
+        if distance.constant is None and all(v.value is None for v in distance.free_vars()):
+            return _crowds(distance * memory_bits(load.buffer) // 8, inner.extent, machine)
+    return None
+
+
+def _crowds(distance: SymExpr, steps: SymExpr, machine: Machine) -> SymExpr:
+    """Return whether `steps` rows at a distance in bytes span many pages, or fill the sets that they map to.
+
+    It is `_conflicts_in_l2` for powers of two.
+    """
+    condition = ge(distance * steps, MANY_PAGES)
+    for power in (1024, 2048, 4096):
+        filled = gt(steps * (2 * power), machine.caches.l2)
+        condition = logical_or(condition, logical_and(eq(floormod(distance, power), 0), filled))
+    return condition
 
 
 def _is_converted(operand: SSAValue) -> bool:

@@ -71,7 +71,7 @@ _PANEL = ("groups", "lanes", "vectors", "rows", "panel_bytes", "strips")
 RULES: tuple[AnyRule, ...] = (
     StageRule("block_products", plan_block_products, emit_block_products, ("tile",)),
     StageRule("dot_products", plan_dot_products, emit_dot_products, ("vectors", "tile")),
-    StageRule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("all_rows"), least=MIN_PANEL_ROWS),
+    StageRule("panels", plan_panels, emit_panels, _PANEL, size=attrgetter("served_rows"), least=MIN_PANEL_ROWS),
     StageRule("block_floats", plan_block_floats, emit_block_floats, ("tile",)),
     StageRule("row_streams", plan_row_streams, emit_row_streams, ("streams", "prefetch_bytes")),
     StageRule("register_tiles", plan_register_tiles, emit_register_tiles, _TILE),

@@ -284,3 +284,21 @@ def test_transposed_elements_of_other_widths(dtype):
     array = RNG.integers(-100, 100, (70, 67)).astype(dtype)
     function = build(Case(lambda x: op.permute_dims(x, [1, 0]), None, ((70, 67),)), "llvm", dtype)
     np.testing.assert_array_equal(function(tvm.nd.array(array)).numpy(), array.T)
+
+
+@pytest.mark.parametrize(("k", "m"), [(1100, 512), (1100, 500), (3, 512), (0, 5), (5000, 130)])
+def test_rows_of_unknown_length_are_copied_where_they_meet_in_few_sets(k, m):
+    """One build has both forms, and their sums have one order: the bits are those of known sizes."""
+    x, y = (tvm.nd.array(RNG.standard_normal(shape)) for shape in ((30, k), (k, m)))
+    results = [
+        build(Case(op.matmul, None, shapes), "llvm", "float64")(x, y).numpy()
+        for shapes in ((("n", "k"), ("k", "m")), ((30, k), (k, m)))
+    ]
+    np.testing.assert_array_equal(*results)
+    np.testing.assert_allclose(results[0], x.numpy() @ y.numpy(), rtol=1e-9, atol=1e-9)
+
+
+def test_panels_of_unknown_rows_have_another_rule_beside_them():
+    mod = module(op.matmul, ("n", "k"), ("k", "m"), dtypes="float64")
+    planned = str(module_op(Sequential(make_passes(["legalize-ops", "plan-schedule"]))(mod)))
+    assert re.search('"panels".* else "register_tiles"', planned)
