@@ -18,6 +18,7 @@ from ....topi.regions import (
     greatest_of_windows,
     means_of_windows,
 )  # fmt: skip
+from ....topi.windows import adaptive_pool
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, cast_to, dtype_of, is_float, plain, rank_of, shape_of
 from ..promotion import promoted
@@ -147,6 +148,12 @@ def _greatest(e: Emitter, x: Expr, windows: Sequence[Windows], counts: Sequence[
 @row("adaptive_max_pool2d", "adaptive_max_pool3d", "adaptive_max_pool1d")
 def adaptive_max_pool(e: Emitter, x: Expr, output_size: Sequence[Extent]) -> list[Any]:
     """Return the maxima of windows that partition each spatial dimension evenly, and their positions."""
+    if not e.is_used(1):
+        spatial = len(output_size)
+        data, alone = batched(e, x, spatial)
+        shape = [as_expr(n) for n in (*shape_of(data)[:-spatial], *output_size)]
+        pooled = e.builder.call_te(adaptive_pool, data, shape, range(spatial + 2), "max")
+        return [unbatched(e.bound(pooled), alone), None]
     return list(_greatest(e, x, [Parts(as_expr(n)) for n in output_size], output_size))
 
 
