@@ -5,11 +5,14 @@ from __future__ import annotations
 from xdsl.dialects.builtin import IntegerType, f64, i32, i64
 
 from ..dialects.dtypes import bit_width
+from ..handles.tir import intrinsics
 from ..handles.tir import math_functions as m
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.intrinsics import reinterpret
 from ..handles.tir.prim_expr import PrimExpr
+from ..te.broadcast import broadcasting, over_axes
 from ..te.extern_body import Statements
+from ..te.tensor import Tensor
 from .per_element import per_element
 
 _BIAS, _FRACTION = 1022, 52
@@ -59,6 +62,13 @@ def _exponent(b: Statements, x: PrimExpr) -> PrimExpr:
     return tx.select(regular, exponent, tx.const(0, i64))
 
 
+def signbit(x: Tensor) -> Tensor:
+    """Return whether the sign of each float is negative, also of zeros and NaN."""
+    bits = IntegerType(bit_width(x.type))
+    return over_axes(x.dims, lambda i: tx.less(reinterpret(bits, x(*i)), tx.const(0, bits)), "T_signbit", "elemwise")
+
+
+copysign = broadcasting("copysign", intrinsics.copysign)
 gcd = per_element("gcd", _gcd, i64)
 nextafter = per_element("nextafter", _nextafter, None)
 frexp_significand = per_element("frexp_significand", _significand)

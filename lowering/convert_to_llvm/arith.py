@@ -149,18 +149,34 @@ def _index_cast(extension: type[Operation]) -> ConversionRule:
 
 
 def _int_to_float(target: type[Operation]) -> ConversionRule:
-    """Return a rule for conversions to float that round f16 and bf16 once, through f64, which holds every integer of
-    up to 53 bits.
-    """
+    """Return a rule for conversions to float that round f16 and bf16 once, through f32, or f64 for 64 bits."""
 
     def rule(op: Operation, at: Lowerer) -> Values:
         value, type = op.operands[0], op.results[0].type
         if not is_narrow(type, _HALVES):
             return (at.cast(target, value, type),)
-        wide = f32 if _width(value.type) <= 24 else f64
+        wide, digits = (f32, 24) if _width(value.type) <= 32 else (f64, 53)
+        if _width(value.type) > digits:
+            value = _rounded_to_odd(at, value, digits, signed=target is llvm.SIToFPOp)
         return (truncate(at, at.cast(target, value, with_element(type, wide)), type),)
 
     return rule
+
+
+def _rounded_to_odd(at: Lowerer, value: SSAValue, digits: int, signed: bool) -> SSAValue:
+    """Return an integer that a float of so many digits holds, and that is rounded further as the value would be.
+
+    The last digit of a large one is odd if digits below are lost: then it is never taken for a tie.
+    """
+    type, step = value.type, 1 << (_width(value.type) - digits)
+    below = at.integer(step - 1, type)
+    carried = at.integer_binary(llvm.AddOp, at.integer_binary(llvm.AndOp, value, below), below)
+    sticky = at.integer_binary(llvm.AndOp, carried, at.integer(step, type))
+    odd = at.integer_binary(llvm.AndOp, at.integer_binary(llvm.OrOp, value, sticky), at.integer(-step, type))
+    limit = 1 << digits
+    size = at.integer_binary(llvm.AddOp, value, at.integer(limit, type)) if signed else value
+    large = at.icmp("ugt", size, at.integer(2 * limit if signed else limit, type), with_element(type, i1))
+    return select(at, large, odd, value)
 
 
 def _float_to_int(target: type[Operation]) -> ConversionRule:

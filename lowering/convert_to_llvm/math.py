@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm, math
-from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type, i1
+from xdsl.dialects.builtin import BFloat16Type, Float16Type, Float64Type, i1, i16
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.quick import make
 from ...dialects.xdsl_extras import llvm_extras
-from ...dialects.xdsl_extras.type_guards import element_type, is_vector
+from ...dialects.xdsl_extras.type_guards import element_type, is_vector, with_element
 from .arith import float_intrinsic
 from .core import ConversionRule, Lowerer, Rules, fastmath_of
-from .floats import through_f32
+from .floats import is_narrow, through_f32
 
 Values = Sequence[SSAValue]
 _HALVES = (Float16Type, BFloat16Type)
@@ -77,9 +77,35 @@ def _fpowi(op: math.FPowIOp, at: Lowerer) -> Values:
     return (through_f32(at, (op.lhs, op.rhs), lambda v, t: at.intrinsic("llvm.powi", v, t, fastmath)[0], _HALVES),)
 
 
+_SIGN = 0x8000
+"""The sign of a float of 16 bits."""
+
+
+def _absf(op: math.AbsFOp, at: Lowerer) -> Values:
+    if not is_narrow(op.operand.type, _HALVES):
+        return at.intrinsic("llvm.fabs", (op.operand,), op.operand.type, fastmath_of(op))
+    return (_of_bits(at, _digits(at, op.operand), op.operand.type),)
+
+
+def _copysign(op: math.CopySignOp, at: Lowerer) -> Values:
+    if not is_narrow(op.lhs.type, _HALVES):
+        return at.intrinsic("llvm.copysign", (op.lhs, op.rhs), op.lhs.type, fastmath_of(op))
+    sign = at.cast(llvm.BitcastOp, op.rhs, with_element(op.rhs.type, i16))
+    sign = at.integer_binary(llvm.AndOp, sign, at.integer(_SIGN, sign.type))
+    return (_of_bits(at, at.integer_binary(llvm.OrOp, _digits(at, op.lhs), sign), op.lhs.type),)
+
+
+def _digits(at: Lowerer, value: SSAValue) -> SSAValue:
+    """Return the bits of a float of 16 bits without its sign."""
+    bits = at.cast(llvm.BitcastOp, value, with_element(value.type, i16))
+    return at.integer_binary(llvm.AndOp, bits, at.integer(_SIGN - 1, bits.type))
+
+
+def _of_bits(at: Lowerer, bits: SSAValue, type: Attribute) -> SSAValue:
+    return at.cast(llvm.BitcastOp, bits, type)
+
+
 _EXACT = {
-    math.AbsFOp: "llvm.fabs",
-    math.CopySignOp: "llvm.copysign",
     math.CeilOp: "llvm.ceil",
     math.FloorOp: "llvm.floor",
     math.TruncOp: "llvm.trunc",
@@ -119,6 +145,8 @@ _LIBM = {
 RULES: Rules = {
     **{op: float_intrinsic(name, _HALVES) for op, name in (_EXACT | _INTRINSICS).items()},
     **{op: _libm(name) for op, name in _LIBM.items()},
+    math.AbsFOp: _absf,
+    math.CopySignOp: _copysign,
     math.RsqrtOp: _rsqrt,
     math.FPowIOp: _fpowi,
     math.AbsIOp: _bits("llvm.abs"),

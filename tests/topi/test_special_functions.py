@@ -83,6 +83,17 @@ def test_functions_agree_with_pytorch(name):
     np.testing.assert_allclose(result, expected, rtol=near, atol=near if expected.dtype.kind == "f" else 0)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_signs_of_zeros_and_nan_are_signs(dtype):
+    numbers = np.concatenate([NUMBERS, [np.copysign(np.nan, -1.0)]]).clip(-1e4, 1e4).astype(dtype)
+    x, y = numbers.repeat(len(numbers)), np.tile(numbers, len(numbers))
+    result = np.asarray(build(module_of(number_parts.copysign, [x, y]))["main"](x, y))
+    np.testing.assert_array_equal(result, np.copysign(x, y))
+    np.testing.assert_array_equal(np.signbit(result), np.signbit(y))
+    negative = np.asarray(build(module_of(number_parts.signbit, [x]))["main"](x))
+    np.testing.assert_array_equal(negative, np.signbit(x))
+
+
 @pytest.mark.parametrize("name", ["bessel_y0", "igamma", "zeta", "laguerre_polynomial_l", "ndtri", "gcd", "nextafter"])
 def test_the_interpreter_agrees(name):
     function, _, arrays = CASES[name]

@@ -9,6 +9,7 @@ from typing import Any
 
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, const
+from ....topi import number_parts
 from ...importing.relax_operators import R
 from ..emitter import Emitter, cast_to, dtype_of, is_float, rank_of
 from ..promotion import common_dtype, floating, in_single, operands
@@ -312,13 +313,11 @@ def atan2(e: Emitter, x: Any, other: Any) -> Expr:
     quotient = R.where(far, R.multiply(R.sign(y), R.sign(x)), R.where(origin, y, R.divide(y, x)))
     angle = e.emit(R.atan(quotient))
     pi = number(x, math.pi)
-    return R.where(_signbit(x), R.where(_signbit(y), R.subtract(angle, pi), R.add(angle, pi)), angle)
+    return R.where(_signbit(e, x), R.where(_signbit(e, y), R.subtract(angle, pi), R.add(angle, pi)), angle)
 
 
-def _signbit(x: Expr) -> Expr:
-    zero = number(x, 0.0)
-    is_minus_zero = R.logical_and(R.equal(x, zero), R.less(R.divide(number(x, 1.0), x), zero))
-    return R.logical_or(R.less(x, zero), is_minus_zero)
+def _signbit(e: Emitter, x: Expr) -> Expr:
+    return e.emit(e.builder.call_te(number_parts.signbit, x))
 
 
 # Predicates and selection.
@@ -456,12 +455,10 @@ def _numbers(e: Emitter, build: Build, x: Expr, other: Expr) -> Expr:
 @row("copysign")
 def copysign(e: Emitter, x: Any, other: Any) -> Expr:
     """Return x with the sign of other, including the sign of zero."""
-    a, b = floating(e, x, other)
-    size = e.emit(R.abs(a))
-    return R.where(_signbit(e.bound(b)), R.negative(size), size)
+    return e.builder.call_te(number_parts.copysign, *(e.bound(v) for v in floating(e, x, other)))
 
 
 @row("signbit")
 def signbit(e: Emitter, x: Expr) -> Expr:
     """Return whether the sign bit is set, also for zero."""
-    return _signbit(x) if is_float(dtype_of(x)) else R.less(x, number(x, 0))
+    return _signbit(e, x) if is_float(dtype_of(x)) else R.less(x, number(x, 0))
