@@ -27,15 +27,23 @@ class Module:
 NCHW = '("n", 3, "h", 4)'
 NHWC = '("n", "h", "v", 3)'
 LAST = 'data_layout="NHWC", kernel_layout="IOHW"'
+SIZES = (1, 2, 3, 5)
+"""Of images; the result of an empty one that is padded would have a negative extent."""
 CASES = {
     "channels first": (NCHW, (3, 5, 2, 3), "strides=[2, 3]", True),
     "channels last": (NHWC, (3, 5, 2, 3), f"strides=[2, 3], {LAST}", True),
     "one output": (NHWC, (3, 1, 2, 2), f"strides=[2, 2], {LAST}", True),
     "another kernel": (NHWC, (2, 2, 5, 3), 'strides=[2, 2], data_layout="NHWC", kernel_layout="HWOI"', True),
-    "overlapping": (NCHW, (3, 5, 3, 3), "strides=[2, 2]", False),
-    "gaps": (NCHW, (3, 5, 2, 2), "strides=[2, 3]", False),
-    "padded": (NCHW, (3, 5, 2, 2), "strides=[2, 2], padding=[1, 0, 0, 0]", False),
-    "more at the end": (NCHW, (3, 5, 2, 2), "strides=[2, 2], output_padding=[1, 0]", False),
+    "overlapping": (NCHW, (3, 5, 3, 3), "strides=[2, 2]", True),
+    "overlapping, channels last": (NHWC, (3, 5, 3, 4), f"strides=[2, 3], {LAST}", True),
+    "twice the strides": (NCHW, (3, 5, 4, 4), "strides=[2, 2], padding=[1, 1, 1, 1]", True),
+    "twice the strides, channels last": (NHWC, (3, 5, 4, 6), f"strides=[2, 3], padding=[0, 1, 2, 0], {LAST}", True),
+    "gaps": (NCHW, (3, 5, 2, 2), "strides=[2, 3]", True),
+    "large gaps": (NCHW, (3, 5, 2, 2), "strides=[3, 4]", False),
+    "padded": (NCHW, (3, 5, 2, 2), "strides=[2, 2], padding=[1, 0, 0, 0]", True),
+    "more at the end": (NCHW, (3, 5, 3, 3), "strides=[2, 2], padding=[1, 1, 1, 1], output_padding=[1, 1]", True),
+    "zeros at the end": (NCHW, (3, 5, 2, 2), "strides=[2, 2], output_padding=[1, 0]", False),
+    "without strides": (NCHW, (3, 5, 3, 3), "", False),
     "dilated": (NCHW, (3, 5, 2, 2), "strides=[2, 2], dilation=[2, 2]", False),
     "groups": (NCHW, (3, 1, 2, 2), "strides=[2, 2], groups=3", False),
 }
@@ -54,7 +62,27 @@ def test_cases(case: str) -> None:
     after = ExpandTransposedConvolutions()(before)
     names = {op.name for op in after.op.walk()}
     assert ("relax.nn.conv2d" in names) == changes and ("relax.nn.conv2d_transpose" in names) != changes
-    assert_same_meaning(before.op, after.op)
+    assert_same_meaning(before.op, after.op, sizes=SIZES)
+
+
+@pytest.mark.parametrize(
+    ("rank", "layout", "window", "strides", "padding"),
+    [
+        (1, "NCW", (16,), [8], [4, 4]),
+        (1, "NWC", (5,), [3], [0, 1]),
+        (3, "NCDHW", (4, 2, 3), [2, 2, 2], [1, 0, 1, 1, 0, 0]),
+    ],
+)
+def test_other_ranks(rank, layout, window, strides, padding) -> None:
+    dims = {"N": "n", "C": 3, **{letter: f"{letter.lower()}_" for letter in layout if letter not in "NC"}}
+    shape = ", ".join(f'"{dims[c]}"' if isinstance(dims[c], str) else str(dims[c]) for c in layout)
+    attrs = f'strides={strides}, padding={padding}, data_layout="{layout}", kernel_layout="IO{"DHW"[3 - rank :]}"'
+    text = PROGRAM.replace("conv2d", f"conv{rank}d").format(x=f"({shape})", w=(3, 5, *window), attrs=attrs)
+    values = np.random.default_rng(0).integers(-3, 4, (3, 5, *window)).astype("float32")
+    before = BindParams("main", {"w": values})(from_source(text))
+    after = ExpandTransposedConvolutions()(before)
+    assert f"relax.nn.conv{rank}d_transpose" not in {op.name for op in after.op.walk()}
+    assert_same_meaning(before.op, after.op, sizes=SIZES)
 
 
 def test_a_parameter_stays() -> None:
