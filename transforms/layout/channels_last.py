@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeGuard, cast
 
@@ -23,6 +24,11 @@ from .layout_rules import MORE_RULES, Desired
 
 _LAST: Desired = {"relax.nn.conv1d": ["NWC", "WIO"], "relax.nn.conv2d": ["NHWC", "HWIO"]}
 _FIRST: Desired = {"relax.nn.conv1d": ["NCW", "OIW"], "relax.nn.conv2d": ["NCHW", "OIHW"]}
+_MANY_PRODUCTS = 256
+"""Multiplications for each element of the input or the result; measured on AVX-512: a transposition takes as long as
+a hundred."""
+_SHORT_ROW = 16
+"""Elements of a row of an image: as few leave vectors half empty, which depthwise convolutions have along it."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +37,8 @@ class ChannelsLast(Pass):
 
     Operators before, between and after them follow as in `convert-layout`. A function is unchanged if this would need
     more transpositions at run time than one for every `least` of its NCW and NCHW convolutions; with fewer
-    convolutions, none is allowed. A convolution with rows of unknown length counts as many: vectors along the channels
-    are always full.
+    convolutions, none is allowed. Two are allowed for a convolution that needs many operations for each element, beside
+    which they cost little, and for one with rows of unknown length: vectors along the channels are always full.
 
     Grouped convolutions keep the channels first, because a vector of them would need different data, except depthwise
     convolutions and those of bytes.
@@ -49,7 +55,7 @@ class ChannelsLast(Pass):
 
     def _convert(self, func: relax.FuncOp, convolutions: list[Operator]) -> bool:
         """Replace `func` by a channels-last version if that is profitable, and return whether it is."""
-        count = sum(1 if _has_known_rows(op) else 2 * self.least for op in convolutions if _is_convertible(op))
+        count = sum(2 * self.least if _pays_alone(op) else 1 for op in convolutions if _is_convertible(op))
         if not count:
             return False
         new = func.clone()
@@ -90,9 +96,17 @@ def _as_it_is(op: Operator) -> Desired:
     return {op.name: [op.attr(name) for name in ("data_layout", "kernel_layout", "out_layout")]}
 
 
-def _has_known_rows(convolution: Operator) -> bool:
-    dims = convolution.tensor("data").dims
-    return dims is None or dims[-1].constant is not None
+def _pays_alone(convolution: Operator) -> bool:
+    """Return whether a convolution is worth transposing its input and its result."""
+    dims, weight = convolution.tensor("data").dims, convolution.tensor("weight").dims
+    if dims is None or weight is None or dims[-1].constant is None:
+        return True
+    if _is_of_bytes(convolution):
+        return False
+    if convolution.attr("groups") != 1:
+        return dims[-1].constant <= _SHORT_ROW
+    outer, inner, *window = (weight[place].constant or 0 for place in cast(Convolution, convolution).kernel_places())
+    return min(outer, inner) * math.prod(window) >= _MANY_PRODUCTS
 
 
 def _moves(func: relax.FuncOp) -> int:
