@@ -3,9 +3,9 @@
     python benchmarks/survey.py [--only "reductions: sum,topk"] [--rounds 9] [--again] [--above 1.5]
 
 Each operator of `survey_operators.py` is compiled twice, for its sizes and with all sizes symbolic, and called with
-tirax's arrays; results are compared with PyTorch's first. Rows are kept in build/benchmarks/survey.json and not measured
-again unless `--again` (only those above `--above`, if it is present). Then come the rows where tirax takes more than 1.1
-of PyTorch's time, those that failed, how many lie in which range, and what symbolic sizes cost.
+tirax's arrays; results are compared with PyTorch's first. Rows are kept in build/benchmarks/survey.json and not
+measured again unless `--again` (only those above `--above`, if it is present). Then come the rows where tirax takes
+more than 1.1 of PyTorch's time, those that failed, how many lie in which range, and what symbolic sizes cost.
 
 `ratio` is that of the fastest samples: on a busy machine it is the steadier one. Both are in the file.
 """
@@ -111,7 +111,9 @@ def _report(rows: list[Row]) -> None:
         if ratios:
             print("symbolic:" if symbolic else "known:", _histogram(ratios))
     times = {row.key: row.tirax_fastest for row in rows if not row.failure}
-    costs = [times[name, True] / time for (name, symbolic), time in times.items() if not symbolic and (name, True) in times]
+    costs = [
+        times[name, True] / time for (name, symbolic), time in times.items() if not symbolic and (name, True) in times
+    ]
     if costs:
         print(f"symbolic ÷ known: median {statistics.median(costs):.2f}, {_histogram(costs)}")
 
@@ -129,7 +131,9 @@ def main() -> None:
     parser.add_argument("--only", default="", help="parts of names, separated by commas")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--again", action="store_true", help="measure known rows again")
-    parser.add_argument("--above", type=float, default=0.0, help="with --again: rows whose ratio is above this, or that failed")
+    parser.add_argument(
+        "--above", type=float, default=0.0, help="with --again: rows whose ratio is above this, or that failed"
+    )
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import torch
@@ -19,7 +20,8 @@ MATRICES: dict[str, Shape] = {
     "large": (2048, 4096),
 }  # fmt: skip
 BLOCKS: dict[str, Shape] = {
-    "tiny": (2, 3, 5), "rows of 3": (4, 5000, 3), "odd": (17, 61, 127), "typical": (32, 64, 128), "large": (64, 256, 512),
+    "tiny": (2, 3, 5), "rows of 3": (4, 5000, 3), "odd": (17, 61, 127), "typical": (32, 64, 128),
+    "large": (64, 256, 512),
 }  # fmt: skip
 IMAGES: dict[str, Shape] = {
     "tiny": (1, 3, 5, 5), "odd": (2, 13, 17, 19), "7": (2, 512, 7, 7), "14": (8, 64, 14, 14), "56": (1, 64, 56, 56),
@@ -47,12 +49,16 @@ def _unary() -> Rows:
     functions: dict[str, Function] = {
         "abs": torch.abs, "neg": torch.neg, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "reciprocal": torch.reciprocal,
         "exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "log": torch.log, "log2": torch.log2,
-        "log1p": torch.log1p, "sin": torch.sin, "cos": torch.cos, "tan": torch.tan, "asin": torch.asin, "acos": torch.acos,
+        "log1p": torch.log1p, "sin": torch.sin, "cos": torch.cos, "tan": torch.tan, "asin": torch.asin,
+        "acos": torch.acos,
         "atan": torch.atan, "sinh": torch.sinh, "cosh": torch.cosh, "tanh": torch.tanh, "asinh": torch.asinh,
-        "atanh": lambda x: torch.atanh(x * 0.9), "erf": torch.erf, "erfinv": lambda x: torch.erfinv(x * 0.9), "lgamma": torch.lgamma,
-        "digamma": torch.digamma, "floor": torch.floor, "round": torch.round, "trunc": torch.trunc, "frac": torch.frac,
+        "atanh": lambda x: torch.atanh(x * 0.9), "erf": torch.erf, "erfinv": lambda x: torch.erfinv(x * 0.9),
+        "lgamma": torch.lgamma,
+        "digamma": torch.digamma, "floor": torch.floor, "round": torch.round, "trunc": torch.trunc,
+        "frac": torch.frac,
         "sign": torch.sign, "square": lambda x: x**2, "cube": lambda x: x**3, "power 2.5": lambda x: x**2.5,
-        "clamp": lambda x: x.clamp(0.2, 0.8), "relu": F.relu, "relu6": F.relu6, "leaky_relu": F.leaky_relu, "elu": F.elu,
+        "clamp": lambda x: x.clamp(0.2, 0.8), "relu": F.relu, "relu6": F.relu6, "leaky_relu": F.leaky_relu,
+        "elu": F.elu,
         "selu": F.selu, "celu": F.celu, "gelu": F.gelu, "gelu tanh": lambda x: F.gelu(x, approximate="tanh"),
         "silu": F.silu, "mish": F.mish, "sigmoid": torch.sigmoid, "logsigmoid": F.logsigmoid, "softplus": F.softplus,
         "softsign": F.softsign, "hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid, "hardtanh": F.hardtanh,
@@ -62,7 +68,21 @@ def _unary() -> Rows:
     for name, function in functions.items():
         for size, shape in MATRICES.items():
             yield f"{name} {size}", Operator(function, (shape,))
-    for name in ("abs", "exp", "tanh", "gelu", "sigmoid", "silu", "sqrt", "erf", "log", "clamp", "relu", "round", "square"):
+    for name in (
+        "abs",
+        "exp",
+        "tanh",
+        "gelu",
+        "sigmoid",
+        "silu",
+        "sqrt",
+        "erf",
+        "log",
+        "clamp",
+        "relu",
+        "round",
+        "square",
+    ):
         for kind, dtype in FLOATS.items():
             for size in ("rows of 3", "typical"):
                 yield f"{name} {kind} {size}", Operator(functions[name], ((MATRICES[size], dtype),))
@@ -70,9 +90,12 @@ def _unary() -> Rows:
 
 def _binary() -> Rows:
     functions: dict[str, Function] = {
-        "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "maximum": torch.maximum, "minimum": torch.minimum,
-        "pow": torch.pow, "atan2": torch.atan2, "fmod": torch.fmod, "remainder": torch.remainder, "hypot": torch.hypot,
-        "floor_divide": torch.floor_divide, "copysign": torch.copysign, "logaddexp": torch.logaddexp, "less": torch.lt,
+        "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "maximum": torch.maximum,
+        "minimum": torch.minimum,
+        "pow": torch.pow, "atan2": torch.atan2, "fmod": torch.fmod, "remainder": torch.remainder,
+        "hypot": torch.hypot,
+        "floor_divide": torch.floor_divide, "copysign": torch.copysign, "logaddexp": torch.logaddexp,
+        "less": torch.lt,
         "equal": torch.eq, "xlogy": torch.xlogy, "lerp": lambda x, y: torch.lerp(x, y, 0.3),
         "where": lambda x, y: torch.where(x > y, x, y), "addcmul": lambda x, y: torch.addcmul(x, x, y),
         "mse_loss": F.mse_loss, "l1_loss": F.l1_loss, "smooth_l1_loss": F.smooth_l1_loss, "huber_loss": F.huber_loss,
@@ -93,10 +116,18 @@ def _binary() -> Rows:
         for kind, dtype in {**FLOATS, **INTEGERS}.items():
             for size in ("rows of 3", "typical"):
                 arguments = ((MATRICES[size], dtype), (MATRICES[size], dtype))
-                function = functions[name] if name not in ("div", "floor_divide", "remainder") else _by_positive(functions[name])
+                function = (
+                    functions[name]
+                    if name not in ("div", "floor_divide", "remainder")
+                    else _by_positive(functions[name])
+                )
                 yield f"{name} {kind} {size}", Operator(function, arguments)
+
+
+def _bitwise() -> Rows:
     bits: dict[str, Function] = {
-        "and": torch.bitwise_and, "xor": torch.bitwise_xor, "shift": lambda x, y: x << (y & 3), "not": lambda x, y: ~x | y,
+        "and": torch.bitwise_and, "xor": torch.bitwise_xor, "shift": lambda x, y: x << (y & 3),
+        "not": lambda x, y: ~x | y,
     }  # fmt: skip
     for name, function in bits.items():
         for kind, dtype in INTEGERS.items():
@@ -115,36 +146,52 @@ def _casts() -> Rows:
                 yield f"{source} to {target}", Operator(lambda x, to=b: x.to(to), (((256, 769), a),))
 
 
+ALONG: dict[str, Function] = {
+    "sum": torch.sum, "mean": torch.mean, "amax": torch.amax, "amin": torch.amin, "prod": torch.prod,
+    "argmax": torch.argmax,
+    "var": torch.var, "std": torch.std, "norm": lambda x, d: torch.linalg.vector_norm(x, dim=d),
+    "norm 1": lambda x, d: torch.linalg.vector_norm(x, 1, dim=d), "logsumexp": torch.logsumexp,
+    "any": lambda x, d: (x > 0.9).any(d), "count_nonzero": lambda x, d: torch.count_nonzero(x > 0.5, d),
+    "max with indices": lambda x, d: torch.max(x, d), "softmax": torch.softmax, "log_softmax": torch.log_softmax,
+    "normalize": lambda x, d: F.normalize(x, dim=d), "cumsum": torch.cumsum, "cumprod": torch.cumprod,
+    "cummax": lambda x, d: torch.cummax(x, d)[0], "logcumsumexp": torch.logcumsumexp,
+    "diff": lambda x, d: torch.diff(x, dim=d),
+    "flip": lambda x, d: torch.flip(x, (d,)), "roll": lambda x, d: torch.roll(x, 2, d),
+    "sort": lambda x, d: torch.sort(x, d)[0],
+    "argsort": lambda x, d: torch.argsort(x, dim=d, stable=True), "median": lambda x, d: torch.median(x, d)[0],
+    "topk 1": lambda x, d: torch.topk(x, 1, d)[0], "topk 3": lambda x, d: torch.topk(x, min(3, x.shape[d]), d)[0],
+}  # fmt: skip
+"""Functions of a tensor and a dimension."""
+
+
 def _reductions() -> Rows:
-    functions: dict[str, Function] = {
-        "sum": torch.sum, "mean": torch.mean, "amax": torch.amax, "amin": torch.amin, "prod": torch.prod, "argmax": torch.argmax,
-        "var": torch.var, "std": torch.std, "norm": lambda x, d: torch.linalg.vector_norm(x, dim=d),
-        "norm 1": lambda x, d: torch.linalg.vector_norm(x, 1, dim=d), "logsumexp": torch.logsumexp,
-        "any": lambda x, d: (x > 0.9).any(d), "count_nonzero": lambda x, d: torch.count_nonzero(x > 0.5, d),
-        "max with indices": lambda x, d: torch.max(x, d), "softmax": torch.softmax, "log_softmax": torch.log_softmax,
-        "normalize": lambda x, d: F.normalize(x, dim=d), "cumsum": torch.cumsum, "cumprod": torch.cumprod,
-        "cummax": lambda x, d: torch.cummax(x, d)[0], "logcumsumexp": torch.logcumsumexp, "diff": lambda x, d: torch.diff(x, dim=d),
-        "flip": lambda x, d: torch.flip(x, (d,)), "roll": lambda x, d: torch.roll(x, 2, d), "sort": lambda x, d: torch.sort(x, d)[0],
-        "argsort": lambda x, d: torch.argsort(x, dim=d, stable=True), "median": lambda x, d: torch.median(x, d)[0],
-        "topk 1": lambda x, d: torch.topk(x, 1, d)[0], "topk 3": lambda x, d: torch.topk(x, min(3, x.shape[d]), d)[0],
-    }  # fmt: skip
-    for name, function in functions.items():
+    for name, function in ALONG.items():
         for size, shape in BLOCKS.items():
             for dim in range(3):
                 yield f"{name} {dim} {size}", Operator(lambda x, f=function, d=dim: f(x, d), (shape,))
+
+
+def _reductions_of_dtypes() -> Rows:
     for name in ("sum", "mean", "amax", "softmax", "cumsum", "argmax"):
         for kind, dtype in FLOATS.items():
             for dim in range(3):
                 for size in ("rows of 3", "odd"):
-                    function = functions[name]
-                    yield f"{name} {dim} {kind} {size}", Operator(lambda x, f=function, d=dim: f(x, d), ((BLOCKS[size], dtype),))
+                    function = ALONG[name]
+                    yield (
+                        f"{name} {dim} {kind} {size}",
+                        Operator(lambda x, f=function, d=dim: f(x, d), ((BLOCKS[size], dtype),)),
+                    )
     for name in ("sum", "amax", "cumsum", "argmax", "sort"):
         for kind, dtype in INTEGERS.items():
-            function = functions[name]
+            function = ALONG[name]
             for dim in (1, 2):
                 yield f"{name} {dim} {kind}", Operator(lambda x, f=function, d=dim: f(x, d), (((17, 61, 127), dtype),))
+
+
+def _reductions_of_all() -> Rows:
     whole: dict[str, Function] = {
-        "sum": torch.sum, "mean": torch.mean, "max": torch.max, "argmax": torch.argmax, "std": torch.std, "norm": torch.norm,
+        "sum": torch.sum, "mean": torch.mean, "max": torch.max, "argmax": torch.argmax, "std": torch.std,
+        "norm": torch.norm,
         "prod": torch.prod, "sum of first two": lambda x: x.sum((0, 1)), "sum of last two": lambda x: x.sum((1, 2)),
         "var of ends": lambda x: x.var((0, 2)), "layer_norm": lambda x: F.layer_norm(x, x.shape[-1:]),
         "layer_norm 2": lambda x: F.layer_norm(x, x.shape[-2:]), "rms_norm": lambda x: F.rms_norm(x, x.shape[-1:]),
@@ -162,19 +209,26 @@ def _reductions() -> Rows:
 
 def _movements() -> Rows:
     functions: dict[str, Function] = {
-        "transpose": lambda x: x.t().contiguous(), "transpose and add": lambda x: x.t() + 1, "tile rows": lambda x: x.repeat(3, 1),
+        "transpose": lambda x: x.t().contiguous(), "transpose and add": lambda x: x.t() + 1,
+        "tile rows": lambda x: x.repeat(3, 1),
         "tile columns": lambda x: x.repeat(1, 3), "repeat rows": lambda x: x.repeat_interleave(2, 0),
         "repeat columns": lambda x: x.repeat_interleave(2, 1), "concat rows": lambda x: torch.cat([x, x]),
         "concat columns": lambda x: torch.cat([x, x], 1), "stack first": lambda x: torch.stack([x, x]),
-        "stack last": lambda x: torch.stack([x, x], -1), "slice columns": lambda x: x[:, 1:] + 0, "slice rows": lambda x: x[1:] + 0,
-        "every second": lambda x: x[:, ::2] + 0, "every second row": lambda x: x[::2] + 0, "pad": lambda x: F.pad(x, (1, 2, 3, 1)),
-        "tril": torch.tril, "triu": torch.triu, "flip both": lambda x: x.flip(0, 1), "rot90": lambda x: torch.rot90(x) + 0,
-        "diagonal": lambda x: torch.diagonal(x) + 0, "chunk and swap": lambda x: torch.cat(x.tensor_split(2, 1)[::-1], 1),
+        "stack last": lambda x: torch.stack([x, x], -1), "slice columns": lambda x: x[:, 1:] + 0,
+        "slice rows": lambda x: x[1:] + 0,
+        "every second": lambda x: x[:, ::2] + 0, "every second row": lambda x: x[::2] + 0,
+        "pad": lambda x: F.pad(x, (1, 2, 3, 1)),
+        "tril": torch.tril, "triu": torch.triu, "flip both": lambda x: x.flip(0, 1),
+        "rot90": lambda x: torch.rot90(x) + 0,
+        "diagonal": lambda x: torch.diagonal(x) + 0,
+        "chunk and swap": lambda x: torch.cat(x.tensor_split(2, 1)[::-1], 1),
         "masked_fill": lambda x: x.masked_fill(x > 0.5, 0.0), "flatten and add": lambda x: x.flatten() + 1,
-        "expand": lambda x: x[:, None].expand(-1, 3, -1) + 0, "outer sum": lambda x: x[:64, None, :64] + x[None, :64, :64],
+        "expand": lambda x: x[:, None].expand(-1, 3, -1) + 0,
+        "outer sum": lambda x: x[:64, None, :64] + x[None, :64, :64],
         "sliding windows": lambda x: x.unfold(1, 3, 1) + 0, "select column": lambda x: x[:, 1] + 0,
         "rotate halves": lambda x: torch.cat([-x[:, x.shape[1] // 2 :], x[:, : x.shape[1] // 2]], 1),
-        "even and odd": lambda x: torch.stack([x[::2].sum(1), x[::2].amax(1)]), "diag_embed": lambda x: torch.diag_embed(x[:64, :64]),
+        "even and odd": lambda x: torch.stack([x[::2].sum(1), x[::2].amax(1)]),
+        "diag_embed": lambda x: torch.diag_embed(x[:64, :64]),
     }  # fmt: skip
     for name, function in functions.items():
         for size, shape in MATRICES.items():
@@ -219,7 +273,8 @@ def _indexing() -> Rows:
 
 
 def _products() -> Rows:
-    sizes = {"tiny": (3, 5, 7), "odd": (61, 127, 33), "typical": (256, 768, 512), "thin": (512, 512, 3), "prime": (509, 251, 127),
+    sizes = {"tiny": (3, 5, 7), "odd": (61, 127, 33), "typical": (256, 768, 512), "thin": (512, 512, 3),
+    "prime": (509, 251, 127),
              "flat": (4, 1024, 1024), "deep": (16, 20000, 16)}  # fmt: skip
     for size, (n, k, m) in sizes.items():
         functions: dict[str, tuple[Function, tuple[Any, ...]]] = {
@@ -243,10 +298,14 @@ def _products() -> Rows:
     yield "many products of 3", Operator(torch.matmul, ((5000, 3, 3), (5000, 3, 3)))
     three = ((128, 256), (256, 128), (128, 64))
     yield "einsum of three", Operator(lambda a, b, c: torch.einsum("ij,jk,kl->il", a, b, c), three)
-    yield "einsum bilinear", Operator(lambda a, b, c: torch.einsum("bi,ijk,bj->bk", a, b, c), ((64, 32), (32, 16, 24), (64, 16)))
+    yield (
+        "einsum bilinear",
+        Operator(lambda a, b, c: torch.einsum("bi,ijk,bj->bk", a, b, c), ((64, 32), (32, 16, 24), (64, 16))),
+    )
     yield "einsum heads", Operator(lambda a, b: torch.einsum("bqhd,bkhd->bhqk", a, b), ((2, 64, 8, 32), (2, 64, 8, 32)))
     for name, (b, h, q, k, d) in {
-        "tiny": (1, 2, 3, 5, 8), "typical": (2, 12, 128, 128, 64), "decode": (2, 12, 1, 1024, 64), "odd": (1, 3, 197, 197, 40),
+        "tiny": (1, 2, 3, 5, 8), "typical": (2, 12, 128, 128, 64), "decode": (2, 12, 1, 1024, 64),
+        "odd": (1, 3, 197, 197, 40),
         "long": (1, 4, 1024, 1024, 64),
     }.items():  # fmt: skip
         shapes = ((b, h, q, d), (b, h, k, d), (b, h, k, d))
@@ -279,7 +338,8 @@ def _images() -> Rows:
             "pad circular": (lambda x: F.pad(x, (1, 1, 1, 1), mode="circular"), ((n, c, h, w),)),
             "channels last": (lambda x: x.permute(0, 2, 3, 1).contiguous(), ((n, c, h, w),)),
             "unfold": (lambda x: F.unfold(x, 3), ((n, c, h, w),)),
-            "grid_sample": (lambda x, g: F.grid_sample(x, g * 2 - 1, align_corners=False), ((n, c, h, w), (n, h, w, 2))),
+            "grid_sample": (lambda x, g: F.grid_sample(x, g * 2 - 1, align_corners=False), ((n, c, h, w), (n, h, w,
+            2))),
             "conv 1x1": (F.conv2d, ((n, c, h, w), (out, c, 1, 1))),
             "conv 3x3": (lambda x, k: F.conv2d(x, k, padding=1), ((n, c, h, w), (out, c, 3, 3))),
             "conv 3x3 stride 2": (lambda x, k: F.conv2d(x, k, stride=2, padding=1), ((n, c, h, w), (out, c, 3, 3))),
@@ -291,31 +351,43 @@ def _images() -> Rows:
         for name, (function, arguments) in functions.items():
             if size != "large" or not name.startswith(("unfold", "conv 3x3", "transposed")):
                 yield f"{name} {size}", Operator(function, arguments, 1 if name.split()[0] in WITH_WEIGHTS else None)
-    yield "grouped convolution", Operator(lambda x, w: F.conv2d(x, w, padding=1, groups=32), ((1, 512, 14, 14), (512, 16, 3, 3)), 1)
+    yield (
+        "grouped convolution",
+        Operator(lambda x, w: F.conv2d(x, w, padding=1, groups=32), ((1, 512, 14, 14), (512, 16, 3, 3)), 1),
+    )
     yield "pixel_shuffle", Operator(lambda x: F.pixel_shuffle(x, 2), ((2, 64, 28, 28),))
     yield "channel_shuffle", Operator(lambda x: F.channel_shuffle(x, 2), ((2, 116, 28, 28),))
     yield "patches", Operator(lambda x, w: F.conv2d(x, w, stride=16), ((1, 3, 224, 224), (192, 3, 16, 16)), 1)
     yield "conv1d", Operator(lambda x, w: F.conv1d(x, w, padding=1), ((2, 80, 300), (96, 80, 3)), 1)
-    yield "transposed conv1d", Operator(lambda x, w: F.conv_transpose1d(x, w, stride=8), ((1, 256, 100), (256, 128, 16)), 1)
+    yield (
+        "transposed conv1d",
+        Operator(lambda x, w: F.conv_transpose1d(x, w, stride=8), ((1, 256, 100), (256, 128, 16)), 1),
+    )
     yield "conv3d", Operator(lambda x, w: F.conv3d(x, w, padding=1), ((1, 8, 8, 28, 28), (16, 8, 3, 3, 3)), 1)
-    yield "causal depthwise conv1d", Operator(lambda x, w: F.conv1d(x, w, padding=3, groups=256), ((2, 256, 200), (256, 1, 4)), 1)
+    yield (
+        "causal depthwise conv1d",
+        Operator(lambda x, w: F.conv1d(x, w, padding=3, groups=256), ((2, 256, 200), (256, 1, 4)), 1),
+    )
 
 
 def _chains() -> Rows:
     functions: dict[str, tuple[Function, Callable[[Shape], tuple[Any, ...]]]] = {
         "bias gelu": (lambda x, b: F.gelu(x + b), lambda s: (s, s[1:])),
-        "residual layer_norm": (lambda x, y, g, b: F.layer_norm(x + y, x.shape[-1:], g, b), lambda s: (s, s, s[1:], s[1:])),
+        "residual layer_norm": (lambda x, y, g, b: F.layer_norm(x + y, x.shape[-1:], g, b), lambda s: (s, s, s[1:],
+        s[1:])),
         "rms_norm weight": (lambda x, g: F.rms_norm(x, x.shape[-1:], g), lambda s: (s, s[1:])),
         "masked softmax": (lambda x, y: (x.masked_fill(y > 0.5, float("-inf"))).softmax(-1), lambda s: (s, s)),
         "swiglu": (lambda x, y: F.silu(x) * y, lambda s: (s, s)),
         "standardize": (lambda x: (x - x.mean(0)) / (x.std(0) + 1e-5), lambda s: (s,)),
-        "minmax scale": (lambda x: (x - x.amin(1, True)) / (x.amax(1, True) - x.amin(1, True) + 1e-5), lambda s: (s,)),
+        "minmax scale": (lambda x: (x - x.amin(1, True)) / (x.amax(1, True) - x.amin(1, True) + 1e-5),
+        lambda s: (s,)),
         "quantize": (lambda x: (x / 0.02).round().clamp(-128, 127).to(torch.int8), lambda s: (s,)),
         "dequantize": (lambda x: x.to(torch.float32) * 0.02, lambda s: ((s, torch.int8),)),
         "entropy": (lambda x: -(x.softmax(-1) * x.log_softmax(-1)).sum(-1), lambda s: (s,)),
         "sum of squares": (lambda x: (x * x).sum(-1).sqrt(), lambda s: (s,)),
         "polynomial": (lambda x: ((x * 0.3 + 0.2) * x + 0.1) * x - 1, lambda s: (s,)),
-        "rotary": (lambda x, c, s: x * c + torch.cat([-x[:, x.shape[1] // 2 :], x[:, : x.shape[1] // 2]], 1) * s, lambda s: (s, s, s)),
+        "rotary": (lambda x, c, s: x * c + torch.cat([-x[:, x.shape[1] // 2 :], x[:, : x.shape[1] // 2]], 1) * s,
+        lambda s: (s, s, s)),
         "running mean": (lambda x: x.cumsum(1) / torch.arange(1, x.shape[1] + 1), lambda s: (s,)),
         "greater and count": (lambda x: (x > x.mean(1, True)).sum(1), lambda s: (s,)),
         "argmax and compare": (lambda x, y: (x.argmax(1) == y.argmax(1)).sum(), lambda s: (s, s)),
@@ -327,7 +399,8 @@ def _chains() -> Rows:
 
 
 FAMILIES: dict[str, Callable[[], Rows]] = {
-    "unary": _unary, "binary": _binary, "casts": _casts, "reductions": _reductions, "movements": _movements,
-    "indexing": _indexing, "products": _products, "images": _images, "chains": _chains,
+    "unary": _unary, "binary": lambda: chain(_binary(), _bitwise()), "casts": _casts,
+    "reductions": lambda: chain(_reductions(), _reductions_of_dtypes(), _reductions_of_all()),
+    "movements": _movements, "indexing": _indexing, "products": _products, "images": _images, "chains": _chains,
 }  # fmt: skip
 OPERATORS = {f"{family}: {name}": operator for family, rows in FAMILIES.items() for name, operator in rows()}

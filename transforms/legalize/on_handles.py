@@ -99,6 +99,11 @@ class _OnHandles:
     def __init__(self, builder: Any):
         self._builder = builder
 
+    @property
+    def tvm_forms(self) -> bool:
+        """Whether operators are written as TVM does: they are, as TVM's programs call these rules."""
+        return True
+
     def emit(self, op: Operation) -> SSAValue:
         """Insert a detached op, and return its first result."""
         return to_expr(self._builder.emit(bound_expr(op))).ssa

@@ -86,7 +86,7 @@ class _Spread:
         computed = math.prod(self.taps) * steps
         padding, extra, rank = self.op.attr("padding"), self.op.attr("output_padding"), len(self.taps)
         rows = zip(self.windows.shape[2:], padding[rank:], extra, self.taps, self.strides, strict=True)
-        return 1 < steps and 0 < computed <= _MOST_PADDING * size and all(k - p + e <= a * s for k, p, e, a, s in rows)
+        return steps > 1 and 0 < computed <= _MOST_PADDING * size and all(k - p + e <= a * s for k, p, e, a, s in rows)
 
     def emit(self, emit: Emit, element: Any, dims: list[SymExpr], out: list[SymExpr]) -> SSAValue:
         """Return the result of the operator."""

@@ -96,9 +96,7 @@ def _along(loops: LoopBuilder, plan: PointwisePlan, where: Bindings) -> None:
         def part(begin: SymExpr, size: SymExpr, taken: Taken) -> None:
             first = loops.value(begin, lane.dtype)
             at_start = begin.constant == 0
-            loops.vectors(
-                lane, size, lambda c: body(c if at_start else loops.sum(first, c), taken), name_of(lane.var)
-            )
+            loops.vectors(lane, size, lambda c: body(c if at_start else loops.sum(first, c), taken), name_of(lane.var))
 
         if plan.choices and not far:
             Rows(loops, stage, lane, where, plan.choices, part, splits=not past_caches).run()

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from xdsl.ir import SSAValue
 
 from ....dialects import tir
-from ....dialects.sym.expr import Var
+from ....dialects.sym.expr import SymExpr, Var
 from ....ir.affine.values import sym_expr_of
 from ...accesses import is_intermediate, loads_of
+from ...checks import step_of
 from ...loop_builder import Bindings, Cloner, LoopBuilder
 from ..analysis.stages import Iter, Stage, constant_slope, loads_below
-from .inline import dimension_iters, unchanged_after, written_elsewhere
+from .inline import unchanged_after, written_elsewhere
 
 
 @dataclass
@@ -91,9 +92,8 @@ def hoist_uniform(cloner: Cloner, value: SSAValue, lane: Iter, but: SSAValue | N
 def find_epilogue(stage: Stage, later: list[Stage]) -> Epilogue:
     """Return the epilogue of a reduction, if one stage reads all of its elements, each once and at its own position."""
     plain = Epilogue(stage)
-    dims = dimension_iters(stage)
     readers = [s for s in later if stage.buffer in s.inputs()]
-    if dims is None or len(readers) != 1 or not is_intermediate(stage.buffer) or written_elsewhere(stage):
+    if len(readers) != 1 or not is_intermediate(stage.buffer) or written_elsewhere(stage):
         return plain
     reader = readers[0]
     between = later[: later.index(reader) + 1]
@@ -102,23 +102,37 @@ def find_epilogue(stage: Stage, later: list[Stage]) -> Epilogue:
     loads = [load for load in reader.loads if load.buffer is stage.buffer]
     if len(loads) != len([load for load in loads_of(stage.buffer) if load not in stage.loads]):
         return plain
-    pairs = _pairs(dims, loads, reader)
+    pairs = _pairs(stage, loads, reader)
     return plain if pairs is None else Epilogue(stage, reader, pairs)
 
 
-def _pairs(dims: list[Iter | None], loads: list[tir.LoadOp], reader: Stage) -> tuple[tuple[Iter, Iter], ...] | None:
+def _pairs(stage: Stage, loads: list[tir.LoadOp], reader: Stage) -> tuple[tuple[Iter, Iter], ...] | None:
     """Return (iterator, reader's iterator) pairs if every load is at the reader's own position; None otherwise."""
-    by_var = {it.expr: it for it in reader.iters}
     places = {tuple(sym_expr_of(i) for i in load.indices) for load in loads}
     if len(places) != 1:
         return None
+    mine, theirs = ({it.expr: it for it in s} for s in (stage.spatial, reader.iters))
     pairs: list[tuple[Iter, Iter]] = []
-    left = dict(by_var)
-    for it, index in zip(dims, next(iter(places)), strict=True):
-        mine = left.pop(index, None) if isinstance(index, Var) else None
-        if it is None and (index.constant == 0 or (mine is not None and mine.extent.constant == 1)):
-            continue
-        if it is None or mine is None or mine.extent != it.extent or mine.dtype != it.dtype:
+    for stored, read in zip(map(sym_expr_of, stage.store.indices), next(iter(places)), strict=True):
+        single = stored.constant == 0 and isinstance(read, Var) and read in theirs and theirs[read].extent.constant == 1
+        found = [] if single else _same_form(stored, read)
+        if found is None or not all(a in mine and b in theirs for a, b in found):
             return None
-        pairs.append((it, mine))
-    return tuple(pairs) if all(it.extent.constant == 1 for it in left.values()) else None
+        pairs += [(mine[a], theirs[b]) for a, b in found]
+    ends = [{pair[k].expr for pair in pairs} for k in (0, 1)]
+    if any(len(end) < len(pairs) for end in ends) or any(a.extent != b.extent or a.dtype != b.dtype for a, b in pairs):
+        return None
+    left = [it for all_, end in ((mine, ends[0]), (theirs, ends[1])) for v, it in all_.items() if v not in end]
+    return None if any(it.extent.constant != 1 for it in left) else tuple(pairs)
+
+
+def _same_form(stored: SymExpr, read: SymExpr) -> list[tuple[Var, Var]] | None:
+    """Return the iterators of an index and those in their places in another one; None if it has another form.
+
+    i, j  ->  [(i, j)];   i * 16 + k, j * 16 + l  ->  [(i, j), (k, l)]
+    """
+    steps = [{step_of(e, v): v for v in e.free_vars() if v.value is not None} for e in (stored, read)]
+    if None in steps[0] or steps[0].keys() != steps[1].keys():
+        return None
+    pairs = [(v, steps[1][step]) for step, v in steps[0].items()]
+    return pairs if stored.substitute(dict(pairs)) == read else None

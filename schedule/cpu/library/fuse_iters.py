@@ -113,4 +113,7 @@ def _indexes(op: Operation, value: SSAValue, may_choose: bool) -> bool:
 def _is_condition(value: SSAValue) -> bool:
     """Return whether a value is only used in conditions of choices."""
     users = [use.operation for use in value.uses]
-    return all(_is_condition(op.result) if isinstance(op, tir.AndOp) else isinstance(op, tir.IfThenElseOp) for op in users)
+    parts = [op for op in users if isinstance(op, tir.AndOp)]
+    return all(isinstance(op, tir.AndOp | tir.IfThenElseOp) for op in users) and all(
+        _is_condition(op.result) for op in parts
+    )

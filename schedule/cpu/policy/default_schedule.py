@@ -32,10 +32,11 @@ from ....ir.passes.transform import Pass
 from ....target import Target
 from ....transforms.tir.walk import functions, is_scheduled, remove_dead
 from ..analysis.plan import DecisionError, Machine
-from ..analysis.stages import analyse, split_reductions
+from ..analysis.stages import Stage, analyse, split_reductions
 from ..library.inline import inline_stages
 from ..library.merge_loops import merge_loops
 from ..library.relax_nan_max import relax_nan_max
+from ..library.split_digits import split_digits
 from .choices import AnyDecision
 from .decisions import INLINE, Decisions
 
@@ -117,6 +118,7 @@ def decided(func: tir.FuncOp, decisions: Decisions) -> Iterator[AnyDecision]:
                 yield decision
         return
     stages = _inlined([s for s in analysed if s is not None], decisions)
+    stages = split_digits(stages)
     relax_nan_max(stages)
     done: set[Operation] = set()
     for at, stage in enumerate(stages):

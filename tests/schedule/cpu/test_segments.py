@@ -69,7 +69,9 @@ def test_rows_of_known_sizes(name, n, m):
     check(build(script.from_source(source(CASES[name][0], n, m, "float32")))["main"], name, n, m, "float32")
 
 
-@pytest.mark.parametrize(("name", "n", "m"), [("rows", 64, 40), ("rows", 64, 3), ("columns", 8, 40), ("padding", 8, 40)])
+@pytest.mark.parametrize(
+    ("name", "n", "m"), [("rows", 64, 40), ("rows", 64, 3), ("columns", 8, 40), ("padding", 8, 40)]
+)
 def test_long_rows_have_no_choices_left(name, n, m):
     """Short rows that are put after each other become one long row."""
     module, context = script.from_source(source(CASES[name][0], n, m, "float32")).op, new_context()
