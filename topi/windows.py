@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute
 
 from ..dialects.relax.layout import arranged
-from ..dialects.sym.expr import Const, SymExpr
+from ..dialects.sym.expr import Const, SymExpr, floordiv
 from ..handles.tir import limits
 from ..handles.tir import prim_expr as tx
 from ..handles.tir.prim_expr import PrimExpr, from_sym
@@ -306,6 +306,25 @@ def _longest(n: SymExpr, m: SymExpr) -> SymExpr:
     """Return an upper bound of the window lengths."""
     divides = (n % m).constant == 0
     return n // m if divides else (n + (m - 1)) // m + 1
+
+
+def image_windows(
+    x: Tensor, size: Sequence[int], dilation: Sequence[int], padding: Sequence[int], strides: Sequence[int]
+) -> Tensor:
+    """Return the windows over the last dimensions, padded with zeros: (…, window…, places…)."""
+    rank = len(size)
+    before = [*([0] * (x.ndim - rank)), *padding]
+    data = pad_constant(x, before, before, 0) if any(padding) else x
+    outer, inner = data.dims[:-rank], data.dims[-rank:]
+    rows = list(zip(inner, size, dilation, strides, strict=True))
+    places = [floordiv(n - (k - 1) * d - 1, s) + 1 for n, k, d, s in rows]
+
+    def element(i: Indices) -> PrimExpr:
+        window, place = i[len(outer) : len(outer) + rank], i[len(outer) + rank :]
+        at = (p * s + w * d for p, w, (_, _, d, s) in zip(place, window, rows, strict=True))
+        return data(*i[: len(outer)], *at)
+
+    return over_axes([*outer, *(Const(k, inner[0].dtype) for k in size), *places], element, "T_windows", "injective")
 
 
 def pixel_shuffle(x: Tensor, factor: int) -> Tensor:

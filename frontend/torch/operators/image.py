@@ -10,6 +10,7 @@ import numpy as np
 
 from ....diagnostics import UnsupportedError
 from ....handles.relax.expr import Expr, PrimValue, ShapeExpr, const
+from ....topi.windows import image_windows
 from ...importing.relax_operators import R
 from ..emitter import Emitter, Extent, cast_to, dtype_of, is_float, plain, rank_of, shape_of
 from ..promotion import in_single
@@ -283,7 +284,7 @@ def channel_shuffle(e: Emitter, x: Expr, groups: int) -> Expr:
     return R.reshape(e.emit(R.permute_dims(grouped, axes=axes)), ShapeExpr([n, c, *rest]))
 
 
-# Windows as columns, by convolutions with one-hot kernels.
+# Windows as columns; their sums by convolutions with one-hot kernels.
 
 
 def _ones(channels: int, kernel: Sequence[int], dtype: str) -> Expr:
@@ -304,14 +305,9 @@ def im2col(
     stride: Sequence[int],
 ) -> Expr:  # fmt: skip
     """Return the windows of images as columns."""
-    alone, channels = _columns_of(x, 3)
-    data = e.emit(R.expand_dims(x, 0)) if alone else x
-    windows = e.emit(R.nn.conv2d(
-        data, _ones(channels, kernel_size, dtype_of(x)), strides=list(stride), padding=list(padding),
-        dilation=list(dilation), groups=channels,
-    ))  # fmt: skip
-    n, c, h, w = shape_of(windows)
-    return R.reshape(windows, ShapeExpr([c, h * w] if alone else [n, c, h * w]))
+    windows = e.emit(e.builder.call_te(image_windows, x, kernel_size, dilation, padding, stride))
+    *outer, channels, height, width, rows, columns = shape_of(windows)
+    return R.reshape(windows, ShapeExpr([*outer, channels * height * width, rows * columns]))
 
 
 @row("col2im")

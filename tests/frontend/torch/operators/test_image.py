@@ -98,3 +98,23 @@ def test_rounded_sizes(factor: float) -> None:
     for n in (40, 50, 100, 120, 170, 1000):
         x = torch.randn(1, 1, n)
         assert interpret(module, "main", [x.numpy()])[0].shape == F.interpolate(x, scale_factor=factor).shape
+
+
+WINDOWS: dict[str, dict[str, Any]] = {
+    "windows": {"kernel_size": 3},
+    "patches": {"kernel_size": 4, "stride": 4},
+    "padded": {"kernel_size": (3, 2), "padding": (1, 2), "stride": (2, 1)},
+    "dilated": {"kernel_size": 2, "dilation": (2, 3), "padding": 1},
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_windows_as_columns(name: str) -> None:
+    """With each size unknown, the number of channels among them, and of a single image."""
+
+    def windows(x: Any) -> Any:
+        return F.unfold(x, **WINDOWS[name])
+
+    inputs = [torch.randn(2, 3, 8, 9), torch.randn(3, 5, 20, 17)]
+    agree(exported(windows, inputs[:1], dynamic_shapes=((dict.fromkeys(range(4), AUTO),),)), *([x] for x in inputs))
+    agree(exported(windows, [torch.randn(3, 8, 9)]), [torch.randn(3, 8, 9)])
