@@ -11,6 +11,7 @@ from tirax.frontend.stablehlo.values import array_of
 from tirax.ir.passes.transform import new_context
 from tirax.ir.text import TextParser
 from tirax.script import parse_mlir
+from tirax.script.mlir_text import reading_context
 from tirax.tvm_api.handles.relax_utils import load_json, save_json
 from tirax.tvm_api.script import from_source
 
@@ -89,4 +90,4 @@ def test_resource_that_is_left_out():
 
 
 def test_a_type_that_is_called_type():
-    assert str(TextParser(new_context(), "!pdl.type").parse_type()) == "!pdl.type"
+    assert str(TextParser(reading_context(), "!pdl.type").parse_type()) == "!pdl.type"
