@@ -166,7 +166,7 @@ def failures(blocked: tuple[str, ...], texts: list[str], expected: str, folder: 
 def test_every_way_to_read_a_model_names_the_extra(extra: str, blocked: tuple[str, ...], tmp_path: Path) -> None:
     if blocked != ("onnx",) and extra == "onnx":
         pytest.importorskip("onnx")
-    (tmp_path / FILES[extra]).write_bytes(b"")
+    (tmp_path / FILES[extra]).write_bytes(b"not a model")
     texts = entries(extra, FILES[extra]) + OBJECTS[extra]
     assert failures(blocked, texts, f"pip install 'tirax[{extra}]'", tmp_path) == ""
 
