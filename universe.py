@@ -70,6 +70,7 @@ _PASSES: dict[str, str] = {
     ),
     "fuse-attention": "transforms.operators.fuse_attention:FuseAttention",
     "fuse-layers": "transforms.operators.fuse_layers:FuseLayers",
+    "fuse-transpose-attention": "transforms.operators.fuse_transpose_attention:FuseTransposeAttention",
     "fuse-transpose-matmul": "transforms.operators.fuse_transpose_matmul:FuseTransposeMatmul",
     "fold-batchnorm-to-conv2d": "transforms.operators.fold_batchnorm_to_conv2d:FoldBatchnormToConv2D",
     "scale-after-product": "transforms.operators.scale_after_product:ScaleAfterProduct",

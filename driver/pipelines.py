@@ -35,6 +35,7 @@ OPTIMIZE = (
     "fold-constant",
     "fuse-layers",
     "fuse-attention",
+    "fuse-transpose-attention",
     "fuse-transpose-matmul",
     "legalize-ops",
     "widen-at-use",

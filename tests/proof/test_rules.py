@@ -53,6 +53,12 @@ RULES = {
         "s = R.matmul(q, R.permute_dims(k, axes=[0, 1, 3, 2])) * 0.5f; y = R.matmul(R.nn.softmax(s, axis=-1), v)",
         REAL,
     ),
+    "attention of heads": (
+        "fuse-transpose-attention",
+        ", ".join(tensor(n, 1, 2, 3, 4) for n in "qkv"),
+        "; ".join(f"{n}t = R.permute_dims({n}, axes=[0, 2, 1, 3])" for n in "qkv") + "; y = R.nn.attention(qt, kt, vt)",
+        REAL,
+    ),
     "transposed product": (
         "fuse-transpose-matmul",
         f"{X2}, {tensor('w', 5, 4)}",

@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from .legalize_ops import LegalizeOps
+from .requirements import extent_check
 
-__all__ = ["LegalizeOps"]
+__all__ = ["LegalizeOps", "extent_check"]

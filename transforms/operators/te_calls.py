@@ -16,7 +16,8 @@ from ...dialects.relax.types import TensorType
 from ...ir.functions.lookup import relax_functions
 from ...ir.passes.transform import new_context
 from ...ir.rewriting.dead_bindings import remove_dead_bindings
-from ..legalize import LegalizeOps
+from ...ir.rewriting.edit import insert_before
+from ..legalize import LegalizeOps, extent_check
 
 TERule = Callable[[Operator], tuple[Callable[..., Any], list[SSAValue], str] | None]
 """A function from an operator to (te function, operands, name of the tensor function), or None to keep the operator.
@@ -25,23 +26,28 @@ If the function returns another shape, a reshape follows.
 """
 
 
-def call_tensor_functions(module: ModuleOp, rules: Mapping[str, TERule], clean: bool = True) -> None:
+def call_tensor_functions(
+    module: ModuleOp, rules: Mapping[str, TERule], clean: bool = True, checks: bool = False
+) -> None:
     """Replace operators by calls of the tensor functions from their rules, in place; `clean` removes unused bindings.
 
-    Operators of unknown shape, and those that need a check at run time, are kept.
+    Operators of unknown shape are kept. Those that need a check at run time are kept, too, unless with `checks`, which
+    inserts it.
     """
 
     calls: dict[Hashable, relax.CallTIROp] = {}
 
     def rule_for(rule: TERule) -> Callable[[Any, Operator], SSAValue | None]:
         def call(builder: Any, op: Operator) -> SSAValue | None:
-            replacement = rule(op) if _is_known(op) else None
+            replacement = rule(op) if _is_known(op) and (checks or not op.assumptions()) else None
             if replacement is None:
                 return None
+            for check in extent_check(op) if checks else ():
+                insert_before(op, check)
             function, args, name = replacement
-            # Rules may depend on types only; which arguments are the same value determines the parameters.
+            # Rules may depend on types and names only; which arguments are the same value determines the parameters.
             properties = tuple(sorted(op.properties.items()))
-            key = (op.name, properties, op.results[0].type, *((v.type, args.index(v)) for v in args))
+            key = (name, properties, op.results[0].type, *((v.type, args.index(v)) for v in args))
             like = calls.get(key)
             if like is not None:
                 value = relax.CallTIROp(like.callee_name, args, like.result.type, like.tir_vars).result
@@ -71,4 +77,4 @@ def _reshaped(builder: Any, value: SSAValue, op: Operator) -> SSAValue:
 
 def _is_known(op: Operator) -> bool:
     types = [v.type for v in (*op.operands, *op.results)]
-    return all(isinstance(t, TensorType) and t.dims is not None and t.element for t in types) and not op.assumptions()
+    return all(isinstance(t, TensorType) and t.dims is not None and t.element for t in types)
