@@ -65,7 +65,7 @@ def _next(stage: Stage, bases: Mapping[_Dimension, SymExpr]) -> tuple[Iter, SymE
 
 def _own_base(stage: Stage, it: Iter) -> SymExpr | None:
     """Return the divisor of all divisions of an iterator; None if there is none, or more than one."""
-    divisions = [op for op in stage.block.body.walk() if isinstance(op, _DIVISIONS) and _divides(op, it)]
+    divisions = _divisions(stage.block, it)
     bases = {sym_expr_of(op.rhs) for op in divisions}
     base = bases.pop() if len(bases) == 1 else None
     if base is None or any(v.value is not None for v in base.free_vars()):
@@ -75,13 +75,15 @@ def _own_base(stage: Stage, it: Iter) -> SymExpr | None:
     return None if whole or groups else base
 
 
-def _divides(op: tir.BinaryExpr, it: Iter) -> bool:
-    return op.lhs.type == it.dtype and sym_expr_of(op.lhs) == it.expr
+def _divisions(block: tir.BlockOp, it: Iter) -> list[tir.BinaryExpr]:
+    """Return the divisions of an iterator itself."""
+    divisions = [op for op in block.walk() if isinstance(op, _DIVISIONS) and op.lhs.type == it.dtype]
+    return [op for op in divisions if sym_expr_of(op.lhs) == it.expr]
 
 
 def _base_of_inputs(stage: Stage, it: Iter, bases: Mapping[_Dimension, SymExpr]) -> SymExpr | None:
-    """Return the base of the dimension of an input that an elementwise stage reads by an iterator."""
-    if stage.reduce:
+    """Return the base of the dimension of an input that an elementwise stage reads by an iterator without divisions."""
+    if stage.reduce or _divisions(stage.block, it):
         return None
     found = {
         bases[at]
@@ -107,9 +109,8 @@ def _split(stage: Stage, it: Iter, base: SymExpr) -> Stage:
         block.properties["annotations"] = stage.block.annotations
     at = stage.iters.index(it)
     high, low = block.iter_vars[at : at + 2]
-    for op in list(block.walk()):
-        if isinstance(op, _DIVISIONS) and _divides(op, it):
-            op.result.replace_all_uses_with(high if isinstance(op, _QUOTIENTS) else low)
+    for op in _divisions(block, it):
+        op.result.replace_all_uses_with(high if isinstance(op, _QUOTIENTS) else low)
     others = [v for v in block.iter_vars if v is not high and v is not low]
     kept = [one for one in stage.iters if one is not it]
     values = {one.var: sym_expr_of(v) for one, v in zip(kept, others, strict=True)}

@@ -9,7 +9,7 @@ from tirax.dialects import tir
 from tirax.driver.build import build
 from tirax.driver.pipelines import OPTIMIZE, SCHEDULE, make_passes
 from tirax.ir.passes.transform import Sequential, module_op
-from tirax.tvm_api import script
+from tirax.tvm_api import IRModule, script, te
 
 RNG = np.random.default_rng(2)
 
@@ -74,6 +74,20 @@ def test_channels_of_groups(channels, outputs, groups):
         for data in (shapes[0], (n, channels, length)):
             function = build(script.from_source(source(text, data, *shapes[1:])))["main"]
             np.testing.assert_array_equal(np.asarray(function(*arrays)), expected)
+
+
+def test_an_epilogue_with_digits_of_its_own():
+    """Its rows are divided by two other numbers than those of the sum before it."""
+    x, w, b, c = (te.placeholder(s, "float32", n) for n, s in zip("xwbc", ((2, 5), (16, 5, 20), (4, 20), (8, 20))))
+    k = te.reduce_axis((0, 5), "k")
+    total = te.compute((16, 20), lambda o, i: te.sum(x[o // 8, k] * w[o, k, i], axis=k), "total")
+    out = te.compute((16, 20), lambda o, i: total[o, i] + b[o // 4, i] + c[o // 2, i], "out")
+    function = build(IRModule({"main": te.create_prim_func([x, w, b, c, out])}))["main"]
+    arrays = [RNG.integers(-3, 4, s).astype("float32") for s in ((2, 5), (16, 5, 20), (4, 20), (8, 20))]
+    result = np.empty((16, 20), "float32")
+    function(*arrays, result)
+    sums = np.einsum("ok,oki->oi", np.repeat(arrays[0], 8, 0), arrays[1])
+    np.testing.assert_array_equal(result, sums + np.repeat(arrays[2], 4, 0) + np.repeat(arrays[3], 2, 0))
 
 
 @pytest.mark.parametrize(
