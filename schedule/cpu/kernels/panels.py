@@ -29,7 +29,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import gcd
 from typing import cast
 
 from xdsl.ir import OpResult, SSAValue
@@ -37,24 +36,21 @@ from xdsl.ir import OpResult, SSAValue
 from ....dialects import tir
 from ....dialects.dtypes import bit_width
 from ....dialects.names import name_of
-from ....dialects.sym.expr import Const, SymExpr, Var, floormod, mul, product
-from ....dialects.sym.operators import eq, ge, gt, logical_and, logical_or, minimum, select
-from ....target import tile_vectors
+from ....dialects.sym.expr import Const, SymExpr, Var, mul, product
+from ....dialects.sym.operators import minimum, select
 from ...loop_builder import Bindings, Cloner, LoopBuilder, captured
 from ..analysis.plan import Machine
 from ..analysis.remarks import reject
 from ..analysis.stages import Iter, Stage, Update, constant_slope, element_type, memory_bits, slope, update_of
 from ..library import microkernel as mk
+from ..library.crowded_rows import conflicts_in_l2, is_crowded_when, span_of
 from ..library.epilogue import Epilogue
 from ..library.fuse_iters import moves_alike
 from ..library.interleaved_rows import InterleavedRows, interleaved_rows
 from ..library.packed import panels_of
 from ..library.panel_strip import PanelStrip, is_transposed
 from ..policy.limits import (
-    ASSUMED_STEPS,
-    L2_WAYS,
     L3_BYTES_PER_CYCLE,
-    LINE_BITS,
     MANY_PAGES,
     MANY_REGISTERS,
     MANY_ROWS,
@@ -159,7 +155,7 @@ def _plan(epilogue: Epilogue, update: Update, other: SSAValue, operand: SSAValue
     group, groups = _groups(epilogue, columns, lane, lanes, machine)
     crowded = None
     if not _is_profitable(stage, operand, lane, group, rows, machine):
-        crowded = None if group is not None else _crowded_when(stage, operand, lane, rows, machine)
+        crowded = None if group is not None else _crowded_when(stage, operand, rows, machine)
         if crowded is None:
             return reject("panels do not pay: few rows use them, or the operand is fast to read in place")
     width = lane.extent.constant
@@ -244,10 +240,12 @@ def _is_profitable(
     inner = next((it for it in reversed(stage.reduce) if it.extent.constant != 1), None)
     if inner is None:
         return False
-    return any(_span(load, inner) >= MANY_PAGES or _conflicts_in_l2(load, inner, count or 0, machine) for load in loads)
+    return any(
+        span_of(load, inner) >= MANY_PAGES or conflicts_in_l2(load, inner, count or 0, machine) for load in loads
+    )
 
 
-def _crowded_when(stage: Stage, operand: SSAValue, lane: Iter, rows: list[Iter], machine: Machine) -> SymExpr | None:
+def _crowded_when(stage: Stage, operand: SSAValue, rows: list[Iter], machine: Machine) -> SymExpr | None:
     """Return when rows of unknown length are slow to read in place: they are pages apart, or share sets of a cache.
 
     None if no row is of unknown length, or too few use a panel.
@@ -260,53 +258,14 @@ def _crowded_when(stage: Stage, operand: SSAValue, lane: Iter, rows: list[Iter],
     for load in loads:
         distance = slope(load, inner)
         if distance.constant is None and all(v.value is None for v in distance.free_vars()):
-            return _crowds(distance * memory_bits(load.buffer) // 8, inner.extent, machine)
+            return is_crowded_when(distance * memory_bits(load.buffer) // 8, inner.extent, machine)
     return None
-
-
-def _crowds(distance: SymExpr, steps: SymExpr, machine: Machine) -> SymExpr:
-    """Return whether `steps` rows at a distance in bytes span many pages, or fill the sets that they map to.
-
-    It is `_conflicts_in_l2` for powers of two.
-    """
-    condition = ge(distance * steps, MANY_PAGES)
-    for power in (1024, 2048, 4096):
-        filled = gt(steps * (2 * power), machine.caches.l2)
-        condition = logical_or(condition, logical_and(eq(floormod(distance, power), 0), filled))
-    return condition
 
 
 def _is_converted(operand: SSAValue) -> bool:
     """Return whether an operand is a converted byte: a panel is converted once, instead of for each tile of rows."""
     conversion = operand.owner
     return isinstance(conversion, tir.CastOp) and bit_width(conversion.value.type) == 8 < bit_width(operand.type)
-
-
-def _span(load: tir.LoadOp, it: Iter) -> int:
-    """Return the number of bytes that an iterator spans; an unknown extent is assumed to be large."""
-    return abs(constant_slope(load, it) or 0) * memory_bits(load.buffer) // 8 * (it.extent.constant or ASSUMED_STEPS)
-
-
-def _conflicts_in_l2(load: tir.LoadOp, it: Iter, rows: int, machine: Machine) -> bool:
-    """Return whether a strip of columns would fit a cache as a panel, but maps to too few of its sets in its layout.
-
-    Rows at a distance of a large power of two map to the same sets: in a second-level cache of 1024 sets of 8
-    lines, rows at a distance of 2 KiB map to 32 sets, which hold 256 lines. The second level suffices if few
-    `rows`, or an unknown number (0), use a panel.
-    """
-    steps = it.extent.constant
-    if not steps:  # unknown, or nothing to read
-        return False
-    width = max(LINE_BITS, tile_vectors(machine.registers)[0] * machine.vector_bits) // 8
-    distance = max(width, _span(load, it) // steps)
-
-    def crowded(cache: int) -> bool:
-        sets = gcd(distance, cache // L2_WAYS)
-        return 2 * steps * width * sets > cache * min(width, sets)
-
-    l1, l2 = machine.caches.l1d, machine.caches.l2
-    near = rows >= MANY_ROWS and 2 * steps * width <= l1
-    return crowded(l2) or (near and crowded(l1))
 
 
 def _side_by_side(stage: Stage, lane: Iter, rows: SymExpr, machine: Machine, tile: tuple[int, int]) -> int:
