@@ -159,7 +159,7 @@ ALONG: dict[str, Function] = {
     "flip": lambda x, d: torch.flip(x, (d,)), "roll": lambda x, d: torch.roll(x, 2, d),
     "sort": lambda x, d: torch.sort(x, d)[0],
     "argsort": lambda x, d: torch.argsort(x, dim=d, stable=True), "median": lambda x, d: torch.median(x, d)[0],
-    "topk 1": lambda x, d: torch.topk(x, 1, d)[0], "topk 3": lambda x, d: torch.topk(x, min(3, x.shape[d]), d)[0],
+    "topk 1": lambda x, d: torch.topk(x, 1, d)[0], "topk 2": lambda x, d: torch.topk(x, 2, d)[0],
 }  # fmt: skip
 """Functions of a tensor and a dimension."""
 

@@ -238,8 +238,9 @@ def index_fill(e: Emitter, x: Expr, dim: int, index: Expr, value: Any) -> Expr:
 def _slices_scattered(e: Emitter, x: Expr, dim: int, index: Expr, source: Expr, reduction: str) -> Expr:
     """Combine slices with those at indices of a dimension: rows one after the other, others by element."""
     shape, rows = shape_of(x), shape_of(source)
-    if axis_of(dim, len(shape)) or shape[1:] != rows[1:] or dtype_of(x) == "bool":
+    if axis_of(dim, len(shape)) or len(rows) != len(shape) or dtype_of(x) == "bool":
         return _scattered(e, x, dim, _across(e, index, dim, source), source, reduction)
+    source = e.matched(source, [rows[0], *shape[1:]])
     places = e.emit(R.reshape(cast_to(index, "int64"), ShapeExpr([rows[0], 1])))
     return R.scatter_nd(x, places, source, reduction)
 
