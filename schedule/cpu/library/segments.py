@@ -159,11 +159,11 @@ class Rows:
             return
         low, high = begin, end
         places = {it.expr: sym_expr_of(value) for it, value in self.loops.parts(self.where).items()}
-        for bound in choice.bounds:
-            place = bound.first(places)
-            low, high = (maximum(low, place), high) if bound.step > 0 else (low, minimum(high, place))
-        low = minimum(low, end)
-        high = maximum(high, low)
+        rising, falling = ([b.first(places) for b in choice.bounds if b.step == step] for step in (1, -1))
+        if rising:
+            low = minimum(reduce(maximum, rising, begin), end)
+        if falling:
+            high = maximum(reduce(minimum, falling, end), low)
         for first, last, value in ((begin, low, False), (low, high, True), (high, end, False)):
             if (last - first).constant != 0:
                 self._parts(first, last, {**taken, choice.op: value}, holds)
