@@ -205,9 +205,10 @@ def _of_product(
     reduction: int, ignore_index: Any, wide: str,
 ) -> Expr:  # fmt: skip
     """Return a cross entropy that is computed in the dtype `wide`, and keeps that for float16, as PyTorch does."""
-    parts = [v if v is None else e.bound(cast_to(v, wide)) for v in (x, linear_weight, linear_bias, weight)]
-    logits = e.emit(linear(e, *parts[:3]))
-    loss = e.bound(cross_entropy_loss(e, logits, target, parts[3], reduction, ignore_index))
+    rows, matrix = (e.bound(cast_to(v, wide)) for v in (x, linear_weight))
+    bias, shares = (v if v is None else e.bound(cast_to(v, wide)) for v in (linear_bias, weight))
+    logits = e.emit(linear(e, rows, matrix, bias))
+    loss = e.bound(cross_entropy_loss(e, logits, target, shares, reduction, ignore_index))
     return e.bound(cast_to(loss, wide if dtype_of(x) == "float16" else dtype_of(x)))
 
 
