@@ -22,7 +22,7 @@ from ....handles.tir.stmt import planted_in
 from ....ir.locations import location_of
 from ....ir.passes.transform import Pass
 from ....ir.rewriting.copy import clone_expr
-from ....ir.rewriting.edit import insert_before
+from ....ir.rewriting.edit import inline_before, insert_before
 from ....transforms.tir.walk import erase_with_tree, functions
 
 _SIZES = (4, 8, 16)
@@ -51,11 +51,7 @@ class InjectPTXAsyncCopy(Pass):
 
 
 def _unwrap(op: tir.AttrOp) -> None:
-    block = op.parent
-    assert block is not None
-    for inner in list(op.body.block.ops):
-        inner.detach()
-        block.insert_op_before(inner, op)
+    inline_before(op.body.block, op)
     erase_with_tree(op)
 
 

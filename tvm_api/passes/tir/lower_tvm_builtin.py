@@ -29,6 +29,7 @@ from ....handles.tir.stmt import planted_in
 from ....ir.locations import location_of
 from ....ir.passes.transform import Pass
 from ....ir.rewriting.copy import is_expression
+from ....ir.rewriting.edit import inline_before
 from ....transforms.tir.walk import functions, remove_dead
 from . import abi_writer as abi
 from .abi_writer import device_call
@@ -219,11 +220,7 @@ def _throw_if(block: Block, condition: PrimExpr) -> None:
 
 
 def _unwrap(op: tir.AttrOp) -> None:
-    block = op.parent
-    assert block is not None
-    for inner in list(op.body.block.ops):
-        inner.detach()
-        block.insert_op_before(inner, op)
+    inline_before(op.body.block, op)
     op.detach()
     op.erase()
 
