@@ -1,6 +1,6 @@
 """The operators of `survey.py`: families of functions, each at the shapes that its kind has.
 
-A shape stands for a class: tens of elements, a short or prime last dimension, typical sizes, tens of megabytes.
+A shape represents a class: tens of elements, a short or prime last dimension, typical sizes, tens of megabytes.
 """
 
 from __future__ import annotations

@@ -223,8 +223,8 @@ def eig(x: Array, values: Array, vectors: Array) -> None:
 @register_func(PREFIX + "geqrf")
 def geqrf(x: Array, out: Array, tau: Array) -> None:
     """Write R, the Householder vectors below it and their factors."""
-    turned, tau[...] = np.linalg.qr(x, mode="raw")
-    out[...] = turned.swapaxes(-1, -2)
+    reflectors, tau[...] = np.linalg.qr(x, mode="raw")
+    out[...] = reflectors.swapaxes(-1, -2)
 
 
 _PADE = [64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,

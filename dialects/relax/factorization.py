@@ -212,7 +212,7 @@ class GeQRF(MatrixOperator):
 class LDL(MatrixOperator):
     """L and D of x = P · L · D · Lᵀ · Pᵀ for a symmetric x, in one matrix, the pivots, and `info`.
 
-    D has blocks of one or two rows. Pivots are those of LAPACK, from 1: two equal negative ones stand for a block of
+    D has blocks of one or two rows. Pivots are those of LAPACK, from 1: two equal negative ones represent a block of
     two rows. Only the lower triangle of x is read, and written: the rest of the result is 0.
     """
 

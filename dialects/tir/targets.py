@@ -137,7 +137,7 @@ _DEFAULTS: dict[str, Config] = {
     "vulkan": {**_THREADS, "supports_float32": True, "supports_int32": True, "thread_warp_size": 1},
     "webgpu": {"max_num_threads": 256},
 }
-"""The options that a kind of target has unless others are named, where no device is asked."""
+"""The options that a kind of target has unless others are named, for which no device is queried."""
 
 
 def _implied(config: Mapping[str, Any]) -> Config:

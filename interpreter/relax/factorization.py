@@ -65,8 +65,8 @@ def _eig(_op: Any, x: Array) -> tuple[Array, Array]:
 
 
 def _geqrf(_op: Any, x: Array) -> tuple[Array, Array]:
-    turned, tau = np.linalg.qr(*_wide((x,)), mode="raw")
-    return turned.swapaxes(-1, -2), tau
+    reflectors, tau = np.linalg.qr(*_wide((x,)), mode="raw")
+    return reflectors.swapaxes(-1, -2), tau
 
 
 def _ldl(op: Any, x: Array) -> tuple[Array, Array, Array]:

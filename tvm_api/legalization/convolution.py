@@ -41,7 +41,7 @@ def transposed(
     groups: int,
     dtype: Attribute,
 ) -> Any:
-    """Spread the data, pad it, and convolve it with the turned kernel; `added` rows are padded after."""
+    """Spread the data, pad it, and convolve it with the flipped kernel; `added` rows are padded after."""
     inputs, outputs, *size = kernel.dims
     half = len(size)
     spread = compute_dilated(data, [1, 1, *strides])
@@ -50,12 +50,12 @@ def transposed(
     padded = pad_constant(spread, [0, 0, *before], [0, 0, *after], 0, "data_pad")
     letters = ("w",) if half == 1 else ("h", "w")
 
-    def turned(*i: PrimExpr) -> PrimExpr:
+    def flipped(*i: PrimExpr) -> PrimExpr:
         return kernel(i[1], i[0], *(from_sym(k - 1) - v for k, v in zip(size, i[2:], strict=True)))
 
     names = ["i", "o", *letters] if groups > 1 and half == 2 else ["o", "i", *letters]
     name = "kernel" if half == 1 else "kernel_transform"
-    weights = compute([outputs, inputs, *size], turned, name, "", None, names)
+    weights = compute([outputs, inputs, *size], flipped, name, "", None, names)
     per_group = inputs // groups
     dc = IterVar("dc", Const(0, per_group.dtype), per_group, is_reduction=True)
     window = [IterVar(f"d{n}", Const(0, k.dtype), k, is_reduction=True) for n, k in zip(letters, size, strict=True)]

@@ -79,7 +79,7 @@ _CALLS = {
 }
 _RECIPROCAL = "0.20 multiplies by the reciprocal of a constant"
 _CHANNELS = "the block of channels of a result is that of the layout"
-_ORDER = "the terms of an extent stand in another order"
+_ORDER = "the terms of an extent are in another order"
 _REASONS = (
     (
         r"adaptive_avg_pool2d\(x, (8|\[8, 1\])\)$|pool3d, .*adaptive\S*\(x, 1\)$|blocked, .*adaptive.*c\"\)$",

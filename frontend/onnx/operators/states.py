@@ -106,8 +106,8 @@ def linear_attention(
         raise node.error(f"the rule {rule} takes an input more", expected=[n for n, (w, _) in needed.items() if w])
     kept = None if not decays or decay is None else _bound(node, op("exp", _rates(node, decay, heads)))
     rate = None if not corrects or beta is None else _rates(node, beta, heads)
-    last, turned = _recurrence(node, q, k, v, state, kept, rate)
-    return op("reshape", turned, (batch, length, max(heads, queries) * v.dims[3])), last
+    last, outputs = _recurrence(node, q, k, v, state, kept, rate)
+    return op("reshape", outputs, (batch, length, max(heads, queries) * v.dims[3])), last
 
 
 def _recurrence(
@@ -172,9 +172,9 @@ def gated_delta_net(
     before = op("zeros", (batch, heads, v.dims[3], size), dtype="float32") if past is None else past
     state = _bound(node, op("permute_dims", before, axes=[0, 1, 3, 2]))
     q, k, v = (_bound(node, op("permute_dims", t, axes=[1, 0, 2, 3])) for t in (q, k, v))
-    last, turned = _recurrence(node, _bound(node, op("expand_dims", q, axis=[3])), k, v, state, kept, rate)
+    last, outputs = _recurrence(node, _bound(node, op("expand_dims", q, axis=[3])), k, v, state, kept, rate)
     dims = (*query.dims[: -1 if key is None else -2], heads, v.dims[3])
-    y = op("astype", node.emit(op("reshape", turned, dims)), dtype=query.dtype)
+    y = op("astype", node.emit(op("reshape", outputs, dims)), dtype=query.dtype)
     return y, op("permute_dims", last, axes=[0, 1, 3, 2])
 
 

@@ -115,10 +115,10 @@ def _pairs(stage: Stage, loads: list[tir.LoadOp], reader: Stage) -> tuple[tuple[
     pairs: list[tuple[Iter, Iter]] = []
     for stored, read in zip(map(sym_expr_of, stage.store.indices), next(iter(places)), strict=True):
         single = stored.constant == 0 and isinstance(read, Var) and read in theirs and theirs[read].extent.constant == 1
-        found = [] if single else _same_form(stored, read)
-        if found is None or not all(a in mine and b in theirs for a, b in found):
+        matched = [] if single else _same_form(stored, read)
+        if matched is None or not all(a in mine and b in theirs for a, b in matched):
             return None
-        pairs += [(mine[a], theirs[b]) for a, b in found]
+        pairs += [(mine[a], theirs[b]) for a, b in matched]
     ends = [{pair[k].expr for pair in pairs} for k in (0, 1)]
     if any(len(end) < len(pairs) for end in ends) or any(a.extent != b.extent or a.dtype != b.dtype for a, b in pairs):
         return None

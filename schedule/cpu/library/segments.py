@@ -66,13 +66,13 @@ def choices_of(stage: Stage, lane: Iter) -> dict[tir.IfThenElseOp, Choice] | Non
 
     None if another choice depends on `lane`.
     """
-    found: dict[tir.IfThenElseOp, Choice] = {}
+    choices: dict[tir.IfThenElseOp, Choice] = {}
     for op in _choices_below(stage.store.value, {}):
         choice = _choice(op, lane)
         if choice is None:
             return None
-        found[op] = choice
-    return found
+        choices[op] = choice
+    return choices
 
 
 def _choice(op: tir.IfThenElseOp, lane: Iter) -> Choice | None:

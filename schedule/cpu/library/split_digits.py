@@ -43,8 +43,8 @@ def split_digits(stages: list[Stage]) -> list[Stage]:
     bases: dict[_Dimension, SymExpr] = {}
     out: list[Stage] = []
     for stage in stages:
-        while (found := _next(stage, bases)) is not None:
-            it, base = found
+        while (split := _next(stage, bases)) is not None:
+            it, base = split
             index = [sym_expr_of(i) for i in stage.store.indices]
             bases.update({_Dimension(stage.buffer, k): base for k, i in enumerate(index) if i == it.expr})
             stage = _split(stage, it, base)
@@ -85,13 +85,13 @@ def _base_of_inputs(stage: Stage, it: Iter, bases: Mapping[_Dimension, SymExpr])
     """Return the base of the dimension of an input that an elementwise stage reads by an iterator without divisions."""
     if stage.reduce or _divisions(stage.block, it):
         return None
-    found = {
+    candidates = {
         bases[at]
         for load in stage.loads
         for k, index in enumerate(load.indices)
         if (at := _Dimension(load.buffer, k)) in bases and sym_expr_of(index) == it.expr
     }
-    return found.pop() if len(found) == 1 else None
+    return candidates.pop() if len(candidates) == 1 else None
 
 
 def _split(stage: Stage, it: Iter, base: SymExpr) -> Stage:

@@ -40,7 +40,7 @@ CASES = {
     "keys, with a mask": (program(TURN[1], 'out = R.nn.attention(q, kt, v, causal_mask="TopLeft")', **ONE), 0, 0),
     "with a bias": (program(*TURN, "out = R.nn.attention(qt, kt, vt, bias)", more=BIAS), 0, 0),
     "used elsewhere": (program(*TURN, "a = R.nn.attention(qt, kt, vt)", "out = R.add(a, vt)"), 1, 0),
-    "of one type, turned and not": (
+    "of one type, transposed and not": (
         program(TURN[1], "a = R.nn.attention(q, kt, v)", "out = R.nn.attention(a, k, v)", **SQUARE), 0, 1,
     ),
     "of one type, keys and values": (
@@ -51,7 +51,7 @@ CASES = {
             "kt = R.permute_dims(k, axes=[0, 1, 3, 2])", "out = R.nn.attention(q, kt, v)", k='("b", "n", 8, 2)', **ONE
         ), 1, 1,
     ),
-    "nothing turned": (program("out = R.nn.attention(q, k, v)", **dict.fromkeys("qkv", LENGTHS)), 0, 1),
+    "nothing transposed": (program("out = R.nn.attention(q, k, v)", **dict.fromkeys("qkv", LENGTHS)), 0, 1),
 }  # fmt: skip
 """By name: a program, how many transpositions are left in it, and how many operators."""
 
